@@ -10,7 +10,7 @@ import { SECOND } from './lib/clock.ts';
 import { makeUlid } from './lib/random.ts';
 import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
-import { makeStrangerNote } from './ops/strangers.ts';
+import { makeForwardedNote } from './ops/untrusted-forwarded.ts';
 import { ROUTES } from './schema/routes.ts';
 
 /** The composition root: a platform, the features in the order of their ranks, then a server that listens. */
@@ -39,11 +39,11 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       [ROUTES.ingest.path, ingest.lane],
       [ROUTES.check.path, consentLane],
     ]),
-    express: (request, response) => void pages.then(({ listener }) => listener(request, response)),
+    express: (request, response) => void pages.then((listener) => listener(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
     trustedProxies: settings.trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
-    onStrangerForwarded: makeStrangerNote(config, clock, (about) => log.warn(about)),
+    onUntrustedForwarded: makeForwardedNote(config, clock, (about) => log.warn(about)),
     onFault,
     https: address.url.startsWith('https:'),
     tls: settings.tls,
@@ -66,8 +66,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([ingest.idle(), consent.idle(), rights.eraser.stop()]);
-      const loaded = await pages.catch(() => null);
-      await Promise.all([housekeeping.stop(), dispatcher.stop(), loaded?.console.stop()]);
+      await pages.catch(() => {});
+      await Promise.all([housekeeping.stop(), dispatcher.stop()]);
       await platform.stop();
     },
   };

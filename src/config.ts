@@ -40,7 +40,7 @@ export function descriptorOf(path: string): number | null {
 }
 
 /**
- * A descriptor is read itself: to open its name asks for the right to read the file, which whoever handed it over has
+ * A descriptor is read itself: opening it by name needs the right to read the file, which the process that passed it has
  * and this process has not. @throws as fs does
  */
 export function readSecretFile(path: string): Buffer {
@@ -205,7 +205,7 @@ export function serviceManager(environment: Environment, pid: number) {
   return {
     /** Null: nobody wants to be told. */
     notifySocket: environment['NOTIFY_SOCKET'] || null,
-    /** How long it waits for a sign of life. */
+    /** How long it waits for a heartbeat. */
     watchdogMs: microseconds > 0 && isOurs('WATCHDOG_PID') ? microseconds / 1000 : null,
     /** Listening sockets, from descriptor 3 on, with the names that their units give them. */
     sockets: Array.from({ length: Number.isSafeInteger(count) && count > 0 ? count : 0 }, (_, i) => ({

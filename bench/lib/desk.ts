@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { contestWordsOf, NO_WORDS } from '../../src/rights/contests/contest-text.ts';
+import { contestTextsOf, NO_TEXTS } from '../../src/rights/contests/contest-text.ts';
 import { tally } from '../../src/rights/tally-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { note } from './report.ts';
@@ -96,7 +96,7 @@ export async function seedDesk(
   const { database, masterKey } = await openStore(loadConfig({ environment: { GPD_DATA_DIR: data } }));
   const directory = makeDirectory(Date.now);
   directory.apply(await readSnapshot(database, -1), masterKey);
-  const words = contestWordsOf(directory.consentTenant);
+  const words = contestTextsOf(directory.consentTenant);
   const now = Date.now();
   const devices = Math.max(50, Math.floor(size.decisions / 5));
   const durableOf = (i: number): string => hash(`device ${i % devices}`);
@@ -141,7 +141,7 @@ export async function seedDesk(
       id('req', i),
       durableOf(i),
       hash(`s${i}`),
-      words.seal(KID, id('con', i), { ...NO_WORDS, statement: text, reason }),
+      words.seal(KID, id('con', i), { ...NO_TEXTS, statement: text, reason }),
       filedAt,
       filedAt + 30 * DAY,
     ];

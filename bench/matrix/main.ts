@@ -3,13 +3,16 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { judgeCorpus } from './corpus.ts';
 import { judgeAgain, measure } from './lib/measure.ts';
+import { missingPrograms } from './lib/programs.ts';
 import { openStage } from './lib/stage.ts';
 import type { MeasuredRun, NotRun, RunNames } from './lib/types.ts';
 import { formatMarkdown, formatText, type Results, shortfalls } from './report.ts';
 import { AUTOMATED_CHROMIUM } from './runs/automated-chromium.ts';
 import { AUTOMATED_OTHERS } from './runs/automated-others.ts';
 import { ELSEWHERE } from './runs/elsewhere.ts';
+import { MOVED } from './runs/moved.ts';
 import { PEOPLE } from './runs/people.ts';
+import { STACK_RUNS } from './runs/stacks.ts';
 
 const USAGE = `usage: npm run matrix -- [options]
   --only REGEX     only runs whose browser, driver and set-up match
@@ -21,7 +24,7 @@ const USAGE = `usage: npm run matrix -- [options]
   --json           print the results as JSON
   --assert         exit 1 when a goal is missed, or REQUIRE_TOOLS=1 and a run could not be made`;
 
-const RUNS = [...PEOPLE, ...AUTOMATED_CHROMIUM, ...AUTOMATED_OTHERS];
+const RUNS = [...PEOPLE, ...MOVED, ...AUTOMATED_CHROMIUM, ...AUTOMATED_OTHERS, ...STACK_RUNS];
 const MARKS = ['<!-- matrix: begin -->', '<!-- matrix: end -->'] as const;
 
 const say = (text: string): void => {
@@ -50,7 +53,9 @@ async function runAll(only: RegExp, raw: string | undefined): Promise<Browsers> 
         continue;
       }
       runs.push(outcome);
-      say(`${index + 1}/${chosen.length} ${labelOf(run)}: ${outcome.measured.class}`);
+      say(
+        `${index + 1}/${chosen.length} ${labelOf(run)}: ${outcome.measured.class}${outcome.pressed ? `, after a press ${outcome.pressed.measured.class}` : ''}`,
+      );
       if (raw !== undefined) writeFileSync(join(raw, fileOf(run)), JSON.stringify(outcome));
     }
   } finally {
@@ -62,7 +67,16 @@ async function runAll(only: RegExp, raw: string | undefined): Promise<Browsers> 
 function judgeAll(directory: string, only: RegExp): Browsers {
   const files = new Set(readdirSync(directory));
   const chosen = RUNS.filter((run) => only.test(labelOf(run)) && files.has(fileOf(run)));
-  return { runs: chosen.map((run) => judgeAgain(join(directory, fileOf(run)))), notRun: [] };
+  const lacking = RUNS.filter((run) => only.test(labelOf(run)) && !files.has(fileOf(run)));
+  const notRun = lacking.map((run) => ({
+    names: run,
+    why: missingPrograms(run.programs) ?? run.missing?.() ?? `no result of it was kept in ${directory}`,
+  }));
+  const elsewhere = ELSEWHERE.filter(({ names }) => only.test(labelOf(names)));
+  return {
+    runs: chosen.map((run) => judgeAgain(join(directory, fileOf(run)))),
+    notRun: [...elsewhere, ...notRun],
+  };
 }
 
 /** Only what stands between the marks is ours. */

@@ -1,6 +1,7 @@
 import { POLICY_VERSION } from '../../src/ingest/classify/policy.ts';
 import type { CorpusResult } from './corpus.ts';
-import type { MeasuredRun, NotRun, Truth } from './lib/types.ts';
+import type { MeasuredRun, NotRun, Sides, Truth } from './lib/types.ts';
+import { sampleRows, sampleShortfalls } from './summary.ts';
 
 /** The tables, for a terminal and for the documentation, and what they add up to. */
 
@@ -20,9 +21,11 @@ const HEAD = [
   'version',
   'driver',
   'set-up',
+  'sample',
   'class',
   'score',
   'rules',
+  'after a press',
   'defenses',
   'attest',
   'BotD',
@@ -31,16 +34,26 @@ const HEAD = [
 const SHORT: Readonly<Record<string, string>> = { undeclared_automation: 'automation' };
 const shortClass = (name: string): string => SHORT[name] ?? name;
 
-function cellsOf({ names, version, measured }: MeasuredRun): string[] {
+/** The class, with the rules that had not fired at load. */
+function pressedCell({ measured, pressed }: MeasuredRun): string {
+  if (!pressed) return '-';
+  const more = pressed.measured.rules.filter((id) => !measured.rules.includes(id));
+  return [shortClass(pressed.measured.class), ...more].join(' ');
+}
+
+function cellsOf(run: MeasuredRun): string[] {
+  const { names, version, measured } = run;
   const { botd, score } = measured;
   return [
     names.browser,
     version,
     names.driver,
     names.setup,
+    names.sample ?? 'in',
     shortClass(measured.class),
     score === null ? '-' : score.toFixed(2),
     measured.rules.join(' ') || '-',
+    pressedCell(run),
     measured.defenses.join(' ') || '-',
     measured.needsAttestation ? 'yes' : 'no',
     botd === null ? '-' : botd.bot ? (botd.kind ?? 'bot') : 'no',
@@ -91,22 +104,29 @@ function summaryLines(results: Results): string[] {
 
 /** What the goals miss, in words; empty when all are reached. */
 export function shortfalls(results: Results): string[] {
-  const [people, driven] = [ofTruth(results, 'person'), ofTruth(results, 'automation')];
+  const people = ofTruth(results, 'person');
+  const driven = ofTruth(results, 'automation').filter(({ names }) => names.sample !== 'out');
   const found = countClass(driven, 'undeclared_automation');
-  const hit = people.filter(({ measured }) => measured.class === 'undeclared_automation');
+  const isHit = (side: Sides | null): boolean => side?.measured.class === 'undeclared_automation';
+  const hit = people.filter((run) => isHit(run) || isHit(run.pressed));
   const { corpus } = results;
   const share = corpus ? (corpus.byClass['undeclared_automation'] ?? 0) / corpus.rows : 0;
   return [
     ...(driven.length > 0 && found / driven.length < FOUND_SHARE
-      ? [`${percent(found, driven.length)} of the automated runs were found, the goal is ${percent(30, 36)}`]
+      ? [
+          `${percent(found, driven.length)} of the automated runs in sample were found, the goal is ${percent(30, 36)}`,
+        ]
       : []),
     ...hit.map(({ names }) => `called automation though nothing drives it: ${names.browser}, ${names.setup}`),
+    ...sampleShortfalls(results.runs),
     ...(share > CORPUS_SHARE ? [`${percent(share, 1)} of the corpus were called automation`] : []),
   ];
 }
 
+const SAMPLE_HEAD = ['', 'in sample', 'out of sample'];
+
 function textTable(rows: readonly (readonly string[])[]): string[] {
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
@@ -130,6 +150,9 @@ export function formatText(results: Results): string {
     ...results.notRun.map((run) => `NOT RUN: ${label(run)}: ${run.why}`),
     '',
     ...summaryLines(results),
+    '',
+    ...textTable([SAMPLE_HEAD, ...sampleRows(results.runs)]),
+    '',
     ...(corpus ? [`Rules in the corpus: ${rulesOf(corpus)}`] : []),
     ...(corpus?.automation ?? []).map((rules) => `Called automation in the corpus: ${rules}`),
     ...shortfalls(results).map((line) => `GOAL MISSED: ${line}`),
@@ -141,9 +164,9 @@ function rulesOf({ byRule }: CorpusResult): string {
   return rules.length === 0 ? 'none' : rules.map(([id, count]) => `${id} ${count}`).join(', ');
 }
 
-function markdownTable(runs: readonly MeasuredRun[]): string[] {
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [row(HEAD), row(HEAD.map(() => '---')), ...runs.map((run) => row(cellsOf(run)))];
+  return [row(head), row(head.map(() => '---')), ...rows.map(row)];
 }
 
 export function formatMarkdown(results: Results): string {
@@ -155,13 +178,22 @@ export function formatMarkdown(results: Results): string {
     '',
     ...summaryLines(results).map((line) => `- ${line}`),
     '',
+    '### In sample and out of sample',
+    '',
+    'Out of sample: no rule was written or changed while looking at these set-ups, and the first result stands. In sample: the rules',
+    'were written with them, or with set-ups like them. "Pressed": the page saw one press and `update()` was called. In brackets the 95 %',
+    'interval of Wilson, as if the runs were drawn at random, which they are not: they are one machine without a graphics chip. "With a',
+    'graphics chip" computes the same bundles with the name of an Intel chip in place of the software renderer.',
+    '',
+    ...markdownTable(SAMPLE_HEAD, sampleRows(results.runs)),
+    '',
     '### Browsers that nothing drives',
     '',
-    ...markdownTable(ofTruth(results, 'person')),
+    ...markdownTable(HEAD, ofTruth(results, 'person').map(cellsOf)),
     '',
     '### Browsers that a program drives',
     '',
-    ...markdownTable(ofTruth(results, 'automation')),
+    ...markdownTable(HEAD, ofTruth(results, 'automation').map(cellsOf)),
     '',
     '### Not run',
     '',

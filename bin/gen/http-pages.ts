@@ -12,7 +12,7 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'invalid-json': ['after the fix', 'Send JSON in UTF-8; look for a trailing comma or a cut body.'],
   'invalid-request': ['after the fix', '`details` names each wrong field.'],
   'missing-kid': ['after the fix', 'Add `?kid=KID`.'],
-  'attestation-failed': ['yes', 'Ask for new options, then let the person try again.'],
+  'attestation-failed': ['yes', 'Ask for a new challenge, then try again.'],
   unauthenticated: [
     'after the fix',
     'Send `Authorization: Bearer …` with a live key, session or token; `details` says more.',
@@ -51,7 +51,10 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'claimed-by-another': ['no', 'Ask the colleague, or wait until their claim expires.'],
   'case-closed': ['no', 'Wait for a question.'],
   'stale-version': ['after the fix', 'Read it again, then send your change with the new version.'],
-  'idempotency-conflict': ['after the fix', 'Use a new `Idempotency-Key` for another body.'],
+  'idempotency-conflict': [
+    'after the fix',
+    'Use a new `Idempotency-Key` for another body. The first outcome of a decision stays.',
+  ],
   erased: ['after the fix', 'If the person agreed again, use a new `Idempotency-Key`.'],
   'payload-too-large': ['no', 'Send less; a bundle of the agent is far smaller.'],
   'unsupported-media-type': ['after the fix', 'Set `Content-Type: application/json`, and do not compress.'],

@@ -37,6 +37,11 @@ export const NOTES: Readonly<Record<string, Note>> = {
     ],
     see: ['keys', 'apikeys'],
   },
+  policy: {
+    text: '`propose` reads the stored decisions of a tenant with their outcomes and rulings, and prints which weights they suggest and how many decisions would get another class. The arithmetic is in docs/classification.md. In `--json`, `policy` is the whole policy as `gpd tenants policy --set` takes it.',
+    examples: ['gpd policy propose shop'],
+    see: ['tenants', 'replay'],
+  },
   keys: {
     text: 'Generations go from staged to published, retiring and destroyed. What was sealed to a retiring one opens until its grace ends; then its private key is overwritten. `rewrap` changes the master key in one transaction; backups made before still need the old one.',
     examples: ['gpd keys rotate shop --grace 7d', 'gpd keys list', 'gpd keys rewrap --dry-run'],

@@ -70,8 +70,10 @@ func (s *sender) read(c call, response *http.Response) (answer, *failure) {
 		}
 	}
 	requestID := s.requestIDOf(c, response)
-	if response.StatusCode == c.status {
-		return answer{body, requestID}, nil
+	for _, status := range c.statuses {
+		if response.StatusCode == status {
+			return answer{status, body, requestID}, nil
+		}
 	}
 	kind := kindOfStatus(response.StatusCode)
 	err := &Error{

@@ -140,12 +140,12 @@ func (c *Client) undecided(err error) (Decision, error) {
 
 func malformed(c call, got answer) error {
 	err := plain(c.name, KindResponse)
-	err.Status, err.RequestID = c.status, got.requestID
+	err.Status, err.RequestID = got.status, got.requestID
 	return err
 }
 
 func (c *Client) get(name, path string) call {
-	return call{name: name, verb: http.MethodGet, path: path, status: http.StatusOK, timeout: c.settings.timeout}
+	return call{name: name, verb: http.MethodGet, path: path, statuses: []int{http.StatusOK}, timeout: c.settings.timeout}
 }
 
 func (c *Client) post(name, path string, body any, principals ...string) call {
@@ -153,7 +153,7 @@ func (c *Client) post(name, path string, body any, principals ...string) call {
 	text, _ := json.Marshal(body)
 	return call{
 		name: name, verb: http.MethodPost, path: path, body: text,
-		status: http.StatusOK, timeout: c.settings.timeout, principals: principals,
+		statuses: []int{http.StatusOK}, timeout: c.settings.timeout, principals: principals,
 	}
 }
 

@@ -124,6 +124,10 @@ func (r *run) call(ctx context.Context, name string, args, options object) (any,
 		return r.client.Proof(ctx, int64(seq))
 	case "decision":
 		return r.client.Decision(ctx, args["requestId"].(string))
+	case "reportOutcome":
+		var report consent.OutcomeReport
+		asWire(args, &report)
+		return r.client.ReportOutcome(ctx, args["requestId"].(string), report)
 	case "ping":
 		return r.client.Ping(ctx)
 	case "close":

@@ -36,7 +36,7 @@ func (c *Client) write(ctx context.Context, name, path string, write Write) (Wri
 		key = made
 	}
 	asked := c.post(name, path, write, write.PrincipalID)
-	asked.status, asked.timeout, asked.key = http.StatusCreated, c.settings.writeTimeout, key
+	asked.statuses, asked.timeout, asked.key = []int{http.StatusCreated}, c.settings.writeTimeout, key
 	return fetch(ctx, c, asked, readWriteResult)
 }
 
@@ -73,7 +73,7 @@ func (s *Sessions) Create(ctx context.Context, principalID string) (Session, err
 		return Session{}, hinted("Sessions.Create", KindInvalidRequest, hint)
 	}
 	asked := s.client.post("Sessions.Create", "/v1/sessions", ofPrincipal{PrincipalID: principalID}, principalID)
-	asked.status, asked.timeout = http.StatusCreated, s.client.settings.writeTimeout
+	asked.statuses, asked.timeout = []int{http.StatusCreated}, s.client.settings.writeTimeout
 	return fetch(ctx, s.client, asked, readSession)
 }
 
@@ -111,6 +111,21 @@ func (c *Client) Decision(ctx context.Context, requestID string) (Verdict, error
 		verdict := readVerdict(f)
 		f.require(verdict.RequestID == requestID)
 		return verdict
+	})
+}
+
+// ReportOutcome says what became of a decision, once: the same again changes nothing, another is a conflict.
+func (c *Client) ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error) {
+	const name = "ReportOutcome"
+	if hint := rules.Report(requestID, report.Outcome); hint != "" {
+		return ReportedOutcome{}, hinted(name, KindInvalidRequest, hint)
+	}
+	asked := c.post(name, "/v1/decisions/"+requestID+"/outcome", report)
+	asked.statuses, asked.timeout = []int{http.StatusOK, http.StatusCreated}, c.settings.writeTimeout
+	return fetch(ctx, c, asked, func(f *fields) ReportedOutcome {
+		stored := readOutcome(f)
+		f.require(stored.RequestID == requestID && stored.Outcome == report.Outcome)
+		return stored
 	})
 }
 

@@ -105,6 +105,10 @@ func readReceipt(f *fields) Receipt {
 	return Receipt{f.object("receipt"), f.text("jws"), f.object("jwk")}
 }
 
+func readOutcome(f *fields) ReportedOutcome {
+	return ReportedOutcome{f.text("requestId"), f.text("outcome"), f.text("at")}
+}
+
 func readHealth(f *fields) Health {
 	health := Health{f.text("status"), f.text("version")}
 	f.require(health.Status == "ok")

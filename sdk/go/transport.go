@@ -12,20 +12,22 @@ import (
 
 type call struct {
 	// name of the method, for errors.
-	name    string
-	verb    string
-	path    string
-	body    []byte
-	accept  string
-	key     string
-	isOpen  bool
-	status  int
-	timeout time.Duration
+	name   string
+	verb   string
+	path   string
+	body   []byte
+	accept string
+	key    string
+	isOpen bool
+	// statuses are the only ones that are an answer.
+	statuses []int
+	timeout  time.Duration
 	// principals of the call must not be in an error.
 	principals []string
 }
 
 type answer struct {
+	status int
 	// body is nil when it was coded or larger than maxBody.
 	body      []byte
 	requestID string

@@ -149,6 +149,21 @@ type Attested struct {
 	DeviceBound bool
 }
 
+// OutcomeReport says what became of a decision.
+type OutcomeReport struct {
+	// Outcome is fraud, chargeback, passed-step-up, false-alarm or other.
+	Outcome string `json:"outcome"`
+	// At is when it became known, in RFC 3339; when the report comes in, if empty.
+	At string `json:"at,omitempty"`
+}
+
+// ReportedOutcome is what is stored of a decision.
+type ReportedOutcome struct {
+	RequestID string `json:"requestId"`
+	Outcome   string `json:"outcome"`
+	At        string `json:"at"`
+}
+
 // Health of the server; says nothing about the key.
 type Health struct {
 	Status  string `json:"status"`
@@ -168,6 +183,7 @@ type Consent interface {
 	Receipt(ctx context.Context, seq int64) (Receipt, error)
 	Proof(ctx context.Context, seq int64) (string, error)
 	Decision(ctx context.Context, requestID string) (Verdict, error)
+	ReportOutcome(ctx context.Context, requestID string, report OutcomeReport) (ReportedOutcome, error)
 	Ping(ctx context.Context) (Health, error)
 	Close() error
 }

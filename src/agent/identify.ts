@@ -1,6 +1,6 @@
 import { collectSignals } from './collect/collect.ts';
 import { collectInput } from './collect/input.ts';
-import { browserGpc, isRefused, passGate } from './gate.ts';
+import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import { makePlaintext } from './plaintext.ts';
 import { type ServerFacts, serverFactsOf } from './pubkey.ts';
 import { isUnavailable, unavailable } from './request.ts';
@@ -38,15 +38,15 @@ interface Sealing {
 }
 
 /** What an update seals again, with the input since. */
-interface Judged {
+interface LastVerdict {
   readonly requestId: string;
   readonly options: IdentifyOptions;
   readonly signals: CollectedSignals;
 }
 
-let judged: Judged | null = null;
+let lastVerdict: LastVerdict | null = null;
 
-/** Every attempt has a nonce and a time of its own: the server claims a nonce once. */
+/** Every attempt has a new nonce and time: the server accepts a nonce once. */
 async function attempt(sealing: Sealing, { key, aheadMs }: ServerFacts): Promise<Identified | Unavailable> {
   const { endpoint, consent, signals, signal, after } = sealing;
   const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs, after));
@@ -69,21 +69,21 @@ async function run(
   options: IdentifyOptions,
   consent: ConsentReceipt,
   scriptUrl: string | null,
-  { signal, before }: { readonly signal: AbortSignal; readonly before?: Judged },
+  { signal, before }: { readonly signal: AbortSignal; readonly before?: LastVerdict },
 ): Promise<Identified | Unavailable> {
   const { kid } = options;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
   const facts = serverFactsOf(endpoint, kid, signal, false);
-  const signals = before
+  const signals: CollectedSignals = before
     ? { ...before.signals, input: collectInput() }
     : await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
   const known = await facts;
   if (isUnavailable(known)) return known;
   const after = before?.requestId;
   const result = await attemptTwice({ kid, endpoint, consent, signals, signal, after }, known);
-  if (result.sent && result.response.reason === 'ok')
-    judged = { requestId: result.response.requestId, options, signals };
-  return result;
+  if (!result.sent || result.response.reason !== 'ok') return result;
+  lastVerdict = { requestId: result.response.requestId, options, signals };
+  return signals['worker'] === null ? { ...result, incomplete: 'worker' } : result;
 }
 
 const ATTESTATION = 'device-attestation';
@@ -137,7 +137,7 @@ async function identifyOnce(
   scriptUrl: string | null,
   options: IdentifyOptions,
   consent: ConsentReceipt,
-  before?: Judged,
+  before?: LastVerdict,
 ): Promise<Identified | Unavailable> {
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), options.timeoutMs ?? TIMEOUT_MS);
@@ -165,7 +165,7 @@ export async function identifyFrom(
   scriptUrl: string | null,
   options: IdentifyOptions,
 ): Promise<IdentifyResult> {
-  const consent = passGate(await receiptOf(options.consent), browserGpc());
+  const consent = passConsentGate(await receiptOf(options.consent), browserGpc());
   if (isRefused(consent)) return consent;
   if (!globalThis.crypto?.subtle) return unavailable('insecure-context');
   const identify = options.attest === 'passkey' ? identifyAttested : identifyOnce;
@@ -174,15 +174,15 @@ export async function identifyFrom(
 
 /**
  * Seals the signals of the last verdict again, with the input since then: a login or a checkout is judged by more than the
- * moment of load. The consent is read anew.
+ * moment of load. The consent is read again.
  */
 export async function updateFrom(
   scriptUrl: string | null,
   given: UpdateOptions = {},
 ): Promise<IdentifyResult> {
-  const before = judged;
+  const before = lastVerdict;
   if (!before) return unavailable('nothing-to-update');
   const options = { ...before.options, ...given };
-  const consent = passGate(await receiptOf(options.consent), browserGpc());
+  const consent = passConsentGate(await receiptOf(options.consent), browserGpc());
   return isRefused(consent) ? consent : identifyOnce(scriptUrl, options, consent, before);
 }

@@ -1,7 +1,7 @@
 import { fromBase64, toBase64Url } from './bytes.ts';
 import type { IngestResponse } from './types.ts';
 
-/** The browser half of a passkey, by itself: loaded when a page wants one (contract-2 section 16). */
+/** The browser half of a passkey, a separate file: loaded when a page wants one (contract-2 section 16). */
 
 export interface PasskeyRequest {
   readonly endpoint: string;

@@ -18,7 +18,7 @@ function wireReceipt(receipt: ConsentReceipt): ConsentReceipt {
 }
 
 /**
- * The plaintext of a bundle (contract section 2), with a nonce and a time of its own on every call.
+ * The plaintext of a bundle (contract section 2), with a new nonce and time on every call.
  * @param aheadMs how far this device's clock is ahead of the server's
  * @param after the earlier request of this session that the bundle supersedes
  */

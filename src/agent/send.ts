@@ -13,7 +13,7 @@ function readReply(reply: Reply): Identified | Unavailable {
   return { sent: true, status: reply.status, response: reply.body };
 }
 
-/** POST /_fp/i/v1. The cookie goes along and comes back: the transparency token is bound to it. */
+/** POST /_fp/i/v1. The cookie is sent and comes back: the transparency token is bound to it. */
 export async function send(
   endpoint: string,
   bundle: SealedBundle,

@@ -1,6 +1,6 @@
 import { collectSignals } from './collect/collect.ts';
 import { observeInput } from './collect/input.ts';
-import { browserGpc, isRefused, passGate } from './gate.ts';
+import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import { identifyFrom, updateFrom } from './identify.ts';
 import { makePlaintext } from './plaintext.ts';
 import { sealBundle } from './seal.ts';
@@ -32,7 +32,9 @@ export function makeSurface(scriptUrl: string | null): Surface {
     identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
     update: (options?: UpdateOptions) => updateFrom(scriptUrl, options),
     collect: async (consent: ConsentReceipt | null, workerUrl?: string | null) =>
-      isRefused(passGate(consent, browserGpc())) ? null : collectSignals(workerUrlOf(workerUrl, scriptUrl)),
+      isRefused(passConsentGate(consent, browserGpc()))
+        ? null
+        : collectSignals(workerUrlOf(workerUrl, scriptUrl)),
     observeInput,
     makePlaintext,
     sealBundle,

@@ -30,7 +30,7 @@ export interface IdentifyOptions {
   readonly endpoint?: string | undefined;
   /** The receipt, or a function that waits for the person's choice. Null refuses. */
   readonly consent: ConsentReceipt | null | (() => ConsentReceipt | null | Promise<ConsentReceipt | null>);
-  /** Address of agent-worker.js on the page's own origin; null for none; default: beside this script if same-origin. */
+  /** Address of agent-worker.js on the page's own origin; null for none; default: next to this script if same-origin. */
   readonly workerUrl?: string | null | undefined;
   /** Milliseconds for everything after the consent; default 10,000. */
   readonly timeoutMs?: number | undefined;
@@ -48,6 +48,8 @@ export interface Identified {
   readonly response: IngestResponse;
   /** How far this device's clock is ahead (negative: behind), where the agent corrected the bundle's time by it. */
   readonly clockAheadMs?: number | undefined;
+  /** The worker file was not named, or did not answer: rules that compare page and worker could not fire. */
+  readonly incomplete?: 'worker' | undefined;
   /**
    * What came of `attest`; absent where the verdict needs none. All but `attested` leave the verdict as it was: the person declined
    * or took too long, did not press anything, or has not agreed to `device-attestation`.
@@ -126,7 +128,7 @@ export interface IngestResponse {
   readonly reason: IngestReason;
   readonly requestId: string;
   readonly transparencyToken?: string | undefined;
-  /** A passkey distinguished this device from identical ones; it does not say who uses it. */
+  /** A passkey distinguished this device from identical ones, or its session is bound to a key (`dbsc`). */
   readonly attested?: { readonly by: 'passkey' | 'dbsc'; readonly deviceBound: boolean } | undefined;
   /** A machine gave the consent that this visit rode on: the banner asks the person. */
   readonly askAgain?: true | undefined;

@@ -8,8 +8,8 @@ function originOf(scriptUrl: string | null): string {
 }
 
 /**
- * A worker must come from the page's own origin, else there is none.
- * @param given as in IdentifyOptions: null for no worker, undefined for the file beside the script
+ * A worker must come from the page's own origin, else no worker runs.
+ * @param given as in IdentifyOptions: null for no worker, undefined for the file next to the script
  */
 export function workerUrlOf(given: string | null | undefined, scriptUrl: string | null): string | null {
   if (given === null || (given === undefined && scriptUrl === null)) return null;

@@ -43,7 +43,7 @@ export function targetUri({ https, authority, target }: OwnRequest): string {
   return `${https ? 'https' : 'http'}://${authority}${target}`;
 }
 
-/** What a signature may cover: http-message-sig takes a keyed header apart anew for every component. */
+/** What a signature may cover: http-message-sig parses a keyed header again for every component. */
 export const MAX_COMPONENTS = 16;
 export const MAX_KEYED = 4;
 const MAX_COVERED_LENGTH = 2048;
@@ -55,7 +55,7 @@ const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
 /** http-message-sig looks for the end of a value in time that grows with the square of a run of blanks in it. */
 const LONG_RUN = /[\t ]{33}/;
 
-/** A header's value as it may stand in a signature base, or null: a line break in one could forge another line. */
+/** A header's value as a signature base may contain it, or null: a line break in one could forge another line. */
 export function fieldContent(name: string, value: string): string | null {
   const text = value.trim();
   if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;

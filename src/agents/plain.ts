@@ -12,9 +12,9 @@ import type { Covered } from './signature-agent.ts';
 
 /**
  * One signature in the form that agents' libraries write: a single label, canonical fields, well-known components and
- * parameters. Its parameters then stand in the signature base as they came, so nothing is parsed into values and written
- * out again. Whatever has another form is null here and is http-message-sig's to judge (general.ts); that both read one
- * and the same out of what is not null is a property test.
+ * parameters. The signature base then has its parameters as they came, so nothing is parsed into values and written
+ * out again. Every other form is null here, and http-message-sig judges it (general.ts). A property test checks that both
+ * read the same from what is not null.
  */
 export interface PlainSignature extends Claim {
   readonly label: string;
@@ -93,7 +93,7 @@ interface Line {
   readonly text: string;
 }
 
-/** `identifier` as it stands in Signature-Input, which is how it stands in the base. */
+/** `identifier` with the bytes of Signature-Input: the base has the same bytes. */
 function readLine(request: OwnRequest, agent: Agent, identifier: string): Line | null {
   const end = identifier.indexOf('"', 1);
   const name = identifier.slice(1, end);

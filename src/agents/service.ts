@@ -73,7 +73,7 @@ interface CachedKey {
 
 type DirectoryKeys = ReadonlyMap<string, ReadonlyMap<string, CachedKey>>;
 
-/** One that is damaged is none, and hides no other. */
+/** A damaged one is skipped; the others stay. */
 function importKeys(keys: readonly AgentKey[]): Map<string, CachedKey> {
   const imported = new Map<string, CachedKey>();
   for (const key of keys) {

@@ -29,7 +29,7 @@ export interface BotAuthPolicy {
   readonly maxValiditySeconds: number;
 }
 
-/** The cached key of a directory; never a request. Null: unknown, so far or for good. */
+/** The cached key of a directory; never a request. Null: unknown, so far or permanently. */
 export type FindAgentKey = (directory: string, thumbprint: string, nowSeconds: number) => KeyObject | null;
 
 /** That a signature is used. Hashes: neither the agent's nonce nor the bundle's is stored. */

@@ -19,12 +19,12 @@ export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
 /** Null: no relay is set. */
 function mailer(
   { config, database, tenantOf, address }: Platform,
-  words: RightsServices['words'],
+  contestTexts: RightsServices['contestTexts'],
 ): DispatcherDeps['mail'] {
   if (config.smtp_url === null) return null;
   const relay = parseRelay(config.smtp_url);
   const from = config.smtp_from;
-  const deps = { database, words, tenantOf, origin: () => address.url, from, texts: MAIL_WORDS };
+  const deps = { database, contestTexts, tenantOf, origin: () => address.url, from, texts: MAIL_WORDS };
   return async (due, payload) => {
     const mail = await composeMail(deps, due, payload);
     if (mail) await sendMail(relay, mail);
@@ -35,10 +35,10 @@ function mailer(
 /** Delivers what waits in the outbox. */
 export function startWebhooks(
   platform: Platform,
-  { words }: RightsServices,
+  { contestTexts }: RightsServices,
   findDecision: DispatcherDeps['findDecision'],
 ) {
-  const mail = mailer(platform, words);
+  const mail = mailer(platform, contestTexts);
   const { database, clock, random, directory, masterKey, tenantOf, logFault, options } = platform;
   return startDispatcher(
     {
@@ -75,7 +75,7 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
     },
   });
   const keep = book.keep.bind(book);
-  // At once, beside whoever asked; the job tells what fails.
+  // At once, while the caller continues; the job reports what fails.
   book.keep = async (kept, after) => {
     const isKept = await keep(kept, after);
     if (isKept) setImmediate(() => void cosign(kept.kid).catch(() => {}));

@@ -60,7 +60,7 @@ export function makeDirectory(
     },
     knowsOrigin: (origin: string) => origins.has(origin),
     webhook: (kid: string, id: string) => entries.get(kid)?.webhooks.find((webhook) => webhook.id === id),
-    /** Another thread opened a bundle: counts it. False: the generation is live no more, and the bundle was not opened. */
+    /** Another thread opened a bundle: counts it. False: the generation is no longer live, and the bundle was not opened. */
     noteOpened(kid: string, generation: number) {
       const entry = entries.get(kid);
       if (!entry?.isLive(generation)) return false;

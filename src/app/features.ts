@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/lane.ts';
 import { readClientSecret } from '../console/secret-files.ts';
-import { makeGate } from '../http/admission.ts';
+import { makeConcurrencyLimit } from '../http/admission.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, unknownNetwork } from '../ingest/network-type-files.ts';
@@ -95,7 +95,7 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     counted: (run) => metrics?.countIngest(run) ?? run,
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
-  const consentLane = makeConsentLane({ ...consent.consent, check, gate: makeGate() });
+  const consentLane = makeConsentLane({ ...consent.consent, check, admission: makeConcurrencyLimit() });
   return { rights, consent, consentLane, skew, ingest, issueToken: issue };
 }
 

@@ -39,7 +39,7 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
     onFault: logFault('oidc-failed'),
   });
   const attest = makeAttest(config, { ...platform, check: consent.consent.check, issueToken });
-  const listener = makeRoutes({
+  return makeRoutes({
     ...rest,
     attest,
     version: VERSION,
@@ -59,8 +59,7 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
     origin,
     views: platform.views,
     https: address.url.startsWith('https:'),
-    extra: [console.router, ...extra],
+    extra: [console, ...extra],
     onFault,
   });
-  return { listener, console };
 }

@@ -21,7 +21,6 @@ import { makeKeyFinder } from '../tenants/key-finder-service.ts';
 import { makeKeyUseCounter } from '../tenants/key-use-service.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { makeUnknownKeys } from '../tenants/unknown-keys-service.ts';
-import { VERSION } from '../version.ts';
 import { makeDirectory } from './directory.ts';
 import { startPolling } from './poll.ts';
 
@@ -58,8 +57,6 @@ async function openBase(config: Config, options: AppOptions) {
   const sockets = options.sockets ?? NO_SOCKETS;
   const metrics = await startMetricsWhereAsked(config, sockets.metrics, {
     database: store.database,
-    version: VERSION,
-    clock,
     onFault: logFault('metrics-failed'),
   });
   return {

@@ -18,7 +18,7 @@ import { caseRoutes } from '../rights/contests/case-routes.ts';
 import { myDataForms, myDataRoutes, type Sites } from '../rights/me/my-data-routes.ts';
 import { meRoutes } from '../rights/me/routes.ts';
 import type { Rights } from '../rights/rights-make.ts';
-import { privacyLimit, privacyRoutes } from '../rights/routes.ts';
+import { outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 
@@ -61,6 +61,7 @@ function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
     ...pubkeyRoutes(deps.findPublicKey),
     ...scriptRoutes(builtFiles(agentFiles)),
     ...privacyRoutes(rights.api),
+    ...outcomeRoutes(rights.reportOutcome),
     ...myDataRoutes(deps.sites),
     ...meRoutes(rights.me),
     ...attestRoutes(deps.attest),
@@ -73,7 +74,7 @@ function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
   };
 }
 
-/** Everything that Express serves. A module of its own, so that the start does not wait for it. */
+/** Everything that Express serves. A separate module, so that the start does not wait for it. */
 export function makeRoutes(deps: RoutesDeps): RequestListener {
   const { consent, rights } = deps;
   return makeExpressApp({

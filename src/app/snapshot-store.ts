@@ -62,7 +62,7 @@ function groupByKid<Row extends Keyed>(rows: readonly Row[]): Map<string, Row[]>
 /**
  * What changed after `since`. One keyed read when nothing did.
  * The revision is read first: what commits in between is read again by the next poll, never missed. The rest is of one moment, or
- * purposes would be held against the MAC of others.
+ * purposes would be compared with the MAC of others.
  */
 export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
   const revision = await readRevision(database, 'tenants');

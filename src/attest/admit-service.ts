@@ -69,7 +69,7 @@ export const makeHolds =
   (session, cookie, at, now) =>
     isHeld(database, at.kid, session, provenRoots(serverSecret, cookieValues(cookie, COOKIE_NAME), at, now));
 
-/** The token of a session that is bound is good only beside a recent proof of its key: a stolen cookie is worth nothing. */
+/** The token of a bound session is valid only with a recent proof of its key: a stolen cookie is worth nothing. */
 export async function openBound(
   {
     database,

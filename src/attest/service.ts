@@ -59,7 +59,7 @@ async function prove(deps: AttestDeps, admitted: Admitted, given: Presentation):
   return { durable, credential: { ...stored, counter }, before: stored.counter };
 }
 
-/** The same class, score and rules, of the device that was told apart; an override is the reviewer's word, not the passkey's. */
+/** The same class, score and rules, for the device that the passkey told apart; an override comes from the reviewer, not the passkey. */
 function decideOn(
   { epochDays, random }: AttestDeps,
   { tenant, verdict }: Admitted,
@@ -98,7 +98,7 @@ function decideOn(
 }
 
 /** Challenge, credential and decision are claimed and written together. @throws {Failed} */
-async function settle(
+async function recordProof(
   deps: AttestDeps,
   admitted: Admitted,
   asker: Asker,
@@ -140,7 +140,7 @@ async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
   const proven = await prove(deps, admitted, read);
   // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
   await requireConsent(deps, admitted, asker.gpc);
-  const entry = await settle(deps, admitted, asker, { proven, challenge, expiresAt });
+  const entry = await recordProof(deps, admitted, asker, { proven, challenge, expiresAt });
   deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
   const { session, origin, principalId } = admitted;
   const { requestId } = asker;

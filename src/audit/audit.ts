@@ -1,7 +1,7 @@
 import type { Actor, ActorRole } from '../lib/act.ts';
 import type { Json } from '../lib/canonical-json.ts';
 
-/** The audit log: who did what to what, by keyed reference. No id of a person stands in it, so that it outlives an erasure. */
+/** The audit log: who did what to what, by keyed reference. It contains no id of a person, so that it outlives an erasure. */
 
 export const AUDIT_ACTIONS = [
   'contest.filed',

@@ -5,7 +5,7 @@ export type RefKind = 'actor' | 'contest' | 'durable' | 'principal' | 'request';
 
 /**
  * Keyed reference: stable within a tenant, meaningless without its key. Receipts, the audit log and the tombstones of
- * erasures hold these and no id, so that they may outlive what they tell of.
+ * erasures hold these and no id, so that they may outlive what they describe.
  */
 export function rightsRef(rightsKey: Uint8Array, kind: RefKind, id: string): string {
   return hmacSha256(rightsKey, `${kind}|${id}`).toString('base64url');

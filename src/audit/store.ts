@@ -17,11 +17,11 @@ import { sealedTo } from './sealed-to-store.ts';
 
 const SALT_BYTES = 16;
 
-/** One row, in the transaction of what it tells of. */
+/** One row, in the transaction of the change that it records. */
 export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
   const { kid, actor, action, object } = event;
   await holdTenant(tx, kid);
-  // An append-only log goes on from the hours that are sealed, whatever a clock that went back says.
+  // An append-only log continues after the sealed hours, even if the clock went back.
   const at = Math.max(event.at, await sealedTo(tx, 'audit_sealed_to', kid));
   const row = {
     at,

@@ -27,12 +27,12 @@ export interface BearerDeps {
 
 const BEARER = /^Bearer +(\S+)$/i;
 
-const MISSING = 'Send one Authorization header: Bearer and a JWT of the identity provider.';
-const NOT_SIGNED = 'The token is not signed by a key of the issuer.';
+const MISSING = 'Send one Authorization header: Bearer and a JWT from the identity provider.';
+const NOT_SIGNED = 'The token is not signed with a key of the issuer.';
 const UNREADABLE: Readonly<Record<Unreadable, string>> = {
   malformed: 'The token is not a JWT in compact serialization.',
-  header: 'The header of the token has a member that is not taken here, or one of the wrong type.',
-  algorithm: `The token has to be signed by ${SIGNING_ALGORITHMS.join(' or ')}.`,
+  header: 'The header of the token has a member that gpd does not accept, or one of the wrong type.',
+  algorithm: `The token must be signed with ${SIGNING_ALGORITHMS.join(' or ')}.`,
 };
 
 /** RFC 6750 section 3: without a credential no error code. */

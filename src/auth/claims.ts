@@ -49,14 +49,14 @@ const registeredSchema = z.looseObject({
   iat: numericDate.optional(),
 });
 
-const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them; nbf and iat are numbers.';
+const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them, and nbf and iat as numbers.';
 
 /** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
 export function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: number): void {
   const parsed = registeredSchema.safeParse(claims);
   if (!parsed.success) throw new ClaimRefused(MISSHAPEN);
   const { iss, aud, exp, nbf = 0, iat = 0 } = parsed.data;
-  if (iss !== rules.issuer) throw new ClaimRefused('The token is of another issuer.');
+  if (iss !== rules.issuer) throw new ClaimRefused('The token is from another issuer.');
   if (![aud].flat().includes(rules.audience)) throw new ClaimRefused('The token is for another audience.');
   if (exp <= nowSeconds - TOLERANCE) throw new ClaimRefused('The token has expired.');
   if (Math.max(nbf, iat) > nowSeconds + TOLERANCE) throw new ClaimRefused('The token is not valid yet.');
@@ -81,7 +81,7 @@ function findClaim(claims: Claims, name: string): unknown {
   );
 }
 
-/** As a principalId: what a database or a log could stumble over never gets there. Null for what is none. */
+/** As a principalId: what a database or a log could stumble over never gets there. Null for anything invalid. */
 function readText(value: unknown): string | null {
   const parsed = principalIdSchema.safeParse(value);
   return parsed.success ? parsed.data : null;
@@ -92,7 +92,7 @@ function optionalText(claims: Claims, name: string): string | null {
   const value = findClaim(claims, name) ?? '';
   if (value === '') return null;
   const text = readText(value);
-  if (text === null) throw new ClaimRefused(`The claim ${name} has to be a string.`);
+  if (text === null) throw new ClaimRefused(`The claim ${name} must be a string.`);
   return text;
 }
 
@@ -110,7 +110,7 @@ export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   const { sub } = claims;
   // As the provider spells it: OIDC compares it byte for byte.
   if (typeof sub !== 'string' || readText(sub) === null)
-    throw new ClaimRefused('The claim sub has to be a string that is not empty.');
+    throw new ClaimRefused('The claim sub must be a string that is not empty.');
   return {
     issuer: rules.issuer,
     sub,

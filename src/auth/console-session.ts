@@ -15,7 +15,7 @@ export interface ConsoleSession {
   readonly kid: string;
   /** Keyed reference of the person. */
   readonly actor: string;
-  /** How colleagues are told who holds a case. */
+  /** How colleagues see who holds a case. */
   readonly label: string;
   readonly roles: readonly string[];
   readonly csrf: string;
@@ -34,7 +34,7 @@ export function hashConsoleToken(token: string): string {
   return sha256(token).toString('hex');
 }
 
-/** Begun while a clock was ahead, it would live for as long as that was: it is none. */
+/** Started while a clock was ahead, it would live that much longer: it counts as invalid. */
 export function isLiveSession(session: ConsoleSession, now: number): boolean {
   const { createdAt, seenAt, expiresAt } = session;
   if (Math.max(createdAt, seenAt) > now + MINUTE) return false;

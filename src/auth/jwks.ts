@@ -42,7 +42,7 @@ const jwksSchema = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) });
 
 type Jwk = z.output<typeof jwkSchema>;
 
-/** RFC 8017 section 3.1: an exponent of 1 would let everybody sign. */
+/** RFC 8017 section 3.1: an exponent of 1 would let anyone sign. */
 function isSoundRsa(key: KeyObject): boolean {
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
   const sized = modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS;

@@ -4,7 +4,7 @@ import type { Server } from './server.ts';
 import { snapshotOf, type Terms } from './status.ts';
 import type { ConsentSnapshot } from './types.ts';
 
-/** What the controller knows, and who is told when it changes. */
+/** What the controller knows, and who is notified when it changes. */
 
 export interface ControllerDeps {
   /** Null where nobody can be asked; `missing` says what for. */

@@ -14,7 +14,7 @@ import {
   prove,
   refusedSince,
   remember,
-  settle,
+  removePending,
   takeBack,
   type Wants,
 } from './plan.ts';
@@ -38,7 +38,7 @@ async function send(context: Context, kid: string, write: Write) {
   if (!server || !record) return { problem: context.missing, transient: false };
   const answer = await server.write(record, write);
   if (!isFailure(answer)) return answer;
-  if (!answer.transient) update(context, kid, (present) => settle(present, write));
+  if (!answer.transient) update(context, kid, (present) => removePending(present, write));
   return answer;
 }
 
@@ -47,9 +47,9 @@ async function flush(context: Context, kid: string): Promise<void> {
   clearTimeout(context.retry);
   for (const write of context.record?.pending ?? []) {
     const answer = await send(context, kid, write);
-    if (!isFailure(answer)) update(context, kid, (present) => settle(prove(present, answer), write));
+    if (!isFailure(answer)) update(context, kid, (present) => removePending(prove(present, answer), write));
     else if (answer.transient) {
-      context.retry = setTimeout(() => void inTurn(context, () => flush(context, kid)), RETRY_MS);
+      context.retry = setTimeout(() => void serialise(context, () => flush(context, kid)), RETRY_MS);
       return;
     }
   }
@@ -132,7 +132,7 @@ async function withdraw(context: Context, ids: readonly string[] | null): Promis
   return choose(context, new Map(live.map(({ id }) => [id, false])));
 }
 
-/** A grant that this browser's signal has overruled since is told to the ledger as the signal it is. */
+/** A grant that this browser's signal has overruled since is reported to the ledger as that signal. */
 async function reportSignal(context: Context, known: Terms): Promise<void> {
   const { kid, purposes, policy } = known.config;
   const overruled = purposes
@@ -159,7 +159,7 @@ async function askAgain(context: Context): Promise<void> {
 }
 
 /** One after the other: two presses are two choices, in their order. */
-function inTurn<T>(context: Context, work: () => Promise<T>): Promise<T> {
+function serialise<T>(context: Context, work: () => Promise<T>): Promise<T> {
   const done = context.queue.then(work);
   context.queue = done.catch(() => {});
   return done;
@@ -180,7 +180,7 @@ async function load(context: Context): Promise<void> {
   context.config = answer;
   context.problem = null;
   read(context, kid);
-  void inTurn(context, async () => {
+  void serialise(context, async () => {
     await flush(context, kid);
     const known = termsOf(context);
     if (known?.gpc) await reportSignal(context, known);
@@ -227,9 +227,9 @@ export function makeController(deps: ControllerDeps) {
     load: () => load(context),
     snapshot: () => snapshot(context),
     terms: () => termsOf(context),
-    choose: (wants: Wants) => inTurn(context, () => choose(context, wants)),
-    withdraw: (ids: readonly string[] | null) => inTurn(context, () => withdraw(context, ids)),
-    askAgain: () => inTurn(context, () => askAgain(context)),
+    choose: (wants: Wants) => serialise(context, () => choose(context, wants)),
+    withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),
+    askAgain: () => serialise(context, () => askAgain(context)),
     receipt: () => receipt(context),
     startAsking: () => startAsking(context),
   };

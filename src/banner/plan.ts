@@ -33,7 +33,7 @@ export function planWrites(terms: Terms, wants: Wants, makeKey: () => string): r
     return { id: purpose.id, action: typeof wanted === 'boolean' ? actionFor(terms, purpose, wanted) : null };
   });
   const common = { policyVersion: config.policy.version, gpc };
-  // Each by itself: the ledger takes no other yes over the signal.
+  // One by one: the ledger accepts no other yes over the signal.
   const over = config.purposes
     .filter(({ id, gpc: policy }) => gpc && policy === 'ask' && wants.get(id) === 'over-gpc')
     .map(({ id }): Write => ({ action: 'grant', purposes: [id], ...common, overGpc: true, key: makeKey() }));
@@ -125,7 +125,7 @@ export function takeBack(
   return { record: { ...record, choices, pending: [...record.pending, write] }, write };
 }
 
-export const settle = (record: ConsentRecord, { key }: Write): ConsentRecord => ({
+export const removePending = (record: ConsentRecord, { key }: Write): ConsentRecord => ({
   ...record,
   pending: record.pending.filter((write) => write.key !== key),
 });

@@ -2,7 +2,7 @@ import type { ConsentRecord } from './record.ts';
 import { choiceOf, granted, type Terms } from './status.ts';
 import type { ConsentReceipt } from './types.ts';
 
-/** What the agent asks for; its grant is the one whose proof goes along. */
+/** What the agent asks for; its grant is the one whose proof is sent. */
 const AGENT_PURPOSE = 'device-identification';
 
 /** Nothing is granted: the server could not be asked. */

@@ -12,7 +12,7 @@ function run(gated: HTMLScriptElement): void {
   if (src !== undefined) script.src = src;
   // A browser hides the attribute from scripts and keeps the property.
   script.nonce = gated.nonce;
-  // One that is made by script is async unless it is told: their order is the page's.
+  // A script element made by script is async by default; the page's order must hold.
   script.async = gated.hasAttribute('async');
   script.text = gated.text;
   gated.replaceWith(script);

@@ -110,7 +110,7 @@ export function makeServer(base: string, key: string): Server {
       return status === 200 ? body : null;
     },
 
-    /** The cookie that the token is bound to goes along. */
+    /** Sends the cookie that the token is bound to. */
     async link(session, token) {
       const init = {
         ...post({ token }, { authorization: `Bearer ${session}` }),

@@ -63,7 +63,7 @@ export function whyAsked(terms: Terms): Why {
   return Object.keys(terms.record?.choices ?? {}).length > 0 ? 'purpose' : 'first';
 }
 
-/** What the page is told; null terms: nobody could be asked, yet or at all, and `problem` says why. */
+/** What the page gets; null terms: nobody could be asked, yet or at all, and `problem` says why. */
 export function snapshotOf(terms: Terms | null, problem: string | null, gpc: boolean): ConsentSnapshot {
   if (!terms) {
     const phase = problem === null ? 'loading' : 'unavailable';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { checkKid } from './run.ts';
 
-/** A command is its words and its action. The words of all lie in one file, in the order in which help shows them. */
+/** A command is its texts and its action. All texts are in one file, in the order in which help shows them. */
 
 /** `keys rotate <kid>  what it does`, and in the lines below it `  --grace <duration>  what that says`. */
 const HELP = readFileSync(new URL('../../views/help.en.txt', import.meta.url), 'utf8');

@@ -42,10 +42,10 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
     ...store,
     clock: Date.now,
     host: new URL(baseUrl(config)).hostname,
-    onMake: () => say('Making the key that signs archives; this is done once.'),
+    onMake: () => say('Creating the key that signs archives (once).'),
   });
 
-/** What is broken off leaves no part of somebody's data behind. */
+/** An interrupted export leaves no part of a person's data behind. */
 async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const stop = (): void => abort.abort(new CommandFailed('failure', 'interrupted; no file was written'));
@@ -65,7 +65,7 @@ async function settingsOf({ store }: RightsContext, kid: string): Promise<Tenant
 export async function exportArchive(options: ExportOptions): Promise<void> {
   const kid = checkKid(options.tenant);
   const target = targetBody(options);
-  if (options.out === '-') throw misused('--out takes a file: an archive cannot go to standard output');
+  if (options.out === '-') throw misused('--out must name a file; an archive cannot go to standard output');
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);
@@ -93,8 +93,7 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
       `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,
       `SHA-256  ${sha256}`,
     ]);
-    if (!encrypted)
-      say('It is not encrypted: hand it over by a way that nobody else reads, or use --encrypt-to.');
+    if (!encrypted) say('It is not encrypted: deliver it over a confidential channel, or use --encrypt-to.');
   });
 }
 

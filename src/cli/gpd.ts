@@ -11,6 +11,7 @@ const COMMANDS = {
   init: () => import('./commands/init.ts'),
   serve: () => import('./commands/serve.ts'),
   tenants: () => import('./commands/tenants.ts'),
+  policy: () => import('./commands/policy.ts'),
   keys: () => import('./commands/keys.ts'),
   'master-key': () => import('./commands/master-key.ts'),
   apikeys: () => import('./commands/apikeys.ts'),

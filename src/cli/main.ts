@@ -9,7 +9,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // The reader of a pipe went away (`gpd … | head`): that is no failure.
   if (error.code === 'EPIPE') process.exit(0);
   say(
-    `gpd: stdout cannot be written (${error.code ?? error.name}): what was done is done, and its answer is lost`,
+    `gpd: stdout cannot be written (${error.code ?? error.name}): the command took effect, but its output is lost`,
   );
   process.exit(EXIT.failure);
 });

@@ -23,9 +23,12 @@ async function create(path: string): Promise<FileHandle> {
     return await open(path, 'wx', 0o600);
   } catch (error) {
     const why = codeOf(error);
-    if (why === 'ENOENT' || why === 'ENOTDIR') throw misused(`there is no directory ${dirname(path)}`);
+    if (why === 'ENOENT' || why === 'ENOTDIR') throw misused(`no such directory: ${dirname(path)}`);
     if (why === 'EACCES' || why === 'EPERM' || why === 'EROFS') {
-      throw new CommandFailed('notAllowed', `nothing may be written in ${dirname(path)}`);
+      throw new CommandFailed(
+        'notAllowed',
+        `cannot write to ${dirname(path)}: ${why === 'EROFS' ? 'read-only file system' : 'permission denied'}`,
+      );
     }
     throw error;
   }
@@ -43,7 +46,7 @@ async function place(from: string, to: string): Promise<void> {
   }
 }
 
-/** Under a name of its own until `write` has filled it. @throws {CommandFailed} `conflict` */
+/** Under a temporary name until `write` has filled it. @throws {CommandFailed} `conflict` */
 export async function writeNewFile<T>(path: string, write: (output: Writable) => Promise<T>): Promise<T> {
   expectNoFile(path);
   const part = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.part`);

@@ -12,7 +12,7 @@ export function readPolicyFile(file: string): TenantPolicy {
     throw misused(`${file}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not a policy'}`);
   }
   const unknown = unknownRules(parsed.data);
-  if (unknown.length > 0) throw misused(`${file}: there is no rule ${unknown.join(', ')}`);
+  if (unknown.length > 0) throw misused(`${file}: no rule ${unknown.join(', ')}`);
   try {
     makeMonitorMatcher(parsed.data.monitors);
   } catch (error) {

@@ -40,7 +40,8 @@ export function withRights<T>(
       {
         // The process ends with its command.
         patienceMs: Number.POSITIVE_INFINITY,
-        onFault: () => say('gpd: the rows are erased; something held up the rest'),
+        onFault: () =>
+          say('gpd: the erasure is recorded, but finishing it failed; `gpd erase resume` tries again'),
       },
     );
     return work({
@@ -70,6 +71,6 @@ export function targetBody(options: TargetOptions): EraseTargetBody {
     ...(principal === undefined ? {} : { principalId: principal }),
   };
   if (Object.keys(body).length !== 1)
-    throw misused('name one person: --visitor ID, --request ID or --principal ID');
+    throw misused('name one person: exactly one of --visitor <id>, --request <id>, --principal <id>');
   return checked(eraseTargetSchema, body, 'the id: ');
 }

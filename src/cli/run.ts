@@ -67,7 +67,7 @@ export function readJsonFile(file: string): unknown {
 }
 
 export function noSuchTenant(kid: string): CommandFailed {
-  return new CommandFailed('notFound', `there is no tenant ${kid}; \`gpd tenants list\` shows them`);
+  return new CommandFailed('notFound', `no tenant ${kid}; \`gpd tenants list\` shows them`);
 }
 
 /** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
@@ -88,10 +88,10 @@ export async function confirmOnTerminal(options: DestructiveFlags, what: string)
 /** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY. */
 export async function confirm(options: DestructiveFlags, what: string): Promise<void> {
   if (options.yes === true) return;
-  if (!onTerminal()) throw misused(`${what}: repeat it with --yes, or look first with --dry-run`);
+  if (!onTerminal()) throw misused(`${what}: repeat with --yes, or check first with --dry-run`);
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: io().stdin, output: io().stderr });
-  const answer = await prompt.question(`${printable(what)}. Type yes to go on: `);
+  const answer = await prompt.question(`${printable(what)}. Type yes to continue: `);
   prompt.close();
   if (answer.trim() !== 'yes') throw new CommandFailed('failure', 'nothing was changed');
 }
@@ -109,12 +109,12 @@ const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   [
     /^SQLITE_READONLY/,
     'notAllowed',
-    'this user may not write the database: run gpd as the user that the server runs as',
+    'cannot write to the database: run gpd as the user that the server runs as',
   ],
   [
     /^SQLITE_(CORRUPT|NOTADB)/,
     'failure',
-    'the database is damaged: keep a copy of its directory, then `gpd restore BACKUP` (`gpd doctor` looks closer)',
+    'the database is damaged: keep a copy of its directory, then run `gpd restore BACKUP` (`gpd doctor` says more)',
   ],
 ];
 
@@ -156,7 +156,8 @@ export function exitOf(error: unknown): { exit: ExitName; message: string } {
   // 78 as well: to start again would not change it, and the unit does not try.
   if (error instanceof ConfigError || error instanceof UnknownSchema || error instanceof SqliteUnloadable)
     return { exit: 'badConfig', message: error.message };
-  if (error instanceof OutcomeUnknown) return { exit: 'failure', message: `${error.message}; look first` };
+  if (error instanceof OutcomeUnknown)
+    return { exit: 'failure', message: `${error.message}; check before you repeat it` };
   if (error instanceof Unavailable)
     return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
   if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };

@@ -32,7 +32,7 @@ export interface AppendRequest {
   readonly gpc: boolean | undefined;
   readonly isGrant: boolean;
   readonly now: number;
-  /** What webhooks are told of an entry once its place is known; sealed, because it may name a person. */
+  /** What webhooks get about an entry once its place is known; encrypted, because it may name a person. */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];
   /** The caller's Idempotency-Key with the hash of what it asked for. */
   readonly idempotency: { readonly caller: string; readonly key: string; readonly bodyHash: string } | null;

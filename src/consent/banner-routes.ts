@@ -8,7 +8,7 @@ const SCRIPT = 'text/javascript';
 
 type EmbedRoute = 'embedScript' | 'pinnedScript' | 'embedLanguage' | 'embedManifest' | 'embedTypes';
 
-/** The banner's script and languages: the same for everybody. */
+/** The banner's script and languages: the same for everyone. */
 export function embedRoutes({ files, manifest }: Embed): Handlers<EmbedRoute> {
   const file = (name: string, type: string) => async (_call: unknown, response: Response) =>
     sendBuilt(response, await files(name), { type, cache: SHORT });

@@ -6,7 +6,7 @@ import { bannerSettings } from '../tenants/settings.ts';
 import { publishBanner } from './banner-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 
-/** What the consent banner of a tenant is told, and the log is told that it was. */
+/** What the consent banner of a tenant gets; the log records that it did. */
 
 interface Deps {
   readonly database: Database;
@@ -28,7 +28,7 @@ function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }
 
-/** Nothing is said to the log: for whoever only looks. */
+/** Without an entry in the log: for previews. */
 export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, purposes, rules, kid } = tenant;
   const banner = bannerSettings(settings);

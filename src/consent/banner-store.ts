@@ -55,7 +55,7 @@ export function publishBanner(
   });
 }
 
-/** Newest first: what people were shown, to be held against the log. */
+/** Newest first: what people were shown, to compare with the log. */
 export async function listBanners(database: Database, kid: string) {
   const names = { textsSha256: 'texts_sha256', scriptSha256: 'script_sha256', publishedAt: 'published_at' };
   const banners = database.read('banners').where({ kid }).orderBy('seq', 'desc');

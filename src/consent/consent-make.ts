@@ -63,7 +63,7 @@ const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 
 export interface ConsentApi {
   readonly authorization: AuthorizeDeps;
-  readonly consent: Omit<ConsentLaneDeps, 'check' | 'gate'> & Pick<FreshConsent, 'check'>;
+  readonly consent: Omit<ConsentLaneDeps, 'check' | 'admission'> & Pick<FreshConsent, 'check'>;
   readonly routes: ConsentRouteDeps;
   readonly embed: Embed;
   readonly log: LedgerDeps;

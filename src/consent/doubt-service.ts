@@ -16,7 +16,7 @@ interface Deps {
   readonly onFault: (error: unknown) => void;
 }
 
-/** The proof's hash is known to whoever was answered the grant: a bundle that does not have it is about nobody's. */
+/** Only the client whose grant was answered knows the proof's hash: a bundle without it is about no grant. */
 export interface GrantClaim {
   readonly kid: string;
   readonly principalId: string;

@@ -1,4 +1,4 @@
-import type { Gate } from '../http/admission.ts';
+import type { ConcurrencyLimit } from '../http/admission.ts';
 import { type AuthorizeDeps, authorize } from '../http/caller.ts';
 import { API_CORS, corsHeaders, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
 import type { HotHandler, HotReply, HotRequest } from '../http/hot.ts';
@@ -14,7 +14,7 @@ import type { Check } from './service.ts';
 
 export interface ConsentLaneDeps extends AuthorizeDeps {
   readonly check: (kid: string, request: Check) => Promise<DecisionAnswer>;
-  readonly gate: Gate;
+  readonly admission: ConcurrencyLimit;
   readonly knowsOrigin: KnowsOrigin;
 }
 
@@ -34,9 +34,9 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   }
   const body = await request.readBody(MAX_BODY_BYTES);
   if (!body) throw new Refusal('payload-too-large', closing);
-  if (deps.gate.isFull()) return fullReply();
+  if (deps.admission.isFull()) return fullReply();
   const asked = parseBody(body, bodySchema);
-  return jsonReply(200, await deps.gate.hold(deps.check(caller.kid, asked)));
+  return jsonReply(200, await deps.admission.hold(deps.check(caller.kid, asked)));
 }
 
 function refused(thrown: unknown): HotReply {

@@ -41,7 +41,7 @@ async function isLiveGrant(
   return own && entry?.hash === proof.hash;
 }
 
-/** All purposes are of one snapshot: what was withdrawn with the needed one is not told as proven beside it. */
+/** All purposes come from one snapshot: one withdrawn together with the needed one is not reported as proven. */
 export function makeProveConsent(
   database: Database,
   service: Pick<ConsentService, 'decideAll'>,

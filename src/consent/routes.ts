@@ -11,6 +11,7 @@ import { languageSchema } from '../schema/banner.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Routes } from '../schema/routes.ts';
+import type { NoteVisit } from '../tenants/key-use-service.ts';
 import type { BannerService } from './banner-service.ts';
 import type { FreshConsent } from './fresh-service.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
@@ -35,7 +36,7 @@ export interface ConsentRouteDeps extends TermsDeps {
   readonly botAuth: BotAuth;
   readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
   /** Counted per hour, without any id. */
-  readonly noteVisit: (tenant: ConsentTenant, gpc: boolean) => void;
+  readonly noteVisit: NoteVisit;
   readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
 }
 
@@ -161,7 +162,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
       }
       const request = { language: language.data, gpc: hasGpcHeader(headers) };
       const tenant = tenantOf(caller.kid);
-      deps.noteVisit(tenant, request.gpc);
+      deps.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
       return deps.banners.banner(tenant, request);
     },
     async checkBatch({ caller, body: { checks } }) {

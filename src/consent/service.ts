@@ -60,7 +60,7 @@ function toAnswer(decision: ConsentDecision): DecisionAnswer {
   return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given };
 }
 
-/** What webhooks are told of an event, under the tenant's key. */
+/** What webhooks get about an event, under the tenant's key. */
 export function notifications(tenant: ConsentTenant, event: WebhookEvent, data: object): Notification[] {
   const webhooks = tenant.webhooksFor(event);
   if (webhooks.length === 0) return [];

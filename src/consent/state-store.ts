@@ -67,7 +67,7 @@ const SELECT = `
   LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
   LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
 
-/** A row is taken apart once, and what its MAC is held against is what a decision sees. */
+/** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
 function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | Fault {
   const { choice } = row;
   const who = toPrincipalRow(row);

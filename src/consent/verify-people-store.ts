@@ -95,9 +95,9 @@ export async function checkOpenings(
     const same =
       type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
     if (!same || !opens(check, row, body))
-      problems.add('opening-changed', `what opens entry ${seq} is not what the entry commits to`, seq);
+      problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
     else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
-      problems.add('state-changed', `the state of the person of entry ${seq} does not know of it`, seq);
+      problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
   }
   return missing;
 }
@@ -163,7 +163,7 @@ export async function checkState({ database, kid, problems }: PeopleCheck): Prom
   for await (const rows of pagesOf<StateRow>(query, ['s.principal', 's.purpose'], PAGE))
     for (const row of rows)
       if (!isSaid(row))
-        problems.add('state-changed', `a state says what entry ${row.seq} does not say`, Number(row.seq));
+        problems.add('state-changed', `a state differs from entry ${row.seq}`, Number(row.seq));
 }
 
 interface PrincipalRow extends PrincipalColumns {
@@ -179,13 +179,13 @@ interface PrincipalRow extends PrincipalColumns {
 function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: PrincipalRow): string | null {
   if (key === null) {
     if (row.seq !== null) return 'a principal without a key has openings';
-    return erased === null ? 'a principal has lost its key, and was not erased' : null;
+    return erased === null ? 'a principal lost its key without an erasure' : null;
   }
   if (row.detail === null) return null;
-  if (erased !== null && row.granted !== null) return 'a principal who granted since counts as erased';
+  if (erased !== null && row.granted !== null) return 'a principal is marked as erased and has granted since';
   const { gpc } = JSON.parse(row.detail) as EntryDetail;
   if (gpc && !isOptedOut(isTrue(row.gpc), row.gpc_except, row.purpose ?? ''))
-    return 'a signal (GPC) that the last entry was under is not recorded';
+    return 'the GPC signal of the last entry is not recorded';
   return null;
 }
 
@@ -216,7 +216,7 @@ export async function checkStrayOpenings({ database, kid, problems }: PeopleChec
       .whereRaw('o.seq >= h.size')
       .first<{ seq: number } | undefined>('o.seq'),
   );
-  if (stray) problems.add('opening-changed', 'something opens an entry that is not there', Number(stray.seq));
+  if (stray) problems.add('opening-changed', 'an opening belongs to no entry', Number(stray.seq));
 }
 
 /** Was anybody erased since? Then nobody can say whose opening is missing. */

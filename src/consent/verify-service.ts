@@ -21,7 +21,7 @@ import {
 } from './verify-people-store.ts';
 import { checkPolicies, checkPurposes } from './verify-terms-store.ts';
 
-/** `gpd consent verify`: the whole log recomputed from its entries, then every row that it speaks of held against it. */
+/** `gpd consent verify`: the whole log recomputed from its entries, then every row about it compared with it. */
 
 export interface LogCheck {
   readonly size: number;
@@ -117,7 +117,7 @@ async function checkPeople(check: PeopleCheck, size: number, unopened: number | 
   if (unopened !== null && !(await erasedSince(check, size)))
     check.problems.add(
       'opening-changed',
-      `what opens entry ${unopened} is missing, and nobody was erased since`,
+      `the opening of entry ${unopened} is missing, and nobody was erased since`,
       unopened,
     );
   await checkStrayOpenings(check);
@@ -156,7 +156,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
 
 function checkGenesis(fold: Fold, vkey: string, problems: Problems): void {
   if (fold.genesisKey !== null && fold.genesisKey !== vkey)
-    problems.add('vkey-changed', 'the genesis names another key than the one of the log', 0);
+    problems.add('vkey-changed', 'the genesis entry names a different key from the log’s', 0);
 }
 
 /** Null: no such tenant. */

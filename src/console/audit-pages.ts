@@ -42,7 +42,7 @@ function readFilter(query: Fields): AuditFilter {
   };
 }
 
-/** What stands in the form again, and in the links. */
+/** What the form shows again, and the links carry. */
 function spell(filter: AuditFilter): Record<string, string> {
   const { action = '', role = '', actor = '', object = '', from, to } = filter;
   const day = (at: number | undefined): string => (at === undefined ? '' : isoTime(at).slice(0, 10));

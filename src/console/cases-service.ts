@@ -35,9 +35,9 @@ async function deviceOf(database: Database, { kid, contestId, durable }: Contest
 
 /** Null: not found in this tenant. */
 export async function readCase(context: Context, staff: Staff, contestId: string) {
-  const { database, words } = context;
+  const { database, contestTexts } = context;
   const { kid } = staff;
-  const contest = await findContest(database.read, words, contestId);
+  const contest = await findContest(database.read, contestTexts, contestId);
   const tenant = context.tenantOf(kid);
   const ingest = context.ingestTenantOf(kid);
   if (contest?.kid !== kid || !tenant || !ingest) return null;

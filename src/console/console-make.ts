@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Router } from 'express';
 import { makeEmbed } from '../consent/embed.ts';
+import { makeConcurrencyLimit } from '../http/admission.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { LogService } from '../log/service.ts';
@@ -11,7 +12,6 @@ import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { consoleRoutes } from './console-router.ts';
 import type { Context, SignInLimits } from './context.ts';
-import { type Jobs, makeJobs } from './jobs-service.ts';
 import { makeRender } from './render.ts';
 import { makeProvider } from './sign-in-service.ts';
 import { loadStrings } from './strings-files.ts';
@@ -39,14 +39,11 @@ export interface ConsoleParts
   readonly masterKey: () => MasterKey;
   readonly rights: RightsServices;
   readonly limiters: { readonly signIn: SignInLimits };
-  readonly onJobFault: (error: unknown) => void;
 }
 
+/** Exports and verifications at a time: each reads a whole trail or a whole log. */
+const MAX_READING = 3;
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
-
-export interface ConsoleApp extends Pick<Jobs, 'stop'> {
-  readonly router: Router;
-}
 
 function exportsOf(parts: ConsoleParts) {
   const { store, rights, masterKey, clock, origin } = parts;
@@ -58,20 +55,18 @@ function exportsOf(parts: ConsoleParts) {
 const keysOf = (secret: Uint8Array) => ({
   login: hmacSha256(secret, 'gpd/console-login/v1'),
   idToken: hmacSha256(secret, 'gpd/console-id-token/v1'),
-  exports: hmacSha256(secret, 'gpd/console-export/v1'),
 });
 
-export function composeConsole(parts: ConsoleParts): ConsoleApp {
+export function composeConsole(parts: ConsoleParts): Router {
   const { config, store, book, log, tenantOf, ingestTenantOf, clock, origin, views } = parts;
-  const { clientSecret, onFault, onLoginFault, onJobFault } = parts;
+  const { clientSecret, onFault, onLoginFault } = parts;
   const { database } = store;
-  const { api: rights, eraser, held, words } = parts.rights;
+  const { api: rights, eraser, held, contestTexts } = parts.rights;
   const t = loadStrings(views);
   const keys = keysOf(parts.serverSecret);
   // Named one by one: pages are handed what is derived from a secret, and no secret.
   const base = { config, database, tenantOf, clock, origin, random: randomBytes, keys, onLoginFault };
-  const jobs = makeJobs({ ...base, onJobFault });
-  const router = consoleRoutes({
+  return consoleRoutes({
     ...base,
     ingestTenantOf,
     signInLimits: parts.limiters.signIn,
@@ -83,13 +78,12 @@ export function composeConsole(parts: ConsoleParts): ConsoleApp {
     held,
     outside: outsideOf({ database, serverSecret: parts.serverSecret }, config),
     provider: makeProvider(base, clientSecret),
-    words,
+    contestTexts,
     rights,
     exports: exportsOf(parts),
-    jobs,
+    reading: makeConcurrencyLimit(MAX_READING),
     book,
     log,
     embed: makeEmbed(bannerFiles),
   });
-  return { router, stop: () => jobs.stop() };
 }

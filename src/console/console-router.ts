@@ -5,7 +5,6 @@ import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import type { Context } from './context.ts';
 import { insightPages } from './insight-pages.ts';
-import { jobPages } from './job-pages.ts';
 import { openPages, sessionPages } from './login-pages.ts';
 import { type PageTable, register } from './page-table.ts';
 import { previewFiles, previewPages } from './preview-pages.ts';
@@ -21,7 +20,6 @@ export const TABLES: readonly PageTable[] = [
   queuePages,
   casePages,
   subjectPages,
-  jobPages,
   registerPages,
   auditPages,
   insightPages,

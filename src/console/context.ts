@@ -3,19 +3,19 @@ import type { Config } from '../config.ts';
 import type { Embed } from '../consent/embed.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
+import type { ConcurrencyLimit } from '../http/admission.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
-import type { ContestWords } from '../rights/contests/contest-text.ts';
+import type { ContestTexts } from '../rights/contests/contest-text.ts';
 import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
 import type { HeldErasures } from '../rights/erase/held-service.ts';
 import type { EraseService } from '../rights/erase/service.ts';
 import type { OutsideLog } from '../rights/erase/tombstone-files.ts';
 import type { RightsApi } from '../rights/service.ts';
-import type { Jobs } from './jobs-service.ts';
 import type { Render } from './render.ts';
 import type { Translate } from './strings-files.ts';
 
@@ -37,17 +37,18 @@ export interface Context {
   /** The public origin; staff sign in there and nowhere else. */
   readonly origin: () => string;
   /** Derived from the server's secret. */
-  readonly keys: Readonly<Record<'login' | 'idToken' | 'exports', Uint8Array>>;
+  readonly keys: Readonly<Record<'login' | 'idToken', Uint8Array>>;
   readonly provider: () => Promise<LoginProvider>;
   readonly signInLimits: SignInLimits;
-  readonly words: ContestWords;
+  readonly contestTexts: ContestTexts;
   readonly rights: RightsApi;
   readonly eraser: EraseService;
   readonly held: HeldErasures;
   /** Survives a restore. */
   readonly outside: OutsideLog;
   readonly exports: ReturnType<typeof makeStaffExports>;
-  readonly jobs: Jobs;
+  /** Bounds the whole trails and logs that this process reads for pages at a time. */
+  readonly reading: ConcurrencyLimit;
   readonly log: LogService;
   readonly book: CheckpointBook;
   /** The banner as it was built. */

@@ -1,5 +1,5 @@
 import { orElse } from '../lib/or-else.ts';
-import { type ContestWords, NO_WORDS } from '../rights/contests/contest-text.ts';
+import { type ContestTexts, NO_TEXTS } from '../rights/contests/contest-text.ts';
 import type { Context } from './context.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
 import type { Staff } from './staff.ts';
@@ -13,14 +13,14 @@ const MAX_KEPT = 16_000;
 
 /** An empty text takes away what was kept. @returns whether it is kept: not of a contest that is not there */
 async function keepDraft(context: Context, by: Author, contestId: string, draft: Draft) {
-  const { database, words, clock } = context;
+  const { database, contestTexts, clock } = context;
   const { kid, ref } = by;
   const { kind, outcome, text } = draft;
   if (text === '') {
     await deleteDrafts(database, { kid, actor: ref, contestId }, [kind]);
     return false;
   }
-  const sealed = words.seal(kid, contestId, { ...NO_WORDS, reason: text }) ?? '';
+  const sealed = contestTexts.seal(kid, contestId, { ...NO_TEXTS, reason: text }) ?? '';
   return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: sealed, at: clock() });
 }
 
@@ -42,17 +42,21 @@ export async function keepTyped(
 }
 
 /** Null for what cannot be opened, as under a key that is gone: a draft lives for a day at most. */
-const openDraft = (words: ContestWords, kid: string, contestId: string, sealed: string): string | null =>
-  orElse(() => words.open(kid, contestId, sealed).reason, null);
+const openDraft = (
+  contestTexts: ContestTexts,
+  kid: string,
+  contestId: string,
+  sealed: string,
+): string | null => orElse(() => contestTexts.open(kid, contestId, sealed).reason, null);
 
 export async function readDrafts(
-  { database, words }: Context,
+  { database, contestTexts }: Context,
   { kid, ref }: Author,
   contestId: string,
 ): Promise<readonly Draft[]> {
   const drafts = await draftsOf(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {
-    const text = openDraft(words, kid, contestId, draft.text);
+    const text = openDraft(contestTexts, kid, contestId, draft.text);
     return text === null ? [] : [{ ...draft, text }];
   });
 }

@@ -1,5 +1,7 @@
+import type { LogCheck } from '../consent/verify-service.ts';
 import { DAY, HOUR } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import { wilson } from '../lib/wilson.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { barChart, cellOf, lastSlots } from './charts.ts';
 import type { Context } from './context.ts';
@@ -10,7 +12,7 @@ import {
   readLedger,
   readOverview,
   readTerms,
-  startVerify,
+  verifyLedger,
 } from './insight-service.ts';
 import type { PageTable } from './page-table.ts';
 import { framing, readLanguage } from './preview-pages.ts';
@@ -36,12 +38,14 @@ export function adviceFor(key: GenerationView, now: number): string {
   return now - last < QUIET_MS ? 'wait' : 'safe';
 }
 
+/** Those that are most surely wrong come first. */
 function rulesByError(rules: OverviewView['rules']) {
   return rules
-    .map((row) => ({ ...row, total: row.upheld + row.overturned }))
-    .filter((row) => row.total > 0)
-    .map((row) => ({ ...row, share: row.overturned / row.total }))
-    .sort((a, b) => b.share - a.share || b.total - a.total || a.rule.localeCompare(b.rule));
+    .map((row) => ({ ...row, right: row.upheld + row.confirmed, rulings: row.upheld + row.overturned }))
+    .map((row) => ({ ...row, total: row.rulings + row.confirmed + row.mistaken }))
+    .filter(({ total }) => total > 0)
+    .map((row) => ({ ...row, share: row.right / row.total, ...wilson(row.right, row.total) }))
+    .sort((a, b) => a.high - b.high || b.total - a.total || a.rule.localeCompare(b.rule));
 }
 
 /** In the language itself, as its readers look for it. */
@@ -68,7 +72,11 @@ async function showOverview(context: Context, { response, staff, now }: Visit): 
   });
 }
 
-async function showLedger(context: Context, { request, response, staff }: Visit): Promise<void> {
+async function showLedger(
+  context: Context,
+  { request, response, staff }: Visit,
+  check: LogCheck | 'too-large' | null = null,
+): Promise<void> {
   const given = GIVEN.find((one) => one === request.query['given']) ?? null;
   const ledger = await readLedger(context, staff, given);
   if (!ledger) throw new Refusal('not-found');
@@ -76,12 +84,12 @@ async function showLedger(context: Context, { request, response, staff }: Visit)
   const seq = typeof asked === 'string' && SEQ.test(asked.trim()) ? Number(asked.trim()) : null;
   const proof = seq === null ? null : await context.log.proof(staff.kid, seq);
   const asText = typeof asked === 'string' ? asked : null;
-  const values = { here: 'ledger', given, ledger, asked: asText, seq, proof };
+  const values = { here: 'ledger', given, ledger, asked: asText, seq, proof, check };
   context.render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
 }
 
-async function verifyLedger(context: Context, { response, staff }: Posted): Promise<void> {
-  response.redirect(303, `/console/jobs/${await startVerify(context, staff)}`);
+async function verify(context: Context, posted: Posted): Promise<void> {
+  await showLedger(context, posted, (await verifyLedger(context, posted.staff)) ?? 'too-large');
 }
 
 async function showKeys(context: Context, { response, staff, now }: Visit): Promise<void> {
@@ -105,5 +113,5 @@ export const insightPages: PageTable = {
     '/keys': ['reviewer', showKeys],
     '/terms': ['reviewer', showTerms],
   },
-  forms: { '/ledger/verify': ['reviewer', verifyLedger] },
+  forms: { '/ledger/verify': ['reviewer', verify] },
 };

@@ -1,7 +1,7 @@
 import { bannerAnswer } from '../consent/banner-service.ts';
 import { countDoubts, listDoubts } from '../consent/doubt-store.ts';
 import { listPolicies } from '../consent/terms-store.ts';
-import { verifyLog } from '../consent/verify-service.ts';
+import { type LogCheck, verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
 import type { Generation } from '../keys/generation.ts';
@@ -15,7 +15,7 @@ import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import type { Context } from './context.ts';
-import type { Staff } from './staff.ts';
+import { readWhole, type Staff } from './staff.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
 
@@ -28,6 +28,8 @@ export interface GenerationView extends Omit<Generation, 'kid' | 'publicKey' | '
 const TRAFFIC_DAYS = 30;
 /** A page of them. */
 const DOUBTS = 100;
+/** Some seconds of work. */
+const MAX_VERIFIED = 100_000;
 
 export async function readKeys(
   { database, clock }: Context,
@@ -115,21 +117,15 @@ export async function readLedger(
   };
 }
 
-/** @returns the id of the job */
-export async function startVerify(
-  { database, jobs, book, tenantOf }: Context,
-  staff: Staff,
-): Promise<string> {
-  const job = await jobs.open(staff, 'verify', []);
-  job.run(async (report) => {
-    const head = await readHead(database, staff.kid);
-    const total = head?.size ?? 0;
-    report(0, total);
-    const keys = tenantOf(staff.kid);
-    const trusted = keys && { book, keys };
-    return verifyLog(database, staff.kid, { trusted, onProgress: (done) => report(done, total) });
-  });
-  return job.id;
+/** Null: too many entries for a page to wait for. */
+export async function verifyLedger(
+  { database, reading, book, tenantOf }: Context,
+  { kid }: Staff,
+): Promise<LogCheck | null> {
+  const head = await readHead(database, kid);
+  if (head && head.size > MAX_VERIFIED) return null;
+  const keys = tenantOf(kid);
+  return readWhole(reading, () => verifyLog(database, kid, { trusted: keys && { book, keys } }));
 }
 
 export async function readTerms({ database, embed, clock, config }: Context, { kid }: Staff) {

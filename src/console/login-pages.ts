@@ -42,7 +42,7 @@ function showUnconfigured({ config, origin, render }: Context, response: Respons
   return true;
 }
 
-/** The provider sends everybody back to the public origin: the cookie has to be there. Once, or a proxy makes a circle. */
+/** The provider sends everyone back to the public origin: the cookie has to be there. Once, or a proxy makes a loop. */
 function elsewhere(publicOrigin: string, { headers, query }: Request): string | null {
   const { host, origin } = new URL(publicOrigin);
   if (headers.host === host || query['here'] !== undefined) return null;
@@ -88,7 +88,7 @@ async function takePending(context: Context, request: Request, response: Respons
   const name = names.login(typeof state === 'string' ? state : '');
   const [sealed] = cookieValues(request.headers.cookie, name);
   const pending = sealed === undefined ? null : openLogin(context.keys.login, sealed, context.clock());
-  // One use, whatever comes of it; a client that keeps the cookie is told so below.
+  // One use, whatever the result; a client that keeps the cookie gets the refusal below.
   if (sealed !== undefined) response.append('set-cookie', setCookie(name, '', 0, names.secure));
   // The answer to nobody's question, or to a stranger's (login CSRF).
   if (!pending || pending.state !== state) throw new LoginRefused('not-yours');

@@ -22,7 +22,7 @@ const policy = (nonce: string): string =>
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'self'",
-    // Also where somebody opens it by itself.
+    // Also outside of the frame.
     'sandbox allow-scripts',
   ].join('; ');
 

@@ -8,11 +8,11 @@ import type { Staff } from './staff.ts';
 /** The review queue. */
 
 async function resolvedRows(
-  { database, words }: Context,
+  { database, contestTexts }: Context,
   { kid }: Staff,
   query: QueueQuery,
 ): Promise<readonly QueueRow[]> {
-  const resolved = await resolvedPage(database, words, kid, query);
+  const resolved = await resolvedPage(database, contestTexts, kid, query);
   return resolved.map((contest) => ({ group: 'free', contest }));
 }
 
@@ -22,12 +22,12 @@ export async function readQueue(
   state: 'open' | 'resolved',
   query: QueueQuery,
 ) {
-  const { database, words, clock } = context;
+  const { database, contestTexts, clock } = context;
   const { kid, ref: me, role } = staff;
   const viewer = { kid, me, now: clock() };
   const rows =
     state === 'open'
-      ? await queuePage(database, words, viewer, query)
+      ? await queuePage(database, contestTexts, viewer, query)
       : await resolvedRows(context, staff, query);
   const [counts, load] = await Promise.all([
     queueCounts(database, viewer),
@@ -39,13 +39,13 @@ export async function readQueue(
 
 /** By the id of a contest or of a request. */
 export async function findCase(
-  { database, words }: Context,
+  { database, contestTexts }: Context,
   { kid }: Staff,
   id: string,
 ): Promise<string | null> {
   if (!isPlainText(id)) return null;
-  const byRequest = await contestOf(database.read, words, kid, id);
+  const byRequest = await contestOf(database.read, contestTexts, kid, id);
   if (byRequest) return byRequest.contestId;
-  const byId = await findContest(database.read, words, id);
+  const byId = await findContest(database.read, contestTexts, id);
   return byId?.kid === kid ? byId.contestId : null;
 }

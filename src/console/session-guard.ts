@@ -1,5 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import { type ConsoleSession, isLiveSession, type StaffRole } from '../auth/console-session.ts';
+import { hasLeft } from '../http/body.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { toRefusal } from '../http/reply.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -124,7 +125,7 @@ export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     const requestId = safeRequestId(response);
     const refusal = refusalOf(error);
-    if (!refusal) onFault(requestId, error);
+    if (!refusal && !hasLeft(error)) onFault(requestId, error);
     if (response.headersSent) {
       response.destroy();
       return;

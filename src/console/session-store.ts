@@ -100,7 +100,7 @@ export async function deleteDrafts(
   );
 }
 
-/** Sessions that ended before `sessionsBefore` and drafts older than `draftsBefore`. */
+/** Sessions that ended before `sessionsBefore`, drafts and old exports from before `draftsBefore`. */
 export async function purgeConsole(
   database: Database,
   sessionsBefore: number,
@@ -109,5 +109,6 @@ export async function purgeConsole(
   await database.transaction(async (tx) => {
     await tx('console_sessions').where('expires_at', '<', sessionsBefore).delete();
     await tx('console_drafts').where('at', '<', draftsBefore).delete();
+    await tx('console_jobs').where('beat_at', '<', draftsBefore).delete();
   });
 }

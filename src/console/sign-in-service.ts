@@ -37,7 +37,7 @@ export function missingConsoleSettings(config: Config): readonly string[] {
 }
 
 /**
- * Loaded with the first sign-in; it repeats its discovery by itself.
+ * Loaded with the first sign-in; it repeats its discovery automatically.
  * @param clientSecret of the OIDC client; null when the console is not configured
  */
 export function makeProvider(

@@ -1,7 +1,8 @@
 import type { StaffRole } from '../auth/console-session.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
+import type { ConcurrencyLimit } from '../http/admission.ts';
 import type { Actor } from '../lib/act.ts';
-import { Refusal } from '../lib/errors.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
 
 /** Staff at work, within the one tenant of their token. */
 export interface Staff {
@@ -14,6 +15,12 @@ export interface Staff {
 
 /** As the audit log knows them. */
 export const actorOf = ({ role, ref }: Staff): Actor => ({ role, ref });
+
+/** @throws {Unavailable} when too many whole trails and logs are read already */
+export function readWhole<T>(reading: ConcurrencyLimit, work: () => Promise<T>): Promise<T> {
+  if (reading.isFull()) throw new Unavailable('too many exports and verifications are running', 10);
+  return reading.hold(work());
+}
 
 /** Theirs. @throws {Refusal} `not-found` when it was removed meanwhile */
 export function requireTenant(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** Every word of the console stands in views/console/strings.en.json: a translation is another file. */
+/** Every text of the console is in views/console/strings.en.json: a translation is another file. */
 export type Translate = (key: string, values?: Readonly<Record<string, string | number>>) => string;
 
 const numbers = new Intl.NumberFormat('en-US');

@@ -8,11 +8,12 @@ import type { PageTable } from './page-table.ts';
 import type { Posted, Visit } from './session-guard.ts';
 import {
   eraseSubject,
+  findExport,
   findSubject,
   holdSubject,
   planErase,
   type SubjectKey,
-  startExport,
+  writeExport,
 } from './subjects-service.ts';
 
 /**
@@ -96,10 +97,21 @@ async function erase(context: Context, posted: Posted): Promise<void> {
 async function exportData(context: Context, posted: Posted): Promise<void> {
   const key = requireKey(posted.form);
   const unnamed = posted.form.get('unnamed') === 'on';
-  const job = await startExport(context, posted.staff, key, unnamed);
-  if (job === 'unnamed') await showSubject(context, posted, key, { problem: 'unnamed' });
-  else if (job === null) showMissed(context, posted, key);
-  else posted.response.redirect(303, `/console/jobs/${job}`);
+  const dsar = await findExport(context, posted.staff, key, unnamed);
+  if (dsar === null) {
+    showMissed(context, posted, key);
+    return;
+  }
+  if (dsar === 'unnamed') {
+    await showSubject(context, posted, key, { problem: 'unnamed' });
+    return;
+  }
+  posted.response.set({
+    'content-type': 'application/zip',
+    'content-disposition': `attachment; filename="dsar-${dsar.head.generatedAt.slice(0, 10)}.zip"`,
+    'cache-control': 'no-store',
+  });
+  await writeExport(context, posted.staff, dsar, posted.response);
 }
 
 async function hold(context: Context, posted: Posted): Promise<void> {

@@ -1,10 +1,14 @@
+import type { Writable } from 'node:stream';
 import type { AuditEvent } from '../audit/audit.ts';
 import { displayHandle } from '../audit/reference.ts';
 import { recordAudit } from '../audit/store.ts';
+import { tellNow } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
+import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
+import type { Dsar } from '../rights/dsar/service.ts';
 import { deviceTrail } from '../rights/dsar/trail-store.ts';
 import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
 import { planErasure } from '../rights/erase/plan-service.ts';
@@ -13,7 +17,7 @@ import { HOLDABLE } from '../rights/subject-folds.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Context } from './context.ts';
 import { deviceHolds, placeHolds } from './holds-service.ts';
-import { actorOf, requireTenant, type Staff } from './staff.ts';
+import { actorOf, readWhole, requireTenant, type Staff } from './staff.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
 
@@ -24,13 +28,6 @@ export interface SubjectKey {
 }
 
 const LATEST = 10;
-
-/** All that an erasure may name of what an export of the target holds. */
-const subjectsOf = ({ durables, requests, principal }: ErasureTarget): readonly string[] => [
-  ...durables,
-  ...requests,
-  ...(principal === null ? [] : [principal.ref]),
-];
 
 const bodyOf = ({ kind, id }: SubjectKey) => ({ [`${kind}Id`]: id });
 
@@ -121,50 +118,34 @@ export function eraseSubject(
   return rights.eraseFor({ kid, role: 'dpo', ref }, bodyOf(key));
 }
 
-/** @returns the id of the job; null when nothing is held */
-async function exportTarget(
-  { exports, jobs }: Context,
-  staff: Staff,
-  key: SubjectKey,
-  target: ErasureTarget,
-): Promise<string | null> {
-  const job = await jobs.open(staff, 'export', subjectsOf(target));
-  // Read only now: an erasure that commits from here on ends the job.
-  const dsar = await exports.gather(staff.kid, bodyOf(key), target).catch(async (error: unknown) => {
-    await job.drop();
-    throw error;
-  });
-  if (!dsar) {
-    await job.drop();
-    return null;
-  }
-  job.runFile({
-    name: `dsar-${dsar.head.generatedAt.slice(0, 10)}.zip`,
-    type: 'application/zip',
-    write(output, signal, report) {
-      report(0, dsar.total);
-      return exports.write(dsar, actorOf(staff), output, { onProgress: report, signal });
-    },
-  });
-  return job.id;
-}
-
 /**
  * @param unnamed also where it names nobody who is responsible
- * @returns the id of the job; `unnamed` when it would name nobody; null when nothing is held
+ * @returns `unnamed` when it would name nobody; null when nothing is held
  */
-export async function startExport(
+export async function findExport(
   context: Context,
   staff: Staff,
   key: SubjectKey,
   unnamed: boolean,
-): Promise<string | null> {
+): Promise<Dsar | 'unnamed' | null> {
   const { settings } = requireTenant(context.tenantOf, staff.kid);
   if (!unnamed && unnamedIn(settings).length > 0) return 'unnamed';
   const target = await targetOf(context, staff, key);
-  const job = target && (await exportTarget(context, staff, key, target));
-  if (job === null) await noteSearch(context, staff, { by: key.kind, found: false, step: 'export' });
-  return job;
+  const dsar = target && (await context.exports.gather(staff.kid, bodyOf(key), target));
+  if (dsar === null) await noteSearch(context, staff, { by: key.kind, found: false, step: 'export' });
+  return dsar;
+}
+
+export async function writeExport(
+  { database, exports, reading, tenantOf, clock }: Context,
+  staff: Staff,
+  dsar: Dsar,
+  output: Writable,
+): Promise<void> {
+  await readWhole(reading, () => exports.write(dsar, actorOf(staff), output));
+  const at = clock();
+  const told = { event: 'export.ready', data: { readyAt: isoTime(at) }, at } as const;
+  await tellNow(database, requireTenant(tenantOf, staff.kid), told);
 }
 
 /** @returns false when no device of the subject is known */

@@ -38,7 +38,7 @@ export function driverError(thrown: unknown): Error {
 }
 
 /**
- * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would mend. A
+ * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would fix. A
  * pool that gives no connection said nothing.
  */
 export function isRefusal(error: unknown): boolean {
@@ -46,7 +46,7 @@ export function isRefusal(error: unknown): boolean {
   return said instanceof Error && TRANSIENT.test(errorCode(said));
 }
 
-const BUSY = 'the database cannot take this now';
+const BUSY = 'the database cannot do this now';
 
 export function asUnavailable(thrown: unknown): unknown {
   if (thrown instanceof Unavailable || !(thrown instanceof Error)) return thrown;

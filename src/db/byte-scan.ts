@@ -1,7 +1,7 @@
 import { openSync, read, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Looks which of these ids stand in a file, byte for byte: what an erasure promises is looked at, not assumed. */
+/** Finds which of these ids are in a file, byte for byte: the promise of an erasure is checked, not assumed. */
 
 const descriptors = new Map<string, number>();
 
@@ -101,7 +101,7 @@ function readAt(descriptor: number, into: Buffer, offset: number, position: numb
 }
 
 /**
- * Which of these ids stand in the file. It is read in slices with pauses, so that requests are answered meanwhile.
+ * Which of these ids are in the file. It is read in slices with pauses, so that requests are answered meanwhile.
  * @param path of a database that may be open in this process
  * @param hurries true: without pauses
  */

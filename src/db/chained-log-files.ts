@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { closing } from '../lib/closing.ts';
 import { afterLine, NO_LINES, openLine, sealLine } from './chained-line.ts';
 import { syncPath, temporaryFile, unguessable } from './durable-files.ts';
-import { inTurn, isThere, locked, makeEmpty, ownAsDirectory } from './shared-file-lock.ts';
+import { isThere, locked, makeEmpty, ownAsDirectory, serialise } from './shared-file-lock.ts';
 
 /**
  * A file of chained lines (chained-line.ts) that only grows. A line that was changed, inserted, moved or removed is found by its
@@ -81,7 +81,7 @@ async function* wholeLines(file: FileHandle, from: number): AsyncGenerator<Buffe
 
 type Take = (body: string, at: Tail) => void;
 
-/** All whole lines behind `from`, each held against its MAC. */
+/** All complete lines after `from`, each checked against its MAC. */
 async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, take: Take): Promise<Tail> {
   const { path, key, name, unsealedFirst = false } = options;
   let at = from;
@@ -203,7 +203,7 @@ export function makeChainedLog(options: ChainedLogOptions) {
   return {
     exists: () => isThere(path),
     /** Reads what another process appended; a missing file is empty. @throws {BrokenChain} */
-    refresh: () => inTurn(path, readWhereThere),
+    refresh: () => serialise(path, readWhereThere),
     /**
      * Durable before it returns. `next` is asked behind the lock, once all lines are read; null appends nothing.
      * @throws {BrokenChain} {Unavailable}

@@ -3,9 +3,9 @@ import type { Knex } from 'knex';
 import { runSqlite } from './sqlite-client.ts';
 
 /**
- * What the writer appended to the write-ahead log goes into the database file by a connection of its own, a little at a
+ * A separate connection copies what the writer appended to the write-ahead log into the database file, a little at a
  * time. The writer's own checkpoint runs inside of a COMMIT, and copies and syncs thousands of pages while a batch waits;
- * it stays for the rest, and starts the log anew once all of it is copied (sqlite.org/wal.html).
+ * it stays for the rest, and restarts the log once all of it is copied (sqlite.org/wal.html).
  */
 
 const PAUSE_MS = 20;
@@ -65,7 +65,7 @@ export function makeCheckpointer(connect: () => Knex) {
     try {
       await checkpoint(connection);
     } catch {
-      // Another process is at it, or the disk is full: the writer meets that by itself, and says so.
+      // Another process is at it, or the disk is full: the writer meets that too, and says so.
     }
     running = null;
     schedule();

@@ -21,7 +21,7 @@ import { runSqliteTransaction, type SqliteTransaction } from './sqlite-transacti
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
 export interface Database {
   readonly kind: 'sqlite' | 'postgres';
-  /** Reads; on SQLite a pool of its own, so that a read never waits for a commit. */
+  /** Reads; on SQLite a separate pool, so that a read never waits for a commit. */
   readonly read: Knex;
   /** Reads of one moment. Keep it short: on SQLite nobody can empty the write-ahead log meanwhile. */
   snapshot<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
@@ -33,13 +33,15 @@ export interface Database {
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /** The same for statements of the hot path alone: on SQLite past knex. */
   hotTransaction<T>(work: (tx: HotTransaction) => Promise<T>): Promise<T>;
-  /** A transaction over connections of its own that may take as long as it takes: changes of the schema. */
+  /** A transaction over separate connections, without a time limit: changes of the schema. */
   longTransaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  /** A separate connection outside of a transaction, without time limits: PostgreSQL's VACUUM. */
+  alone<T>(work: (connection: Knex) => Promise<T>): Promise<T>;
   /** The SQLite file; null on PostgreSQL. */
   readonly file: string | null;
   /**
    * Empties the write-ahead log, so that what was deleted is in no file any more. False while another process or a long
-   * read holds it. PostgreSQL has ways of its own (docs/rights.md) and answers true.
+   * read holds it. PostgreSQL works differently (docs/rights.md) and answers true.
    */
   truncateLog(): Promise<boolean>;
   /** Rewrites the whole SQLite file: nothing of a deleted row survives in the free space of a page. Writes wait. */
@@ -126,24 +128,28 @@ async function runTransaction<Tx, T>(
   }
 }
 
-/** Short: whoever waits for the checkpoint holds up the writer. */
+/** Short: waiting for the checkpoint delays the writer. */
 const CHECKPOINT_BUSY_MS = 250;
 const VACUUM_BUSY_MS = 10_000;
 
-/** A connection of its own, so that the writer and the readers are not held. */
-async function withSqlite<T>(
+async function closingPool<T>(pool: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
+  try {
+    return await work(pool);
+  } finally {
+    await pool.destroy();
+  }
+}
+
+/** A separate connection, so that the writer and the readers are not blocked. */
+const withSqlite = <T>(
   base: Knex.Config,
   busyMs: number,
   work: (connection: Knex) => Promise<T>,
-): Promise<T> {
-  const connection = knex({ ...base, pool: { afterCreate: configureSqlite, min: 1, max: 1 } });
-  try {
-    await connection.raw(`PRAGMA busy_timeout=${busyMs}`);
-    return await work(connection);
-  } finally {
-    await connection.destroy();
-  }
-}
+): Promise<T> =>
+  closingPool(knex({ ...base, pool: { afterCreate: configureSqlite, min: 1, max: 1 } }), async (own) => {
+    await own.raw(`PRAGMA busy_timeout=${busyMs}`);
+    return work(own);
+  });
 
 async function openSqlite(options: DatabaseOptions): Promise<Database> {
   const base: Knex.Config = {
@@ -154,7 +160,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
   };
   if (!existsSync(options.location)) {
-    if (options.create !== true) throw new Error('there is no database yet: run `gpd init` first');
+    if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
     await createSqlite(base);
   }
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
@@ -180,6 +186,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
     longTransaction: transaction,
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
+    alone: (work) => withSqlite(base, VACUUM_BUSY_MS, work),
     vacuum: () =>
       withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
         await connection.raw(AUTO_VACUUM);
@@ -202,7 +209,7 @@ async function parseInt8AsNumber(): Promise<void> {
 const STATEMENT_MS = 9000;
 
 function postgresPool(location: string, max: number, limitMs: number): Knex {
-  // A statement that PostgreSQL ends by itself leaves a connection that can be used again; the client's own limit does not.
+  // After a statement that PostgreSQL ends, the connection can be used again; after the client's own limit it cannot.
   const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
   return knex({
     client: withAvailability(poolableClient(limitMs)),
@@ -219,27 +226,21 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
 
 async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Promise<Database> {
   await parseInt8AsNumber();
-  const client = postgresPool(location, 10, STATEMENT_MS);
-  const transaction: Database['transaction'] = (work) =>
-    runTransaction(byKnex(client), work, onUnknownCommit);
+  const pool = postgresPool(location, 10, STATEMENT_MS);
+  const transaction: Database['transaction'] = (work) => runTransaction(byKnex(pool), work, onUnknownCommit);
+  const alone: Database['alone'] = (work) => closingPool(postgresPool(location, 1, 0), work);
   return {
     kind: 'postgres',
-    read: client,
-    snapshot: snapshotOn(client),
+    read: pool,
+    snapshot: snapshotOn(pool),
     transaction,
     hotTransaction: transaction,
-    async longTransaction(work) {
-      const own = postgresPool(location, 1, 0);
-      try {
-        return await runTransaction(byKnex(own), work, onUnknownCommit);
-      } finally {
-        await own.destroy();
-      }
-    },
+    longTransaction: (work) => alone((own) => runTransaction(byKnex(own), work, onUnknownCommit)),
+    alone,
     file: null,
     truncateLog: () => Promise.resolve(true),
     vacuum: () => Promise.resolve(),
-    close: () => client.destroy(),
+    close: () => pool.destroy(),
   };
 }
 

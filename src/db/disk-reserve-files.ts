@@ -23,7 +23,7 @@ function reserveFile(dataDir: string): string {
   return join(dataDir, 'reserve');
 }
 
-/** Bytes that it holds; 0: there is none. */
+/** Bytes that it holds; 0: no reserve. */
 export function reserveSize(dataDir: string): number {
   return statSync(reserveFile(dataDir), { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -72,7 +72,7 @@ async function fill(dataDir: string, size: number): Promise<void> {
 function guardUnless(isSpent: () => boolean, database: Database): Database {
   const unlessSpent = <T>(write: () => Promise<T>): Promise<T> =>
     isSpent()
-      ? Promise.reject(new Unavailable('the disk is full, and what is left is for an erasure', 2))
+      ? Promise.reject(new Unavailable('the disk is full; the rest is reserved for erasures', 2))
       : write();
   return {
     ...database,
@@ -124,7 +124,7 @@ export function makeDiskReserve(dataDir: string, megabytes: number) {
       if (freeBytes(dataDir) < TO_OPEN) owed = giveUp(dataDir);
     },
 
-    /** Makes it whole where there is room for others beside it. */
+    /** Fills it up where there is room for others as well. */
     async refill() {
       const missing = size - reserveSize(dataDir);
       if (missing <= 0 || !(owed || freeBytes(dataDir) >= missing + BESIDE)) return;

@@ -105,7 +105,7 @@ export function temporaryFile(path: string): string {
 }
 
 /**
- * A file of the data directory that only lives as long as this process works on it. In a directory of its own: without
+ * A file of the data directory that only lives as long as this process works on it. In a separate directory: without
  * that SQLite, which opens a file late and in a thread, cannot make it again. Its end is {@link removeStaging}.
  */
 export function stagingFile(dataDir: string, name: string): string {
@@ -141,7 +141,7 @@ function isLeft(path: string, name: string): boolean {
   return stat !== undefined && Date.now() - stat.mtimeMs > ABANDONED_MS;
 }
 
-/** What a killed backup or restore left is a copy of the database in the clear: it goes. */
+/** What a killed backup or restore left is an unencrypted copy of the database: deletes it. */
 export function removeLeftStaging(dataDir: string): void {
   if (!existsSync(dataDir)) return;
   for (const name of readdirSync(dataDir)) {

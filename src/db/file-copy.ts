@@ -40,7 +40,7 @@ export async function usedBytes({ kind, read }: Database): Promise<number> {
  * (sqlite.org/wal.html, section 3.3): so it also tells whether another process has the database open.
  * @returns false when one has
  */
-export async function foldIntoOneFile(database: Database): Promise<boolean> {
+export async function makeSingleFile(database: Database): Promise<boolean> {
   await database.read.raw('PRAGMA busy_timeout=500');
   try {
     return (await pragma(database.read, 'journal_mode=DELETE')) === 'delete';

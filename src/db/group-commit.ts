@@ -7,7 +7,7 @@ export const BATCHES = 'gpd.batch';
 export interface BatchBegun {
   readonly group: string;
   readonly size: number;
-  /** What waits beside it. */
+  /** What else waits. */
   readonly waiting: number;
 }
 
@@ -17,7 +17,7 @@ function tellBegun(begun: BatchBegun): void {
   if (batches.hasSubscribers) batches.publish(begun);
 }
 
-/** The answer to an item that failed by itself: those beside it have theirs. */
+/** The answer to an item that failed alone: the others of its batch have theirs. */
 export class Fault {
   readonly reason: unknown;
 

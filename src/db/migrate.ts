@@ -50,7 +50,7 @@ async function latest(connection: Knex): Promise<readonly string[]> {
   return applied;
 }
 
-/** Whatever serves beside it queues up behind a lock that a change waits for: better to give up and be started again. */
+/** Everything else queues up behind a lock that a change waits for: better to give up and be started again. */
 const LOCK_WAIT = '4s';
 
 export const isUnreleased = (unknown: readonly string[]): boolean => unknown.some((name) => name < BASELINE);

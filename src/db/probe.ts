@@ -3,7 +3,7 @@ import type { Database } from './db.ts';
 
 /**
  * Whether reader and writer answer: a read, and a transaction that takes the writer and writes nothing. A refusal of the
- * database is an answer: to start this process anew would not change it. Does not settle while a query hangs.
+ * database is an answer: restarting this process would not change it. Does not resolve while a query hangs.
  */
 export async function answers(database: Database): Promise<boolean> {
   try {

@@ -3,7 +3,7 @@ import type { Database } from './db.ts';
 import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
 
 /**
- * What time takes away goes in small steps, each a transaction of its own: whoever waits for the writer gets it in
+ * Expired rows are deleted in small steps, each its own transaction: others who wait for the writer get it in
  * between. A step that took longer than a group commit makes the next one smaller.
  */
 
@@ -11,16 +11,16 @@ import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
 const STEP_MS = { sqlite: 10, postgres: 15 };
 const FIRST = 250;
 /** Smaller steps spend their time on commits. */
-const LEAST = 250;
-const MOST = 4000;
+const MIN_ROWS = 250;
+const MAX_ROWS = 4000;
 
 function nextRows({ kind }: Database, rows: number, took: number): number {
-  if (took > STEP_MS[kind]) return Math.max(LEAST, Math.floor(rows / 2));
-  return took < STEP_MS[kind] / 3 ? Math.min(MOST, rows * 2) : rows;
+  if (took > STEP_MS[kind]) return Math.max(MIN_ROWS, Math.floor(rows / 2));
+  return took < STEP_MS[kind] / 3 ? Math.min(MAX_ROWS, rows * 2) : rows;
 }
 
 /**
- * Repeats `step` until it takes nothing. Safe on many nodes at once: of two, one goes on.
+ * Repeats `step` until it deletes nothing. Safe on many nodes at once: of two, one continues.
  * @param step deletes at most so many rows and says how many went
  * @returns how many went in all
  */
@@ -44,7 +44,7 @@ async function inSteps(
 
 /**
  * Deletes in steps what `where` finds; an index has to lead there. `key` is the table's primary key.
- * @param also goes with every step that took something
+ * @param also runs in every step that deleted something
  */
 export function purge(
   database: Database,
@@ -55,6 +55,8 @@ export function purge(
 ): Promise<number> {
   return inSteps(database, async (tx, rows) => {
     const found = where(tx(table).select([...key])).limit(rows);
+    // Rows that another node deletes are left to it: two that wait for each other's rows are a deadlock.
+    if (hasRowLocks(tx)) found.forUpdate().skipLocked();
     const gone = await tx(table)
       .whereIn([...key], found)
       .delete();
@@ -74,7 +76,7 @@ export interface Removal {
   readonly due: (db: Knex) => Knex.QueryBuilder;
   /** What has to be locked first. */
   readonly before?: (tx: Knex.Transaction, found: readonly Key[]) => Promise<void>;
-  /** What goes with the rows. */
+  /** What is deleted together with the rows. */
   readonly also?: (tx: Knex.Transaction, keys: readonly Key[]) => Promise<void>;
 }
 
@@ -103,7 +105,7 @@ async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonl
 }
 
 /**
- * Works through what was found in steps, each a transaction of its own.
+ * Works through what was found in steps, each its own transaction.
  * @param least rows of a step, however slow the one before it was
  * @param goesOn false stops between two steps
  * @returns the sum of what the steps return
@@ -112,7 +114,10 @@ export async function inPieces<T>(
   database: Database,
   found: readonly T[],
   step: (tx: Knex.Transaction, some: readonly T[]) => Promise<number>,
-  { least = LEAST, goesOn = () => true }: { readonly least?: number; readonly goesOn?: () => boolean } = {},
+  {
+    minRows = MIN_ROWS,
+    goesOn = () => true,
+  }: { readonly minRows?: number; readonly goesOn?: () => boolean } = {},
 ): Promise<number> {
   let total = 0;
   for (let at = 0, rows = FIRST; at < found.length && goesOn(); ) {
@@ -123,7 +128,7 @@ export async function inPieces<T>(
       begun = performance.now();
       return step(tx, some);
     });
-    rows = Math.max(least, Math.min(nextRows(database, rows, performance.now() - begun), FOUND));
+    rows = Math.max(minRows, Math.min(nextRows(database, rows, performance.now() - begun), FOUND));
   }
   return total;
 }

@@ -2,9 +2,9 @@ import {
   askedJson,
   askedRows,
   type Bindings,
+  bypassesKnex,
   type ColumnTypes,
   type Hot,
-  isPastKnex,
   runHot,
 } from './sql.ts';
 
@@ -60,5 +60,5 @@ export function makeReads(
   ...reads: readonly Read[]
 ): (hot: Hot, ...asked: Rows<Bindings>) => Promise<readonly (readonly Cells[])[]> {
   const select = selectAll(reads);
-  return (hot, ...asked) => (isPastKnex(hot) ? inOneStep(hot, select, asked) : oneByOne(hot, reads, asked));
+  return (hot, ...asked) => (bypassesKnex(hot) ? inOneStep(hot, select, asked) : oneByOne(hot, reads, asked));
 }

@@ -16,7 +16,7 @@ const LOCK_WAIT_MS = 25;
 /** Within a process: the kernel's lock is between processes. */
 const turns = new Map<string, Promise<unknown>>();
 
-export function inTurn<T>(path: string, work: () => Promise<T>): Promise<T> {
+export function serialise<T>(path: string, work: () => Promise<T>): Promise<T> {
   const turn = (turns.get(path) ?? Promise.resolve()).then(work, work);
   turns.set(
     path,
@@ -56,7 +56,7 @@ async function lockOf(path: string): Promise<Release> {
 }
 
 export const locked = <T>(path: string, work: () => Promise<T>): Promise<T> =>
-  inTurn(path, async () => {
+  serialise(path, async () => {
     const release = await lockOf(path);
     try {
       return await work();
@@ -67,7 +67,7 @@ export const locked = <T>(path: string, work: () => Promise<T>): Promise<T> =>
 
 /**
  * A kernel lock on an empty file, released when its process ends. Node has no API for it, so SQLite takes it: a read
- * transaction shares the file, an exclusive transaction excludes everybody (sqlite.org/lockingv3.html). A process that holds
+ * transaction shares the file, an exclusive transaction excludes everyone (sqlite.org/lockingv3.html). A process that holds
  * one must not open and close the file itself: that drops the lock (docs/adr/0019).
  */
 

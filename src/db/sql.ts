@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { chunksOf, pagesBy } from '../lib/chunks.ts';
 import { runSqlite } from './sqlite-client.ts';
-import type { SqliteTransaction, Together } from './sqlite-transaction.ts';
+import type { SqliteTransaction, StatementBatch } from './sqlite-transaction.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
 
@@ -67,22 +67,22 @@ export type HotTransaction = Knex.Transaction | SqliteTransaction;
 /** Takes statements, inside of a transaction or not. */
 export type Hot = Knex | HotTransaction;
 
-export function isPastKnex(hot: Hot): hot is SqliteTransaction {
-  return 'runTogether' in hot;
+export function bypassesKnex(hot: Hot): hot is SqliteTransaction {
+  return 'runBatch' in hot;
 }
 
 const dialectOf = (knex: Knex): string => (knex.client as { readonly dialect: string }).dialect;
 
 function isSqlite(hot: Hot): boolean {
-  return isPastKnex(hot) || dialectOf(hot) === 'sqlite3';
+  return bypassesKnex(hot) || dialectOf(hot) === 'sqlite3';
 }
 
 /** Where rows have locks: SQLite's one writer holds the whole file. */
 export function hasRowLocks(hot: Hot): boolean {
-  return !isPastKnex(hot) && dialectOf(hot) === 'postgresql';
+  return !bypassesKnex(hot) && dialectOf(hot) === 'postgresql';
 }
 
-/** One parameter for all ids: a text of as many placeholders is made, sent and parsed anew each time. */
+/** One parameter for all ids: a text with as many placeholders would be built, sent and parsed each time. */
 export function whereAmong(
   rows: Knex.QueryBuilder,
   db: Knex,
@@ -96,9 +96,17 @@ export function whereAmong(
   return rows.whereRaw(`?? IN (SELECT unnest(?::${type}[]))`, [column, ids as string[]]);
 }
 
+/** The same for few ids: SQLite sees in a list how few they are, and does not read the whole index of the tenant. */
+export const whereOneOf = (
+  rows: Knex.QueryBuilder,
+  db: Knex,
+  column: string,
+  ids: readonly string[],
+): Knex.QueryBuilder => (isSqlite(db) ? rows.whereIn(column, ids) : whereAmong(rows, db, column, ids));
+
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
 export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Promise<readonly Row[]> {
-  if (isPastKnex(hot)) return (await hot.run(sql, bindings)) as readonly Row[];
+  if (bypassesKnex(hot)) return (await hot.run(sql, bindings)) as readonly Row[];
   if (isSqlite(hot)) return (await runSqlite(hot, sql, bindings)) as readonly Row[];
   return rowsOf<Row>(await hot.raw(sql, bindings as Knex.Value[]));
 }
@@ -184,11 +192,11 @@ export function makeInserts(
   inserts: readonly InsertInto[],
 ): (tx: HotTransaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
   const statements = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
-  const together: Together = { view: name, statements };
+  const batch: StatementBatch = { view: name, statements };
   return async (tx, rows) => {
-    if (isPastKnex(tx)) {
+    if (bypassesKnex(tx)) {
       const bindings = rows.map((of) => JSON.stringify(of));
-      await tx.runTogether(together, bindings);
+      await tx.runBatch(batch, bindings);
       return;
     }
     for (const [i, { head, tail }] of inserts.entries()) await insertMany(tx, head, rows[i] ?? [], tail);

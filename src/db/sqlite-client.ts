@@ -16,7 +16,7 @@ export class SqliteUnloadable extends Error {
   }
 }
 
-/** What `npm install` was not allowed to run, and whoever installs a package by itself has to. */
+/** What `npm install` was not allowed to run, and has to be run by hand. */
 function remedy(): string {
   let folder: string;
   try {
@@ -59,7 +59,7 @@ interface ClientInternals {
 type ClientClass = new (config: Knex.Config) => ClientInternals;
 
 /**
- * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write beside
+ * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
  * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
  *
  * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that go past knex

@@ -9,10 +9,10 @@ export interface SqliteTransaction {
   /** `sql` is one of few: it stays prepared. */
   run(sql: string, bindings: Rows): Promise<Rows>;
   /** Several statements in one step; `bindings` has one for each. */
-  runTogether(together: Together, bindings: Rows): Promise<Rows>;
+  runBatch(batch: StatementBatch, bindings: Rows): Promise<Rows>;
 }
 
-/** After a failure: SQLite may have ended the transaction by itself (sqlite.org/lang_transaction.html section 3). */
+/** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
 export async function abandon(connection: Connection): Promise<void> {
   try {
     await runPrepared(connection, 'ROLLBACK', []);
@@ -32,7 +32,7 @@ async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) =>
   try {
     const result = await work({
       run: (sql, bindings) => step(() => runPrepared(connection, sql, bindings)),
-      runTogether: (together, bindings) => step(() => runTogether(connection, together, bindings)),
+      runBatch: (batch, bindings) => step(() => runBatch(connection, batch, bindings)),
     });
     ended = true;
     await runPrepared(connection, 'COMMIT', []);
@@ -45,7 +45,7 @@ async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) =>
 }
 
 /**
- * On the connection of `writer`, whose pool of one is the queue that transactions of knex stand in as well.
+ * On the connection of `writer`, whose pool of one is the queue for knex's transactions as well.
  * @throws what the driver says: `Database` translates it
  */
 export function runSqliteTransaction<T>(
@@ -53,7 +53,7 @@ export function runSqliteTransaction<T>(
   work: (tx: SqliteTransaction) => Promise<T>,
 ): Promise<T> {
   return onConnection(writer, async (connection) => {
-    await defineTogether(connection);
+    await defineBatches(connection);
     return runOn(connection, work);
   });
 }
@@ -61,18 +61,18 @@ export function runSqliteTransaction<T>(
 /**
  * Several statements in one step. Each step of a connection is a turn of the thread pool and one of the event loop,
  * which cost more than a small statement does; a trigger runs its statements without them. The trigger and the view that it
- * stands on are temporary: they are the connection's own and in no file (sqlite.org/lang_createtrigger.html).
+ * needs are temporary: they belong to the connection and are in no file (sqlite.org/lang_createtrigger.html).
  */
-export interface Together {
+export interface StatementBatch {
   readonly view: string;
   /** Each takes one parameter and answers no rows. */
   readonly statements: readonly string[];
 }
 
 /** Of a connection: false is wanted, and to be defined before its next transaction, as a rollback would undo it inside of one. */
-const known = new WeakMap<Connection, Map<Together, boolean>>();
+const known = new WeakMap<Connection, Map<StatementBatch, boolean>>();
 
-function define(connection: Connection, { view, statements }: Together): Promise<void> {
+function define(connection: Connection, { view, statements }: StatementBatch): Promise<void> {
   const columns = statements.map((_, i) => `p${i}`).join(', ');
   const nothing = statements.map(() => 'NULL').join(', ');
   const body = statements.map((sql, i) => `${sql.replace('?', `NEW.p${i}`)};`).join('\n');
@@ -84,24 +84,24 @@ function define(connection: Connection, { view, statements }: Together): Promise
 }
 
 /** Before a transaction: what an earlier one wanted is there from now on. */
-async function defineTogether(connection: Connection): Promise<void> {
-  for (const [together, isDefined] of known.get(connection) ?? []) {
+async function defineBatches(connection: Connection): Promise<void> {
+  for (const [batch, isDefined] of known.get(connection) ?? []) {
     if (isDefined) continue;
-    await define(connection, together);
-    known.get(connection)?.set(together, true);
+    await define(connection, batch);
+    known.get(connection)?.set(batch, true);
   }
 }
 
 /** In a transaction. One by one the first time, and together from the next transaction on. */
-async function runTogether(connection: Connection, together: Together, bindings: Rows): Promise<Rows> {
-  const { view, statements } = together;
-  const ofConnection = known.get(connection) ?? new Map<Together, boolean>();
+async function runBatch(connection: Connection, batch: StatementBatch, bindings: Rows): Promise<Rows> {
+  const { view, statements } = batch;
+  const ofConnection = known.get(connection) ?? new Map<StatementBatch, boolean>();
   known.set(connection, ofConnection);
-  if (ofConnection.get(together) === true) {
+  if (ofConnection.get(batch) === true) {
     const values = statements.map(() => '?').join(', ');
     return runPrepared(connection, `INSERT INTO ${view} VALUES (${values})`, bindings);
   }
-  ofConnection.set(together, false);
+  ofConnection.set(batch, false);
   for (const [i, sql] of statements.entries()) await runPrepared(connection, sql, [bindings[i]]);
   return [];
 }

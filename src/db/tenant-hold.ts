@@ -3,7 +3,7 @@ import { type Hot, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
 
 /**
  * Rows of a tenant are written where it is known to be there until the COMMIT: no row outlives its tenant, and none becomes
- * another's that is made anew under the same kid.
+ * another's that is created later under the same kid.
  */
 
 /** The revision of a tenant whose removal has begun: nobody holds it any more, and those who do are waited for. */

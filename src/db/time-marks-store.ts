@@ -38,7 +38,7 @@ const MARKS = `SELECT q.kid AS kid, t.created_at AS since, CASE q.kid
       ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
     FROM q LEFT JOIN`;
 
-/** To be read where nobody writes beside, or after something was written: what another node did before is seen then. */
+/** Read it where nobody else writes, or after a write: then what another node did before is visible. */
 export const TIME_MARKS: Read = {
   about: { kid: 'text' },
   sql: `${MARKS} tenants t ON t.kid = q.kid`,

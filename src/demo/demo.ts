@@ -57,7 +57,7 @@ function freePort(host: string): Promise<number> {
 interface DemoKeys {
   /** The shop's backend holds it. */
   readonly secret: string;
-  /** Stands in the page. */
+  /** Shown in the page. */
   readonly publishable: string;
 }
 

@@ -9,7 +9,7 @@ import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-
 
 /**
  * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page
- * is not a real one: whoever sits here picks a person, without a password. Everything is gone when the demo ends.
+ * is not a real one: the user picks a person, without a password. Everything is gone when the demo ends.
  */
 
 export interface DemoUser {
@@ -20,14 +20,19 @@ export interface DemoUser {
 }
 
 export const DEMO_USERS: readonly DemoUser[] = [
-  { account: 'rosa', name: 'Rosa Reviewer', role: 'reviewer', about: 'decides contests' },
-  { account: 'remy', name: 'Remy Reviewer', role: 'reviewer', about: 'the second pair of eyes' },
+  { account: 'rosa', name: 'Rosa Reviewer', role: 'reviewer', about: 'reviews and resolves contests' },
+  {
+    account: 'remy',
+    name: 'Remy Reviewer',
+    role: 'reviewer',
+    about: 'confirms rulings as the second reviewer',
+  },
   { account: 'dora', name: 'Dora Privacy', role: 'dpo', about: 'finds, exports and erases subjects' },
   {
     account: 'sam',
     name: 'Sam Shopper',
     role: 'subject',
-    about: 'a customer; the console lets nobody like that in',
+    about: 'a customer; the console refuses customers',
   },
 ];
 
@@ -146,7 +151,7 @@ async function interact(
   }
 }
 
-/** What the library says to whoever runs it in production stays out of the demo's output. */
+/** The library's warnings for production stay out of the demo's output. */
 async function quietly<T>(work: () => Promise<T>): Promise<T> {
   const before = { ...globalThis.console };
   const nothing = (): void => {};

@@ -9,7 +9,7 @@ import { Unavailable } from '../lib/errors.ts';
  * forgets keys whose age is over though there are no others.
  */
 
-/** From this age on keys are looked up again beside the request. */
+/** From this age on keys are looked up again while the request continues. */
 const REFRESH_MS = 10 * MINUTE;
 /** From this age on a request waits for it: a key that was withdrawn is not believed for longer while there is an answer. */
 const MAX_AGE_MS = HOUR;

@@ -45,7 +45,7 @@ export interface LoginOptions {
 const SCOPE = 'openid profile';
 const TIMEOUT_SECONDS = 5;
 const MAX_BYTES = 262_144;
-/** Discovery is read anew after so long. */
+/** Discovery is read again after this time. */
 const FRESH_MS = 10 * MINUTE;
 /** After a failure the provider is left alone for so long, however many people knock. */
 const COOLDOWN_MS = SECOND;

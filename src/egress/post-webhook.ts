@@ -19,11 +19,11 @@ export async function postWebhook(
   target: PostTarget,
   body: string,
   headers: Readonly<Record<string, string>>,
-  timeoutMs = TIMEOUT_MS,
 ): Promise<number> {
   const url = new URL(target.url);
-  if (url.protocol !== 'https:' && !target.allowPrivate) throw new EgressRefused('only https is called');
-  const signal = AbortSignal.timeout(timeoutMs);
+  if (url.protocol !== 'https:' && !target.allowPrivate)
+    throw new EgressRefused('only https targets are called');
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
     const response = await send(url, {
       method: 'POST',

@@ -3,7 +3,7 @@
  * turn of the event loop opens all that arrived during the turn before, and each takes longer than the last. Asked once
  * the body is there, so that who sends slowly holds no place.
  */
-export type Gate = ReturnType<typeof makeGate>;
+export type ConcurrencyLimit = ReturnType<typeof makeConcurrencyLimit>;
 
 /**
  * What a lane works on at once. Half a second of bundles on two processors, and yet three seconds on a machine with a
@@ -11,7 +11,7 @@ export type Gate = ReturnType<typeof makeGate>;
  */
 export const MAX_UNDER_WAY = 1000;
 
-export function makeGate(places = MAX_UNDER_WAY) {
+export function makeConcurrencyLimit(places = MAX_UNDER_WAY) {
   let held = 0;
   return {
     isFull: () => held >= places,

@@ -1,17 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 
 /** Nobody is there to be answered, and nothing is wrong here. */
-export class SenderLeft extends Error {
+class SenderLeft extends Error {
   constructor() {
-    super('the sender went away');
+    super('the sender disconnected');
     this.name = 'SenderLeft';
   }
 }
 
+/** The client disconnected before its answer, which is not a fault. */
+export const hasLeft = (error: unknown): boolean =>
+  error instanceof SenderLeft || (error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
+
 /**
  * Reads a body of at most `limit` bytes; null when there are more, and the rest is left unread (a parser that drains
  * first can be made to read gigabytes). Rejects with
- * SenderLeft when the sender goes away in the middle.
+ * SenderLeft when the sender disconnects in the middle.
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {
@@ -42,7 +46,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     request.on('data', onData);
     request.on('end', onEnd);
     request.on('close', onClose);
-    // A sender that goes away: `close` follows, and says so.
+    // A sender that disconnects: `close` follows, and says so.
     request.on('error', () => {});
   });
 }

@@ -35,7 +35,7 @@ export interface Asker {
 export interface ConsentLimits {
   /** By key, or by the principal of a session. */
   readonly key: Limiter;
-  /** By client: who holds no secret of their own. */
+  /** Per client address: for callers without a secret. */
   readonly client: WatchedLimiter;
   /** By client: withdrawals of the same. */
   readonly withdrawal: WatchedLimiter;

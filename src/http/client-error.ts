@@ -61,7 +61,7 @@ export function makeClientErrors(makeRequestId: () => string) {
         socket.destroy();
         return;
       }
-      // The parser goes on failing with every byte that follows.
+      // The parser continues to fail with every byte that follows.
       if (refused.has(socket)) return;
       refused.add(socket);
       const code = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request-timeout' : 'invalid-request';

@@ -24,7 +24,7 @@ export interface Client {
   readonly limitKey: string;
   readonly networkKey: string;
   readonly behindProxy: boolean;
-  readonly strangerForwarded: boolean;
+  readonly untrustedForwarded: boolean;
 }
 
 /** Clients come back; what was worked out for a connection's addresses is kept, so many at most. */

@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
 import helmet from 'helmet';
 import { ERRORS, Refusal } from '../lib/errors.ts';
-import { SenderLeft } from './body.ts';
+import { hasLeft } from './body.ts';
 import { errorReply, HSTS_SECONDS, toRefusal } from './reply.ts';
 import { requestFacts } from './server.ts';
 
@@ -30,10 +30,7 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
   // Four parameters are what makes it an error handler; Express's own would print the error whole.
   return (error: unknown, request, response, _next) => {
     const refusal = toRefusal(error);
-    const left =
-      error instanceof SenderLeft ||
-      (error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
-    if (!refusal && !left) onFault(requestFacts(request).requestId, error);
+    if (!refusal && !hasLeft(error)) onFault(requestFacts(request).requestId, error);
     if (response.headersSent) {
       response.destroy();
       return;

@@ -15,7 +15,7 @@ export interface HotRequest {
   readonly ja4: string | null;
   readonly https: boolean;
   readonly requestId: string;
-  /** Reads at most `limit` bytes. Null: there are more. Rejects when the sender goes away. */
+  /** Reads at most `limit` bytes. Null: there are more. Rejects when the sender disconnects. */
   readBody(limit: number): Promise<Buffer | null>;
 }
 

@@ -22,7 +22,7 @@ export function declaresTooMuch(contentLength: string | undefined, limit: number
 function detailsOf(error: z.ZodError): string[] {
   return error.issues.slice(0, 10).map((issue) => {
     const path = issue.path.map(String).join('.');
-    const keys = issue.code === 'unrecognized_keys' ? 'there is a field too many' : issue.message;
+    const keys = issue.code === 'unrecognized_keys' ? 'it has an unknown field' : issue.message;
     return path === '' ? keys : `${path}: ${keys}`;
   });
 }

@@ -33,7 +33,7 @@ export function watchLimiter(limiter: Limiter, now: () => number = () => perform
     return 0;
   }
   return {
-    /** Seconds that a client over its limit has to wait still; charges nothing, and 0 for everybody else. */
+    /** Seconds that a client over its limit still has to wait; charges nothing, and 0 for everyone else. */
     spent,
     charge: async (key: string) => {
       const known = spent(key);

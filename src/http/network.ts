@@ -10,7 +10,7 @@ export function headerText(headers: HeaderMap, name: string): string | null {
   return typeof value === 'string' ? value : value.join(', ');
 }
 
-/** What the trust boundary knows of a request beside its body. */
+/** What the trust boundary knows of a request apart from its body. */
 export interface RequestTier {
   /** With lower-case names, as `node:http` gives them. */
   readonly headers: HeaderMap;

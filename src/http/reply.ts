@@ -33,7 +33,7 @@ export function errorReply(
   details?: readonly string[],
 ): HotReply {
   const [status] = ERRORS[code];
-  // RFC 9110 section 15.5.2: a 401 without a challenge is none.
+  // RFC 9110 section 15.5.2: a 401 must have a challenge.
   const challenge = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
   return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
 }
@@ -41,10 +41,10 @@ export function errorReply(
 /** What a full gate answers: a second later there is a place again, or the server is too small. */
 export const fullReply = (): HotReply => errorReply('unavailable', { 'retry-after': '1' });
 
-/** 503 with the seconds to wait; a caller who may have been served is told so. */
+/** 503 with the seconds to wait; it says so when the request may have been served. */
 export function unavailable(error: Unavailable): Refusal {
   const headers = { 'retry-after': String(error.retryAfterSeconds) };
-  const details = ['It may have been done: look before you send it again.'];
+  const details = ['It may have been done: check before you send it again.'];
   return new Refusal('unavailable', error instanceof OutcomeUnknown ? { headers, details } : { headers });
 }
 

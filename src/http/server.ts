@@ -20,7 +20,7 @@ const CHECK_INTERVAL_MS = 1000;
 /** Of the request line and all headers; a bearer token takes at most half. */
 const MAX_HEADER_BYTES = 16_384;
 const CLIENT_LEFT = 499;
-/** An answer in JSON loads nothing and stands in no frame. */
+/** An answer in JSON loads nothing and may not be framed. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
 /** Never for the operator's other hosts. */
 const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
@@ -34,7 +34,7 @@ export interface ServerDeps {
   /** GPD_JA4_HEADER in lower case. */
   readonly ja4Header: string | null;
   /** X-Forwarded-For came from a peer that is not trusted. */
-  readonly onStrangerForwarded: () => void;
+  readonly onUntrustedForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
   /** The public origin is https: said on every answer. */
   readonly https: boolean;
@@ -72,7 +72,7 @@ function namesOneHost(request: IncomingMessage): boolean {
 
 function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage) {
   const { socket } = request;
-  if (client.strangerForwarded) deps.onStrangerForwarded();
+  if (client.untrustedForwarded) deps.onUntrustedForwarded();
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
   const proxied = (name: string): string | undefined =>
     client.behindProxy ? headerText(request, name) : undefined;
@@ -193,7 +193,7 @@ export function makeServer(deps: ServerDeps) {
     deps.tls ? 'secureConnection' : 'connection',
     makeLinger((socket) => clientErrors.hasUnread(socket)),
   );
-  // Without a listener Node answers 100 Continue by itself, before any limit has been looked at.
+  // Without a listener Node answers 100 Continue itself, before any limit is checked.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
     listener(request, response);

@@ -3,7 +3,7 @@
 /** With an authority, which is not looked at: one gpd answers under all its names. */
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
-/** The target as a path with its query; null when it is none of the forms that a server takes. */
+/** The target as a path with its query; null when it has none of the forms that a server accepts. */
 export function originForm(target: string): string | null {
   if (target.startsWith('/') || target === '*') return target;
   const absolute = ABSOLUTE.exec(target)?.[0];
@@ -18,7 +18,7 @@ export function pathOf(target: string): string {
 }
 
 /**
- * A path that is no percent-encoding names nothing, and is taken to the letter: Express would refuse it before it is
+ * A path with a malformed percent-escape names nothing, and is used unchanged: Express would refuse it before it is
  * known who asks, and 401 comes first (contract section 1).
  */
 export function literalTarget(target: string): string {

@@ -6,7 +6,7 @@ import { askedNonces, type Claims, claimFree, claimRows, TAKEN } from './nonce-s
 import type { KnownDevice, NonceClaim, Sighting } from './ports.ts';
 
 /** What a batch has to know before it is decided and written. */
-export interface Before {
+export interface BatchContext {
   /** Of each sighting that has a device, in that order. */
   readonly known: KnownDevice[];
   /** To be called once, by what was decided: what could not be decided claims nothing. */
@@ -16,11 +16,11 @@ export interface Before {
 const readAll = makeReads(DEVICES, TAKEN, TIME_MARKS);
 
 /** On SQLite all of it by one read, as nobody else writes until the COMMIT; on PostgreSQL a claim is a row. */
-export async function lookBefore(
+export async function prefetch(
   tx: HotTransaction,
   totals: Totals,
   sightings: readonly Sighting[],
-): Promise<Before> {
+): Promise<BatchContext> {
   const devices = sightings.flatMap(({ device }) => device ?? []);
   if (hasRowLocks(tx)) {
     const known = await lookUpDevices(tx, totals, devices);

@@ -40,7 +40,7 @@ export async function findDecision(
   };
 }
 
-/** Which tenant has this decision. Ids are unique over all tenants; asked for staff only, who are told "not yours". */
+/** Which tenant has this decision. Ids are unique over all tenants; asked for staff only, who get "not yours". */
 export async function tenantOfDecision(database: Database, requestId: string): Promise<string | null> {
   const query = database
     .read('decisions')

@@ -21,7 +21,7 @@ export function reconcile(verdict: Verdict): Verdict {
   };
 }
 
-/** The stored verdict as the backend reads it; the visitorId is computed again and never stored beside it. */
+/** The stored verdict as the backend reads it; the visitorId is computed again and never stored with it. */
 export function makeDecisionFinder(
   database: Database,
   tenantOf: (kid: string) => IngestTenant | undefined,

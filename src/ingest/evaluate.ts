@@ -37,6 +37,8 @@ interface Classified {
   readonly defenses: readonly string[];
   readonly incomplete: boolean;
   readonly coarse: boolean;
+  /** Nothing was asked in a worker, or it did not answer. */
+  readonly workerless: boolean;
 }
 
 function classifyBundle(
@@ -57,6 +59,7 @@ function classifyBundle(
     defenses,
     incomplete,
     coarse: isCoarse(signals, agent, unusable),
+    workerless: signals.worker === null,
   };
 }
 
@@ -72,7 +75,7 @@ export interface Evaluated {
   readonly consentState: ConsentState;
   /** The grant that the bundle names; null where it names none. */
   readonly rides: GrantClaim | null;
-  /** The ledger is held against it. */
+  /** Compared with the ledger. */
   readonly mustProve: boolean;
   /** See `GateResult`. */
   readonly overGpc: readonly string[];
@@ -98,7 +101,7 @@ export function evaluate(
   const now = deps.now(plaintext);
   const fresh = STAGES.freshness.run(plaintext.clientTs, now, deps.maxSkewMs);
   const read = readSignals(plaintext.signals);
-  // A stale bundle too is told what its consent says.
+  // A stale bundle too gets its consent state.
   const gate = STAGES['consent gate'].run({
     receipt: plaintext.consent,
     gpcHeader: hasGpcHeader(tier.headers),

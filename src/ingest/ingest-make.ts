@@ -1,10 +1,11 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
-import { makeGate } from '../http/admission.ts';
+import { makeConcurrencyLimit } from '../http/admission.ts';
 import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
+import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
 import type { Opening } from './opening/opening-worker.ts';
@@ -12,7 +13,7 @@ import type { IngestDeps, TenantLookup } from './ports.ts';
 import { makeRecorder } from './recorder-store.ts';
 import { makeSessions } from './session.ts';
 
-/** What a server and `gpd replay` bring of their own. */
+/** What a server and `gpd replay` each bring. */
 type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;
 
 /** What the server and `gpd replay` share of the pipeline's needs. */
@@ -41,6 +42,7 @@ export interface IngestPlatform {
   readonly knowsOrigin: KnowsOrigin;
   readonly limiters: { readonly ingest: Limiter };
   readonly address: { readonly url: string };
+  readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
   readonly onFault: IngestLaneDeps['onFault'];
 }
 
@@ -64,6 +66,7 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
     sessions,
     tenants: platform.ingestTenantOf,
     now: platform.clock,
+    noteVisit: platform.keyUse.noteVisit,
     recorder,
   });
   const publicHttps = address.url.startsWith('https:');
@@ -73,7 +76,7 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
     open: platform.opening.open,
     ingest: needs.counted(run),
     limiter: platform.limiters.ingest,
-    gate: makeGate(),
+    admission: makeConcurrencyLimit(),
     knowsOrigin: platform.knowsOrigin,
     mayRead: (kid, origin) => {
       const tenant = platform.ingestTenantOf(kid);

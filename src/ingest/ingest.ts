@@ -45,7 +45,7 @@ async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated)
   const consentState = mustProve ? await prove(deps, evaluated) : evaluated.consentState;
   if (!consentState)
     return refuse('consent proof', 'consent-missing', input.requestId, asserted(evaluated.consentState));
-  // After the consent, which is read anew: who withdrew is told that, whatever the session.
+  // After the consent, which is read again: a person who withdrew gets that answer, whatever the session.
   if (after !== undefined) await requireSession(deps, input, evaluated, after);
   const grant = rides && (await STAGES.grant.run(deps, rides));
   const { target, headers, https } = input;

@@ -1,4 +1,4 @@
-import type { Gate } from '../http/admission.ts';
+import type { ConcurrencyLimit } from '../http/admission.ts';
 import { corsHeaders, INGEST_CORS, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
 import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/hot.ts';
 import { declaresTooMuch, isPlainJson } from '../http/json-body.ts';
@@ -9,10 +9,7 @@ import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Unsealed } from './open.ts';
 import type { IngestInput } from './ports.ts';
-import type { IngestAnswer } from './respond.ts';
-
-import { refusal, sessionCookie } from './respond.ts';
-
+import { type IngestAnswer, refusal, sessionCookie } from './respond.ts';
 import type { Sessions } from './session.ts';
 
 /** POST /_fp/i/v1: size → rate → media type → body → gate 503 → envelope → core (contract 3.1). */
@@ -22,7 +19,7 @@ export interface IngestLaneDeps {
   readonly open: (body: Uint8Array) => Unsealed | null | Promise<Unsealed | null>;
   readonly ingest: (unsealed: Unsealed, input: IngestInput) => Promise<IngestAnswer>;
   readonly limiter: Limiter;
-  readonly gate: Gate;
+  readonly admission: ConcurrencyLimit;
   readonly knowsOrigin: KnowsOrigin;
   /** Whether pages of an origin may read what the tenant of a kid is answered. */
   readonly mayRead: (kid: string, origin: string) => boolean;
@@ -49,25 +46,28 @@ function unavailableReply(error: Unavailable, more: Readonly<Record<string, stri
   return errorReply(code, { ...headers, ...more }, details);
 }
 
-/**
- * Counters that several nodes share may be out of reach; the body was not read then. A later bundle without the session of the
- * first gets no new one either.
- */
+/** Counters that several nodes share may be out of reach; the body was not read then. */
 function refusedBeforeCore(error: unknown): HotReply {
   if (error instanceof Unavailable) return unavailableReply(error, { connection: 'close' });
-  if (error instanceof Refusal) return errorReply(error.code);
   throw error;
 }
 
 /** Holds nothing of the bundle while the database is waited for: what a frame holds, the collector copies. */
-async function settle(
+async function finishReply(
   deps: IngestLaneDeps,
   requestId: string,
   headers: Readonly<Record<string, string>>,
   outcome: Promise<IngestAnswer>,
 ): Promise<HotReply> {
-  const { status, headers: own, body } = await replyTo(deps, requestId, outcome);
-  return { status, headers: Object.assign({}, headers, own), body };
+  try {
+    const { status, headers: own, body } = await replyTo(deps, requestId, outcome);
+    return { status, headers: Object.assign({}, headers, own), body };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    // A later bundle without the session of the first: a page may read why, and its browser keeps the session that it has.
+    const { 'set-cookie': _, ...cors } = headers;
+    return errorReply(error.code, cors);
+  }
 }
 
 async function replyTo(
@@ -87,16 +87,16 @@ async function replyTo(
   }
 }
 
-/** In a frame of its own: the body is garbage once it is parsed, and not when the answer is there. */
+/** A separate function: the body can be collected once it is parsed, and not only when the answer is ready. */
 async function readBundle(
   request: HotRequest,
-  { gate, open }: IngestLaneDeps,
+  { admission, open }: IngestLaneDeps,
 ): Promise<Unsealed | 'too-large' | 'full' | null> {
   const body = await request.readBody(MAX_BODY_BYTES);
   if (!body) return 'too-large';
-  if (gate.isFull()) return 'full';
+  if (admission.isFull()) return 'full';
   const opened = open(body);
-  return opened instanceof Promise ? gate.hold(opened) : opened;
+  return opened instanceof Promise ? admission.hold(opened) : opened;
 }
 
 async function answer(deps: IngestLaneDeps, request: HotRequest): Promise<HotReply> {
@@ -131,7 +131,7 @@ function runCore(deps: IngestLaneDeps, request: HotRequest, bundle: Unsealed): P
   // From here on the kid is known: another tenant's page may not read its answer.
   const headers = corsHeaders(request.headers, (origin) => deps.mayRead(bundle.kid, origin));
   headers['set-cookie'] = sessionCookie(session);
-  return settle(deps, request.requestId, headers, deps.gate.hold(outcome));
+  return finishReply(deps, request.requestId, headers, deps.admission.hold(outcome));
 }
 
 export function makeIngestLane(deps: IngestLaneDeps): HotHandler {

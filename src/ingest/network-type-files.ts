@@ -22,7 +22,7 @@ function readHosting(record: NetworkRecord | null): boolean | null {
 
 /**
  * GPD_MMDB_FILE: a local MaxMind database; no address leaves this machine.
- * @throws {ConfigError} when the file is none
+ * @throws {ConfigError} when it is not such a file
  */
 export async function openNetworkTypes(file: string): Promise<IsHosting> {
   try {

@@ -40,7 +40,7 @@ export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unseale
   return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
 }
 
-/** A plaintext that does not parse looks like a bad tag to whoever does not hold the key. */
+/** A plaintext that does not parse looks like a bad tag to anyone without the key. */
 function parsePlaintext(bytes: Buffer): Plaintext | null {
   try {
     const parsed = plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes)));

@@ -7,6 +7,7 @@ import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
+import type { NoteVisit } from '../tenants/key-use-service.ts';
 import type { AttestationLimits, Past } from './attestation.ts';
 import type { Policy } from './classify/policy.ts';
 import type { Sessions } from './session.ts';
@@ -33,7 +34,7 @@ export interface IngestTenant {
   readonly shadow: Policy | null;
   /** Is this agent or client address a monitor of the operator's own? */
   readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
-  /** Ids of the webhooks that are told of every decision. */
+  /** Ids of the webhooks that get every decision. */
   readonly decisionWebhooks: readonly string[];
   /** `transparency.retain = "summary"`: values are counted under this key. Null: nothing is kept of signals. */
   readonly populationKey: Uint8Array | null;
@@ -201,6 +202,7 @@ export interface IngestDeps extends EvaluateDeps {
   readonly grants: Pick<Grants, 'find' | 'note'>;
   readonly issueToken: IssueToken;
   readonly binding: SessionBinding;
+  readonly noteVisit: NoteVisit;
   readonly sessions: Pick<Sessions, 'find'>;
   readonly random: Random;
   readonly attestation: AttestationLimits;

@@ -34,7 +34,7 @@ function placeOf({ binding }: IngestDeps, { headers }: IngestInput, evaluated: E
 }
 
 /** The token, and what the answer sets where the session may be bound. */
-function grant(
+function issue(
   deps: IngestDeps,
   input: IngestInput,
   { tenant: { kid }, now, rides, mustProve }: Evaluated,
@@ -144,12 +144,13 @@ export async function record(
   if (recorded === 'replay' || recorded === 'stale')
     return refuse('record', recorded, input.requestId, consentState);
 
+  deps.noteVisit(tenant, 'judged', ...(classified.workerless ? (['workerless'] as const) : []));
   const by = { class: recorded.verdict.class, at: now };
   const askAgain = found.grant && rides && (await STAGES.doubt.run(deps, rides, found.grant, by));
   const response = STAGES.respond.run(recorded.verdict, identity?.visitorId ?? null);
   if (askAgain) response.askAgain = true;
   if (!place) return { status: 200, response };
-  const { token, headers } = grant(deps, input, evaluated, place);
+  const { token, headers } = issue(deps, input, evaluated, place);
   response.transparencyToken = token;
   return { status: 200, response, headers };
 }

@@ -1,10 +1,10 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
 import type { HotTransaction } from '../db/sql.ts';
-import { lookBefore } from './batch-context-store.ts';
+import { prefetch } from './batch-context-store.ts';
 import { makeTotals, type Totals } from './device-store.ts';
 import type { KnownDevice, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
-import { type Settled, writeSettled } from './store.ts';
+import { type Decided, writeDecided } from './store.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 65,535 parameters. */
 const MAX_BATCH = 400;
@@ -26,16 +26,16 @@ async function recordAll(
   totals: Totals,
   sightings: readonly Sighting[],
 ): Promise<Outcome[]> {
-  const before = await lookBefore(tx, totals, sightings);
-  const { known } = before;
+  const batch = await prefetch(tx, totals, sightings);
+  const { known } = batch;
   const outcomes = sightings.map((sighting) =>
     decideOn(sighting, sighting.device && (known.shift() as KnownDevice)),
   );
-  const settled = outcomes.flatMap((entry, i): Settled[] => {
+  const decided = outcomes.flatMap((entry, i): Decided[] => {
     const { claim } = sightings[i] as Sighting;
     return entry instanceof Fault ? [] : [{ claim, entry }];
   });
-  const written = await writeSettled(tx, settled, await before.claim(settled.map(({ claim }) => claim)));
+  const written = await writeDecided(tx, decided, await batch.claim(decided.map(({ claim }) => claim)));
   return outcomes.map((entry): Outcome => (entry instanceof Fault ? entry : (written.shift() as Recorded)));
 }
 
@@ -59,7 +59,7 @@ export function makeRecorder(database: Database, monotonic: () => number) {
   return { record, idle: () => group.idle() };
 }
 
-/** One sighting in a transaction of its own, with what is to be written by it: what `also` throws leaves nothing. */
+/** One sighting in its own transaction, with what depends on it: what `also` throws leaves nothing. */
 export type RecordAlone = (
   sighting: Sighting,
   also: (tx: HotTransaction) => Promise<void>,

@@ -3,7 +3,7 @@ import { equalBytes, hmacSha256, makeHmacSha256 } from '../lib/hash.ts';
 
 export type Sessions = ReturnType<typeof makeSessions>;
 
-/** gp_session is a MAC of its request, so that a later bundle can be held against it and nothing is kept (ADR 0054). */
+/** gp_session is a MAC of its request, so that a later bundle can be checked against it and nothing is stored (ADR 0054). */
 export function makeSessions(serverSecret: Uint8Array) {
   const mac = makeHmacSha256(hmacSha256(serverSecret, 'gpd/session/v1'));
   const of = (kid: string, requestId: string): string => mac(`${kid} ${requestId}`);

@@ -45,7 +45,7 @@ function isNewSafari(agent: AgentFacts): boolean {
 }
 
 /**
- * Gecko divides the screen by the zoom as well, and rounds: 1366 by 768 pixels are told as 911 by 512 at 150 %. Back to
+ * Gecko divides the screen by the zoom as well, and rounds: 1366 by 768 pixels are reported as 911 by 512 at 150 %. Back to
  * the screen's own pixels, to the nearest number that rounding cannot move: an even one up to 200 %, of four up to 400 %.
  */
 function ownPixels(told: number, dpr: number): number {

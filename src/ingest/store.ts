@@ -24,7 +24,7 @@ import { type SummaryEntry, writeSummaries } from './summary-store.ts';
 import { writeUpdates } from './update-store.ts';
 
 /** A bundle that was decided. */
-export interface Settled {
+export interface Decided {
   readonly claim: NonceClaim;
   readonly entry: RecordEntry;
 }
@@ -35,7 +35,7 @@ interface Mark {
   readonly day: number;
 }
 
-/** Nodes add to a shard of their own choice, so that a tenant's total is no queue. */
+/** Each node adds to a shard that it picks, so that writers of a tenant's total do not queue. */
 const SHARDS = 8;
 const shard = randomInt(SHARDS);
 
@@ -90,7 +90,7 @@ const writeRows = makeInserts('ingest_rows', [
   ]),
 ]);
 
-/** A tenant's webhooks are told of the decision by its id alone. */
+/** A tenant's webhooks get only the decision's id. */
 function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
   return entries.flatMap(({ kid, verdict, webhooks }) =>
     webhooks.map((webhook) => ({
@@ -117,7 +117,7 @@ function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
  */
 async function writeAccepted(
   tx: HotTransaction,
-  accepted: readonly Settled[],
+  accepted: readonly Decided[],
   sealedTo: (kid: string) => number,
 ): Promise<void> {
   const entries = accepted.map(({ entry }) => entry);
@@ -140,17 +140,17 @@ async function writeAccepted(
 }
 
 /** Writes what won its nonce, of tenants that are there: whole, or not at all. */
-export async function writeSettled(
+export async function writeDecided(
   tx: HotTransaction,
-  settled: readonly Settled[],
+  decided: readonly Decided[],
   { won, marks }: Claims,
 ): Promise<Recorded[]> {
-  const outcomes = settled.map(({ claim, entry }, i): Recorded => {
+  const outcomes = decided.map(({ claim, entry }, i): Recorded => {
     if (!isOfTenant(claim, marks)) return 'gone';
     if (won[i] !== true) return 'replay';
     return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
   });
-  const accepted = settled.filter(({ entry }, i) => outcomes[i] === entry);
+  const accepted = decided.filter(({ entry }, i) => outcomes[i] === entry);
   if (accepted.length > 0) await writeAccepted(tx, accepted, marks.sealed);
   return outcomes;
 }

@@ -41,7 +41,7 @@ export interface Verdict {
   /** The bundle alone forbade `human`. */
   readonly incomplete: boolean;
   readonly policyVersion: string;
-  /** Absent where only signals identified the device. */
+  /** Absent where no key of the device was proven. */
   readonly attested?: Attested;
   /** The consent that this verdict cast doubt on: its entry of the log. */
   readonly grantSeq?: number;

@@ -25,7 +25,7 @@ export interface MasterKey {
 
 export class WrongMasterKey extends Error {
   constructor() {
-    super('the master key does not open what is stored: give the key that this database was made with');
+    super('the master key does not open the stored secrets: use the key that this database was created with');
     this.name = 'WrongMasterKey';
   }
 }

@@ -50,7 +50,7 @@ export type ReadRecoveryKey =
 
 const wrong = (why: string): ReadRecoveryKey => ({ ok: false, why });
 
-/** Null: a character that is none of the alphabet's. */
+/** Null: a character that is not in the alphabet. */
 function digitsOf(group: string): number[] | null {
   const digits = Array.from(group, (letter) => ALPHABET.indexOf(MISREAD[letter] ?? letter));
   return digits.includes(-1) ? null : digits;
@@ -59,8 +59,8 @@ function digitsOf(group: string): number[] | null {
 function faultOf(group: string, number: number): string | null {
   if (group.length !== GROUP_CHARS) return `has ${group.length} characters instead of ${GROUP_CHARS}`;
   const digits = digitsOf(group);
-  if (!digits) return 'has a character that no recovery key has';
-  return check(digits.slice(0, -1), number) === digits.at(-1) ? null : 'is not what was printed';
+  if (!digits) return 'has a character that recovery keys do not use';
+  return check(digits.slice(0, -1), number) === digits.at(-1) ? null : 'is not as printed';
 }
 
 /** Lines that begin with # are words for people; spaces and hyphens stand between groups, or nothing at all. */
@@ -88,7 +88,7 @@ function nameFaults(groups: readonly string[]): string | null {
 export function readRecoveryKey(text: string): ReadRecoveryKey {
   const groups = split(text);
   if (groups.length !== GROUPS)
-    return wrong(`a recovery key has ${GROUPS} groups, and these are ${groups.length}`);
+    return wrong(`a recovery key has ${GROUPS} groups; this has ${groups.length}`);
   const faults = nameFaults(groups);
   if (faults !== null) return wrong(faults);
   const all = groups.reduce((sum, group) => {
@@ -100,7 +100,7 @@ export function readRecoveryKey(text: string): ReadRecoveryKey {
   if (writeRecoveryKey(key).join('') === groups.map((group) => canonical(group)).join('')) {
     return { ok: true, key };
   }
-  return wrong('each group could be right, but together they are no recovery key: compare all of them');
+  return wrong('each group is valid, but together they are not a recovery key: compare all of them');
 }
 
 function canonical(group: string): string {

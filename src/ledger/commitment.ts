@@ -3,7 +3,7 @@ import { hmacSha256Text } from '../lib/hash.ts';
 
 /** Contract section 7: what the log says of a person, a verdict or a row of the audit log without telling any of it. */
 
-/** What was decided and on what ground. Kept beside the log and destroyed on erasure. */
+/** What was decided and on what ground. Kept next to the log and destroyed on erasure. */
 export interface EntryDetail {
   /** The policy version that was shown; null for an entry of no policy. */
   readonly policyVersion: number | null;

@@ -67,7 +67,7 @@ function oneBits(size: number): number {
   return bits;
 }
 
-/** Null for anything that `encodeFrontier` does not write: an altered head row must not become a log of its own. */
+/** Null for anything that `encodeFrontier` does not write: an altered head row must not become a second log. */
 export function decodeFrontier(text: string): Frontier | null {
   const [, digits, base64] = /^(0|[1-9]\d*):(.*)$/s.exec(text) ?? [];
   if (digits === undefined || base64 === undefined) return null;

@@ -11,7 +11,7 @@ function isPowerOfTwo(n: number): boolean {
 }
 
 /**
- * The roots to which a proof between two different sizes leads; null when it is none. Where `newer` is the root of the larger
+ * The roots to which a proof between two different sizes leads; null when it is invalid. Where `newer` is the root of the larger
  * tree, `older` is the root of that tree's first `size1` leaves, whatever was said of it: such a proof can prove a fork.
  */
 export function consistencyRoots(

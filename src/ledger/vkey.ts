@@ -39,7 +39,7 @@ export function formatVkey({ name, type, id, publicKey }: VerifierKey): string {
   return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
 }
 
-/** Null unless every part is right, the id included. Split at the first two pluses: base64 has pluses of its own. */
+/** Null unless every part is right, the id included. Split at the first two pluses: base64 contains pluses too. */
 export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   const [, name, base64] = /^([^+]*)\+[^+]*\+(.*)$/s.exec(text) ?? [];
   if (name === undefined || base64 === undefined || !isKeyName(name)) return null;

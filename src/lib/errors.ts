@@ -10,7 +10,10 @@ export const ERRORS = {
   'invalid-json': [400, 'The body is not valid JSON in UTF-8.'],
   'invalid-request': [400, 'The request does not have the shape this route expects.'],
   'missing-kid': [400, 'The query lacks the tenant: add ?kid=KID.'],
-  'attestation-failed': [400, 'The passkey did not prove a device; ask for new options and try again.'],
+  'attestation-failed': [
+    400,
+    'The answer did not prove the key of a device; ask for a new challenge and try again.',
+  ],
   unauthenticated: [401, 'A valid credential is needed for this route.'],
   'subject-not-identified': [401, 'The token names no subject that this server knows how to identify.'],
   'subject-only': [403, 'Only the data subject may do this.'],
@@ -21,38 +24,38 @@ export const ERRORS = {
   'not-your-data': [403, 'You may act on your own data only.'],
   'staff-export-elsewhere': [
     403,
-    'Staff export data by `gpd dsar export` or in the console, where it is audited.',
+    'Staff export data with `gpd dsar export` or in the console, where it is audited.',
   ],
-  'self-review-denied': [403, 'Nobody resolves a contest that they filed.'],
+  'self-review-denied': [403, 'You cannot resolve a contest that you filed.'],
   'insufficient-scope': [403, 'This key may not call this route.'],
   'origin-not-allowed': [403, 'This origin is not registered for the key.'],
   'not-your-principal': [403, 'This session or key may act for its own principal only.'],
-  'no-such-decision': [404, 'There is no such decision.'],
-  'no-such-contest': [404, 'There is no such contest.'],
-  'no-such-case': [404, 'There is no case with this key.'],
+  'no-such-decision': [404, 'No decision has this id.'],
+  'no-such-contest': [404, 'No contest has this id.'],
+  'no-such-case': [404, 'No case has this key.'],
   'no-data': [404, 'Nothing is held about this subject.'],
   'no-retained-data': [404, 'No per-signal data is retained.'],
   'unknown-kid': [404, 'No tenant has this kid.'],
   'not-found': [404, 'There is nothing at this address.'],
-  'method-not-allowed': [405, 'This address does not take this method; see the Allow header.'],
+  'method-not-allowed': [405, 'This address does not support this method; see the Allow header.'],
   'request-timeout': [408, 'The request did not arrive in time.'],
   'already-resolved': [409, 'The contest was resolved with another outcome.'],
   'claimed-by-another': [409, 'This is already linked to or claimed by somebody else.'],
   'case-closed': [409, 'No question waits for an answer.'],
   'stale-version': [409, 'It changed in the meantime; read it again.'],
-  'idempotency-conflict': [409, 'This Idempotency-Key was used with another body.'],
+  'idempotency-conflict': [409, 'Another body came before, with this Idempotency-Key or for this decision.'],
   erased: [409, 'The person of this write was erased since; a new grant takes a new Idempotency-Key.'],
   'payload-too-large': [413, 'The body is larger than 32,768 bytes.'],
   'unsupported-media-type': [415, 'Send application/json, not compressed.'],
   'unknown-purpose': [422, 'The tenant has not defined this purpose.'],
-  'rate-limited': [429, 'Too many requests; wait for the seconds in Retry-After.'],
+  'rate-limited': [429, 'Too many requests; retry after the seconds in Retry-After.'],
   'too-many-cases': [
     429,
-    'Your network has filed three cases today that are still open; wait for the seconds in Retry-After.',
+    'Your network has filed three cases today that are still open; retry after the seconds in Retry-After.',
   ],
-  'consent-missing': [451, 'The person has not agreed to this purpose, or does not any more.'],
+  'consent-missing': [451, 'The person has not agreed to this purpose, or no longer does.'],
   internal: [500, 'Something went wrong here; the log has a line with this X-Request-Id.'],
-  unavailable: [503, 'The server cannot take this right now; wait for the seconds in Retry-After.'],
+  unavailable: [503, 'The server cannot do this right now; retry after the seconds in Retry-After.'],
 } as const satisfies Readonly<Record<string, readonly [status: number, message: string]>>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -69,7 +72,7 @@ export interface RefusalOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal outside the ingest core. Anything thrown that is not one is a bug and is told as `internal`. */
+/** A refusal outside the ingest core. Anything thrown that is not one is a bug and is answered as `internal`. */
 export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly status: (typeof ERRORS)[ErrorCode][0];
@@ -86,7 +89,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The tenant went after its credential was looked at: its caller, and nobody else, is told what the next request will be. */
+/** The tenant was removed after its credential was checked: only its caller gets the answer that the next request will get. */
 export class TenantGone extends Refusal {
   constructor() {
     super('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
@@ -113,7 +116,9 @@ export class Unavailable extends Error {
 /** The database went away in the middle of a COMMIT: done or not, nobody knows. What is idempotent may be tried again. */
 export class OutcomeUnknown extends Unavailable {
   constructor(cause: Error) {
-    super('the database went away while it was written: this may have been done, or not', 1, { cause });
+    super('the connection to the database was lost during the write: it may or may not have been done', 1, {
+      cause,
+    });
     this.name = 'OutcomeUnknown';
   }
 }

@@ -77,7 +77,7 @@ export function resolveClient(
 ) {
   let client = peer === undefined ? null : parseAddress(peer);
   const behindProxy = client !== null && inRanges(client, trusted);
-  if (!behindProxy) return { address: client, behindProxy, strangerForwarded: hops !== null };
+  if (!behindProxy) return { address: client, behindProxy, untrustedForwarded: hops !== null };
   for (let i = (hops?.length ?? 0) - 1; i >= 0 && client !== null && inRanges(client, trusted); i -= 1) {
     const hop = parseAddress(hops?.[i] ?? '');
     if (!hop) break;
@@ -88,7 +88,7 @@ export function resolveClient(
     /** The peer is a trusted proxy: what it says of the client is believed. */
     behindProxy,
     /** A forwarding header came from a peer that is not trusted: it was ignored. */
-    strangerForwarded: false,
+    untrustedForwarded: false,
   };
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Passes bytes through, counting and hashing them. `onBytes` is told how many have passed. */
+/** Passes bytes through, counting and hashing them. `onBytes` gets the number of bytes so far. */
 export function meter(onBytes: (done: number) => void = () => {}) {
   const hash = createHash('sha256');
   let size = 0;

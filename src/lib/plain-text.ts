@@ -1,4 +1,4 @@
-/** An id of somebody else's making: what a database refuses (PostgreSQL takes no NUL) or a log could stumble over is none. */
+/** An id that someone else made: what a database refuses (PostgreSQL takes no NUL) or a log could stumble over is invalid. */
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text);
 }

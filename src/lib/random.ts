@@ -7,7 +7,7 @@ const POOL_BYTES = 4096;
 
 /**
  * Draws from the system in larger pieces and hands every byte out once. For nonces, ids and salts; a long-lived key is
- * drawn by itself.
+ * drawn separately.
  */
 export function poolRandom(random: Random): Random {
   let pool: Buffer = Buffer.alloc(0);

@@ -57,7 +57,7 @@ function jumpsAtStart(wall: number, memory: SteadyMemory | null): Jump[] {
 
 /**
  * The time for what cannot be taken back: forgetting, sealing, destroying. A clock that jumps ahead may be wrong and be
- * set back, so it goes on from where it was, and believes each jump when that one has stood for hours: a machine that
+ * set back, so it continues from where it was, and believes a jump once it has lasted for hours: a machine that
  * sleeps often jumps often, and falls behind by no more than the sleep of those hours. A jump back is followed at once.
  * It has to be looked at now and then.
  * @param monotonic milliseconds that no clock change touches

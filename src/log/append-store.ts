@@ -38,7 +38,7 @@ export async function createLog(
 /**
  * Locks a tenant's head until the transaction ends; so long, the tenant cannot be removed. What decides about an entry is
  * read after this, never before.
- * @returns the head; or why there is none
+ * @returns the head, or why there is no head
  */
 export async function takeHead(tx: HotTransaction, kid: string): Promise<Head | Error> {
   const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
@@ -87,7 +87,7 @@ export async function appendEntries(
   return appended;
 }
 
-/** One impersonal entry in a transaction of its own making. */
+/** One impersonal entry, in its own transaction. */
 export async function appendOne(tx: HotTransaction, kid: string, entry: Uint8Array): Promise<AppendedEntry> {
   const [appended] = await appendEntries(tx, kid, [entry]);
   return appended as AppendedEntry;

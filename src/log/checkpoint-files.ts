@@ -8,7 +8,7 @@ import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 
 /**
- * DATA_DIR/checkpoints.log: what this node has signed, or seen signed, of every log. Whoever writes the database alone cannot
+ * DATA_DIR/checkpoints.log: what this node has signed, or seen signed, of every log. A writer of the database alone cannot
  * write it; the last line of a log is what its next checkpoint has to extend (docs/adr/0039).
  */
 

@@ -197,7 +197,7 @@ export async function currentCheckpoint(
       : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };
     if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) continue;
     if (head.checkpoint?.text === next.text) return next;
-    // Else another one of this moment is there, on whichever node: that one is told.
+    // Else some node has written another one of this moment: use that one.
     if (await saveCheckpoint(deps.database, kid, next, head.checkpoint)) return next;
   }
 }

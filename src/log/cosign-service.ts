@@ -27,7 +27,7 @@ export function readPolicy({ witnesses: texts, witness_policy }: Config): Witnes
     return { key, url: text.slice(at + 1) };
   });
   if (new Set(witnesses.map(({ key }) => key.publicKey.toString('hex'))).size < witnesses.length)
-    throw new ConfigError('GPD_WITNESSES: a key is there twice');
+    throw new ConfigError('GPD_WITNESSES: a key is named twice');
   const least = witness_policy ?? witnesses.length;
   if (least <= witnesses.length) return { witnesses, least };
   throw new ConfigError(`GPD_WITNESS_POLICY: ${least} of ${witnesses.length} witnesses cannot cosign`);
@@ -39,7 +39,7 @@ function goodLines(witnesses: WitnessPolicy['witnesses'], note: string, lines: s
   return witnesses.flatMap(({ key }) => (parsed && cosignatureOf(parsed, key)?.line) ?? []);
 }
 
-/** The last witnessed checkpoint over at least so many entries, with its cosignatures; null: there is none. */
+/** The last witnessed checkpoint over at least this many entries, with its cosignatures, or null. */
 export async function lastWitnessed(
   { database, witnesses }: Pick<CheckpointDeps, 'database' | 'witnesses'>,
   kid: string,
@@ -109,11 +109,11 @@ async function ask(
       const note = parseNote(text + said);
       const line = note && cosignatureOf(note, key)?.line;
       if (line) return line;
-      throw refuse('refused', 'its answer holds no cosignature of its key');
+      throw refuse('refused', 'its answer has no cosignature with its key');
     }
     const told = status === 409 ? parseDecimal(said.replace(/\n$/, '')) : null;
     if (told === null) throw refuse('refused', `it answered ${status}`);
-    if (told === old) throw refuse('fork', `it cosigned another tree of ${old} entries`);
+    if (told === old) throw refuse('fork', `it cosigned a different tree of ${old} entries`);
     old = told;
   }
   throw refuse('refused', 'its size changes with every answer');

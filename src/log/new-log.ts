@@ -11,7 +11,7 @@ import type { StoredCheckpoint } from './checkpoint-store.ts';
 const SEED_BYTES = 32;
 /**
  * Behind the seed of a log whose checkpoints are in checkpoints.log from its first entry on. Only who has the master key can
- * write it or take it away: a deleted file does not pass for one that was never begun.
+ * write or delete it: a deleted file does not pass for one that never existed.
  */
 const CHECKPOINTED = Buffer.from([1]);
 

@@ -22,7 +22,7 @@ export interface LogProblem {
 }
 
 /** Of one kind so many are named; a log that was rewritten has a million. */
-const MOST = 20;
+const MAX_LISTED = 20;
 
 export interface Problems {
   add(code: ProblemCode, what: string, seq?: number): void;
@@ -37,7 +37,7 @@ export function collectProblems(): Problems {
     add(code, what, seq) {
       const count = (counts.get(code) ?? 0) + 1;
       counts.set(code, count);
-      if (count <= MOST) found.push({ code, ...(seq === undefined ? {} : { seq }), what });
+      if (count <= MAX_LISTED) found.push({ code, ...(seq === undefined ? {} : { seq }), what });
     },
   };
 }

@@ -64,7 +64,7 @@ async function checkHour(checked: Checked, hour: number, entry: SealedHour): Pro
   else if (missing < 0)
     problems.add('rows-added', `${-missing} ${table.noun} of ${at} were added to ${entry.count}`, seq);
   else if (body.root !== entry.root)
-    problems.add('seal-changed', `the ${table.noun} of ${at} are not the sealed ones`, seq);
+    problems.add('seal-changed', `the ${table.noun} of ${at} differ from the sealed ones`, seq);
   for await (const what of table.changed(database, kid, hour)) problems.add('seal-changed', what, seq);
 }
 

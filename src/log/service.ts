@@ -11,17 +11,17 @@ import { entryLines, makeHashReader, readEntries, readHead } from './read-store.
 
 export type LogService = ReturnType<typeof makeLogService>;
 
-/** So long a witnessed checkpoint is told in place of a newer one that is not. */
+/** How long a witnessed checkpoint is served instead of a newer one that is not. */
 const WITNESSED_MS = 5 * MINUTE;
 
 export function makeLogService(deps: CheckpointDeps) {
   const { database } = deps;
   return {
-    /** A signed note over the head; signed anew at most once a second. Null: no such tenant. */
+    /** A signed note over the head; signed again at most once a second. Null: no such tenant. */
     async checkpoint(kid: string) {
       const last = await currentCheckpoint(deps, kid, 0);
       const witnessed = last && (await lastWitnessed(deps, kid, 0));
-      // Where the witnesses are away, the log goes on without them.
+      // When no witness can be reached, the log continues without them.
       const isFresh = witnessed && last.signedAt - witnessed.signedAt < WITNESSED_MS;
       return (isFresh ? witnessed : last)?.text ?? null;
     },

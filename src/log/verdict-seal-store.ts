@@ -101,7 +101,7 @@ type PlacesOfHour = ReadonlyMap<string, number>;
 
 /**
  * Places of verdicts in their hours, in the order in which they were sealed. No erasure ever moves one, so that each hour is
- * read once, and beside the writer where there is time for it.
+ * read once, and outside the writer when there is time for it.
  */
 export interface SealedPlaces {
   /** Reads the sealed ones of these hours, without a lock. */

@@ -21,7 +21,7 @@ export interface Walked {
   readonly roots: ReadonlyMap<number, Buffer>;
 }
 
-/** Stops at the first entry that does not fit: nothing behind it can be held against the tree. */
+/** Stops at the first entry that does not match: nothing after it can be compared with the tree. */
 export async function walkLog(
   database: Database,
   kid: string,

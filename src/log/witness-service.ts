@@ -63,10 +63,10 @@ function parseRequest(body: string): Submitted | null {
   return old === null || !proof || !tree ? null : { old, lines, proof, note, text, tree };
 }
 
-type Judged = 'extends' | 'not-proven' | 'fork';
+type Comparison = 'extends' | 'not-proven' | 'fork';
 
 /** Whether what is submitted begins with what was cosigned last. */
-function judge(last: WitnessedTree | null, { proof, tree }: Submitted): Judged {
+function compareTrees(last: WitnessedTree | null, { proof, tree }: Submitted): Comparison {
   const { size, root } = last ?? { size: 0, root: EMPTY_ROOT };
   if (size === tree.size)
     return !equalBytes(root, tree.root) ? 'fork' : proof.length === 0 ? 'extends' : 'not-proven';
@@ -117,12 +117,12 @@ function decide(log: WitnessedLog, submitted: Submitted, at: string): Decision {
   if (kept !== undefined && !equalBytes(treeIn(kept).root, tree.root))
     return { answer: conflict, line: refusalOf(log, submitted, true, at) };
   if (old !== size) return { answer: conflict, line: null };
-  const judged = judge(last, submitted);
-  if (judged === 'extends') {
+  const comparison = compareTrees(last, submitted);
+  if (comparison === 'extends') {
     const isNew = last === null || tree.size > size;
     return { answer: answer(200), line: isNew ? { v: 1, event: 'cosigned', at, note } : null };
   }
-  return { answer: answer(422), line: refusalOf(log, submitted, judged === 'fork', at) };
+  return { answer: answer(422), line: refusalOf(log, submitted, comparison === 'fork', at) };
 }
 
 /** @returns answers one `add-checkpoint`. @throws {WitnessRolledBack} {BrokenChain} {Unavailable}: nothing is signed */

@@ -41,7 +41,7 @@ export async function readHead(file: string) {
   return closing(open(file, 'r'), async (handle) => {
     const preamble = await readFully(handle, PREAMBLE_BYTES, 0);
     const length = headerLength(preamble);
-    if (length === null) throw new DamagedBackup(file, 'this is no backup of gpd');
+    if (length === null) throw new DamagedBackup(file, 'not a backup made by gpd');
     const json = await readFully(handle, length, PREAMBLE_BYTES);
     const header = json.length === length ? readHeader(json) : null;
     if (!header) throw new DamagedBackup(file, 'its beginning is damaged; use another backup');

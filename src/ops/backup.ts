@@ -15,7 +15,7 @@ import {
   stagingFile,
   temporaryFile,
 } from '../db/durable-files.ts';
-import { copyInto, foldIntoOneFile, quickCheck, usedBytes } from '../db/file-copy.ts';
+import { copyInto, makeSingleFile, quickCheck, usedBytes } from '../db/file-copy.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
 import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
@@ -45,7 +45,7 @@ export function requireRoom(directory: string, bytes: number): void {
   const mega = (n: number): string => `${Math.ceil(n / 1e6).toLocaleString('en')} MB`;
   if (bavail * bsize < bytes) {
     throw new BackupFailed(
-      `${directory} has ${mega(bavail * bsize)} left and ${mega(bytes)} are needed: make room, or write elsewhere`,
+      `${directory} has ${mega(bavail * bsize)} free and needs ${mega(bytes)}: make room, or write elsewhere`,
     );
   }
 }
@@ -56,7 +56,7 @@ async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<vo
     masterKey.unwrap((await readMeta(copied, SERVER_SECRET)) ?? '', serverSecretContext);
   } catch (error) {
     if (!(error instanceof WrongMasterKey)) throw error;
-    throw new BackupFailed('the master key was changed meanwhile: make the backup once more');
+    throw new BackupFailed('the master key changed during the backup: run it again');
   }
 }
 
@@ -74,7 +74,7 @@ async function copyPostgres(database: Database, copy: string): Promise<void> {
       await copyRows(from, (work) => made.transaction(work), { onRows: () => {} });
       await made.transaction((tx) => copyMeta(from, tx));
     });
-    await foldIntoOneFile(made);
+    await makeSingleFile(made);
   });
 }
 
@@ -121,11 +121,11 @@ async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): P
   return result().sha256;
 }
 
-/** Opens the written file anew, as a restore would, and answers the hash of what is in it. */
+/** Opens the written file again, as a restore would, and returns the hash of its content. */
 async function readBack(store: Store, file: string, total: number, onProgress: OnProgress): Promise<string> {
   const head = await readHead(file);
   const cipher = openBackup(store.masterKey, head.header, head.bytes);
-  if (!cipher) throw new DamagedBackup(file, 'it does not open under the master key that it was made with');
+  if (!cipher) throw new DamagedBackup(file, 'it does not open with the master key that it was made with');
   const { pass, result } = meter((done) => onProgress('reading back', done, total));
   for await (const _ of pass(openBytes(file, head, cipher)));
   return result().sha256;
@@ -173,7 +173,7 @@ async function fillPartial(store: Store, config: Config, partial: string, option
     const draft = { ...beginBackup(store.masterKey, facts, randomBytes), parts, bytes };
     const written = await writeDraft(draft, partial, options.onProgress);
     if ((await readBack(store, partial, bytes, options.onProgress)) !== written) {
-      throw new BackupFailed(`${dirname(partial)} gives back other bytes than were written: check the disk`);
+      throw new BackupFailed(`reading back from ${dirname(partial)} gave different bytes: check the disk`);
     }
     const { parts: _, ...said } = facts;
     return { ...said, databaseBytes: size, erasures: erasures.length, verified: true };
@@ -189,7 +189,7 @@ async function fillPartial(store: Store, config: Config, partial: string, option
 export async function makeBackup(store: Store, config: Config, file: string, options: BackupOptions) {
   const folder = dirname(file);
   if (existsSync(file)) throw new BackupFailed(`${file} already exists; nothing was changed`, true);
-  if (!existsSync(folder)) throw new BackupFailed(`there is no directory ${folder}: make it first`);
+  if (!existsSync(folder)) throw new BackupFailed(`no such directory: ${folder}; create it first`);
   removeLeftStaging(config.data_dir);
   requirePlace(config, file, await usedBytes(store.database));
   const mark = randomBytes(6).toString('hex');
@@ -214,12 +214,12 @@ export async function makeBackup(store: Store, config: Config, file: string, opt
 /** The disk's own refusals, as a sentence. */
 function plainly(error: unknown, folder: string): unknown {
   const code = errorCode(driverError(error));
-  if (code === 'EEXIST') return new BackupFailed('another backup of that name was made meanwhile', true);
+  if (code === 'EEXIST') return new BackupFailed('a backup with that name was made at the same time', true);
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {
     return new BackupFailed('the disk is full: make room, or write elsewhere');
   }
   if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM') {
-    return new BackupFailed(`this user may not write to ${folder}`);
+    return new BackupFailed(`cannot write to ${folder}: permission denied`);
   }
   return error;
 }

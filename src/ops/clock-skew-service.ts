@@ -4,7 +4,7 @@ import { leastSkew, noteSkew } from './skew-store.ts';
 
 export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
 
-/** Noted before the first bundle, so that one that is raised later is held against it. */
+/** Noted before the first bundle, so that a later, larger one is compared with it. */
 export async function watchSkew(database: Database, own: number, clock: Clock) {
   let least = own;
   const note = async (): Promise<void> => {

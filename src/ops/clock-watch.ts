@@ -18,7 +18,7 @@ export const TOLD_FORGOTTEN_MS = MINUTE;
 
 export type ClockWatch = Awaited<ReturnType<typeof watchClock>>;
 
-/** The steady clock of a server, held against what the last one wrote down. @throws when the database cannot be read */
+/** The steady clock of a server, compared with what the last one wrote down. @throws when the database cannot be read */
 export async function watchClock(
   database: Database,
   clock: Clock,

@@ -93,13 +93,13 @@ export async function recoverMasterKey(config: Config, key: Buffer, out?: string
   const masterKey = makeMasterKey(key, randomBytes);
   const opens = await opensDatabase(config, masterKey);
   if (opens === false)
-    throw new ConfigError('this is the recovery key of another master key: it does not open these data');
+    throw new ConfigError('this recovery key belongs to another master key: it does not open this data');
   if (out === undefined) makeFolder(dirname(file));
   writeMasterKeyFile(file, key);
   return {
     file,
     fingerprint: fingerprintOf(masterKey),
-    /** Whether it opens the data that are there; null: there are none yet. */
+    /** Whether it opens the existing data; null: no data yet. */
     opens,
   };
 }

@@ -20,7 +20,6 @@ import {
 } from '../lib/jobs.ts';
 import { sealAudit } from '../log/audit-seal-store.ts';
 import { sealVerdicts } from '../log/verdict-seal-store.ts';
-import { JOB_MS, purgeJobs } from '../rights/job-store.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
 import { purgeKeyTraffic } from '../tenants/key-traffic-store.ts';
@@ -59,9 +58,9 @@ export interface HousekeepingDeps {
   readonly releasePages: () => Promise<void>;
   /** Runs the erasures that waited for a legal hold. */
   readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
-  /** Tells of contests that are due soon or overdue, once each. */
+  /** Notifies of contests that are due soon or overdue, once each. */
   readonly tellDue: (kid: string, now: number) => Promise<unknown>;
-  /** Tells of erasures that something holds up, once each. */
+  /** Notifies of delayed erasures, once each. */
   readonly tellUnfinished: (kid: string, now: number) => Promise<unknown>;
   /** Sends the mails of a day as one. */
   readonly tellDigests: (kid: string, now: number) => Promise<unknown>;
@@ -107,7 +106,6 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       every: MINUTE,
       run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
     },
-    { name: 'purge-console-jobs', every: MINUTE, run: ({ now }) => purgeJobs(database, now - JOB_MS) },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
     { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
     { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },

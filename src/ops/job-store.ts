@@ -4,7 +4,7 @@ import { LAST_RETENTION, LAST_SWEEP, readMeta, writeMeta } from '../db/meta-stor
 import { parseSteadyMemory, type SteadyMemory } from '../lib/steady-clock.ts';
 import { newestDecision } from './doctor/inspect-store.ts';
 
-/** How the housekeeping of all nodes together goes: what `gpd doctor` asks, whether a server runs or not. */
+/** How the housekeeping of all nodes together is doing: `gpd doctor` reads it, whether a server runs or not. */
 
 export interface JobFailure {
   readonly job: string;
@@ -62,7 +62,7 @@ export async function readJobFailures(database: Database): Promise<readonly Stor
   return (rows as StoredJobFailure[]).map((row) => ({ ...row, kid: row.kid === '' ? null : row.kid }));
 }
 
-/** What the steady clock of the last server knew: a start is held against it. */
+/** What the steady clock of the last server knew: a start compares its clock with it. */
 
 const NAME = 'steady-clock';
 

@@ -48,7 +48,7 @@ export function readTls(config: Config): TlsOptions | null {
     createSecureContext(pair);
   } catch {
     throw new ConfigError(
-      'GPD_TLS_CERT and GPD_TLS_KEY are no certificate and its private key in PEM: `gpd doctor` says more',
+      'GPD_TLS_CERT and GPD_TLS_KEY are not a PEM certificate and its private key: `gpd doctor` says more',
     );
   }
   return { ...TLS_POLICY, ...pair };
@@ -58,15 +58,15 @@ function sentence(error: NodeJS.ErrnoException, config: Config, fd: number | nul
   if (fd !== null) return `the socket of the unit does not listen (${error.code ?? error.name})`;
   const where = `${config.host}:${config.port}`;
   const known: Readonly<Record<string, string>> = {
-    EADDRINUSE: `${where} is taken by another program: stop it, or choose another port with --port`,
-    EACCES: `this user may not listen on ${where}: choose a port above 1023 with --port`,
-    EADDRNOTAVAIL: `${config.host} is no address of this machine: choose another with --host`,
+    EADDRINUSE: `${where} is in use by another program: stop it, or choose another port with --port`,
+    EACCES: `cannot listen on ${where}: permission denied; choose a port above 1023 with --port`,
+    EADDRNOTAVAIL: `${config.host} is not an address of this machine: choose another with --host`,
   };
   return known[error.code ?? ''] ?? `cannot listen on ${where} (${error.code ?? error.name})`;
 }
 
 /** Without TCP there is no address of a client, which the limits need. */
-const NO_TCP = 'the socket of the unit is no TCP socket: ListenStream= takes ADDRESS:PORT';
+const NO_TCP = 'the socket of the unit is not a TCP socket: set ListenStream=ADDRESS:PORT';
 
 function portOf(server: Server): number | null {
   const address = server.address();

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Config, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/db.ts';
-import { replaceFile } from '../db/durable-files.ts';
 import { dropMeta, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { SERVER_SECRET } from '../keys/contexts.ts';
@@ -14,7 +13,6 @@ import { parseUrl } from '../lib/url.ts';
 import { collectProblems } from '../log/problem.ts';
 import { readHead } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
-import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { migrateData, withDataAlone } from '../tenants/data-lock-files.ts';
 import { notInitialised, readServerSecret } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
@@ -30,6 +28,7 @@ import {
   othersConnected,
   type Place,
 } from './copy-store.ts';
+import { putErasures } from './restore-swap.ts';
 
 /** All data of a stopped installation from one database into another of either kind. */
 
@@ -60,7 +59,7 @@ async function requireAlone(database: Database, name: string): Promise<void> {
   const others = await othersConnected(database);
   if (others > 0)
     throw new BackupFailed(
-      `${others} connections of gpd to ${name}: stop the servers and other commands first`,
+      `gpd has ${others} other connections to ${name}: stop the servers and other commands first`,
       true,
     );
 }
@@ -78,12 +77,7 @@ async function compareLogs(source: Database, target: Database): Promise<MovedLog
     const key = theirs && parseVkey(theirs.vkey);
     const signed = key && theirs.checkpoint ? verifyCheckpoint(theirs.checkpoint.text, key) : null;
     const isSigned = signed?.ok && walked?.roots.get(size)?.equals(signed.checkpoint.root);
-    if (
-      !ours?.root.equals(theirs?.root ?? Buffer.alloc(0)) ||
-      !theirs ||
-      problems.found.length > 0 ||
-      !isSigned
-    )
+    if (!theirs || !ours?.root.equals(theirs.root) || problems.found.length > 0 || !isSigned)
       throw new BackupFailed(
         `the log of ${kid} is damaged: see gpd consent verify ${kid}; nothing was moved`,
       );
@@ -156,7 +150,7 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
   const name = nameOf(to);
   const moved = await readMeta(source, MOVED);
   if (moved !== null && (moved !== name || (await readMeta(target, MOVING)) === null))
-    throw new BackupFailed(`the data were moved to ${moved} before`, true);
+    throw new BackupFailed(`the data was already moved to ${moved}`, true);
   const rows = await fill(source, target, sha256Text(wrapped), onRows);
   const logs = await compareLogs(source, target);
   await target.transaction((tx) => copyMeta(source.read, tx));
@@ -195,16 +189,14 @@ export async function claimPostgres(url: string): Promise<void> {
   await closing(openDatabase({ location: url }), (database) => requireAlone(database, nameOf(url)));
 }
 
-/** All rows of a checked file take the place of those in PostgreSQL, in one transaction. */
+/** All rows of a checked file replace those in PostgreSQL, in one transaction. */
 export async function putInPostgres(
   config: Config,
   url: string,
   staged: string,
   erasures: readonly string[],
 ) {
-  // Whole before the database that has to repeat them is there.
-  if (erasures.length > 0)
-    replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
+  putErasures(config, erasures);
   await closing(openDatabase({ location: staged }), async (source) => {
     await migrate(source);
     await closing(openDatabase({ location: url }), async (target) => {

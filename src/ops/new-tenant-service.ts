@@ -12,13 +12,13 @@ import { createTenantRows } from './new-tenant-store.ts';
 export interface TenantRequest {
   readonly kid: string;
   readonly origins: readonly string[];
-  /** The public origin of the server, which names the tenant's log for good. */
+  /** The public origin of the server, which names the tenant's log permanently. */
   readonly baseUrl: string;
   readonly now: number;
 }
 
 /**
- * A tenant with its root secret, one published seal key, a log of its own and the purpose `device-identification`, in
+ * A tenant with its root secret, one published seal key, its log and the purpose `device-identification`, in
  * one transaction.
  * @returns the published generation, or null when the kid is taken
  */

@@ -43,7 +43,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
   // On PostgreSQL one round trip: a single statement is its own transaction, and an unlogged table waits for no disk and no standby.
   const totals = await (database.kind === 'postgres' ? add(database.read) : database.hotTransaction(add));
   const total = new Map(totals.map((row) => [idOf(row.bucket, row.client, row.window_ends), row.hits]));
-  // Each hit is told the count as of itself: a burst over the limit loses its excess and no more.
+  // Each hit gets the count at its own turn: a burst over the limit loses only its excess.
   return batch.map((hit) => {
     const id = idOf(hit.bucket, hit.client, hit.windowEnds);
     const entry = counts.get(id) as { hits: number };

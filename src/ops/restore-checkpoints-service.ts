@@ -27,7 +27,7 @@ interface GoOnDeps {
   readonly now: number;
 }
 
-/** Null: what is there extends what was signed, or an old log begins by itself. */
+/** Null: the log extends what was signed, or an old log starts without one. */
 async function goOn(deps: GoOnDeps, kid: string, head: LogHead, { seed, checkpointed }: LogSecret) {
   const signer = makeNoteSigner(head.origin, seed);
   const { vkey } = signer;

@@ -55,7 +55,7 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
   return secret;
 }
 
-/** By what the database that is to be replaced knows of this directory's log; null: it is damaged, or there is none. */
+/** What the database that will be replaced knows of this directory's log; null: it is damaged or missing. */
 async function checkOurs(config: Config, current: Buffer | null): Promise<ErasureLog | null> {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
   const lines = readErasureLines(config);
@@ -66,7 +66,7 @@ async function checkOurs(config: Config, current: Buffer | null): Promise<Erasur
   }).catch(() => null);
 }
 
-/** The lines of both, held against their chains. @throws {ConfigError} for a line of ours that was changed or is missing */
+/** The lines of both, checked against their chains. @throws {ConfigError} for a line of ours that was changed or is missing */
 async function mergeLogs(
   config: Config,
   current: Buffer | null,

@@ -5,7 +5,7 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { BrokenChain } from '../db/chained-log-files.ts';
 import { openDatabase } from '../db/db.ts';
 import { removeLeftStaging, replaceFile, syncPath } from '../db/durable-files.ts';
-import { foldIntoOneFile } from '../db/file-copy.ts';
+import { makeSingleFile } from '../db/file-copy.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
@@ -19,7 +19,7 @@ import { BackupFailed, inUse } from './backup-stream.ts';
 
 /** @throws {BackupFailed} when somebody else has it open */
 export async function foldOrThrow(path: string): Promise<void> {
-  if (!(await closing(openDatabase({ location: path }), foldIntoOneFile))) throw inUse(path);
+  if (!(await closing(openDatabase({ location: path }), makeSingleFile))) throw inUse(path);
 }
 
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
@@ -58,7 +58,7 @@ export function removeLeftovers(config: Config): void {
   if (config.database_url === null) removeAside(config);
 }
 
-/** A stale log beside another database would be read into it: it goes first. The database itself changes in one rename. */
+/** A stale log next to another database would be read into it: it is deleted first. The database itself changes in one rename. */
 function swapIn(config: Config, staged: string): void {
   const target = sqliteFile(config);
   const aside = asideOf(target);
@@ -71,13 +71,15 @@ function swapIn(config: Config, staged: string): void {
   syncPath(dirname(target));
 }
 
-/** The log of erasures is whole before the database that has to repeat them is there. */
+/** Whole before the database that has to repeat them is there. */
+export function putErasures({ data_dir }: Config, lines: readonly string[]): void {
+  if (lines.length > 0) replaceFile(tombstoneFile(data_dir), lines.map((line) => `${line}\n`).join(''));
+}
+
 export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
   const target = sqliteFile(config);
   await claimOld(target);
-  if (erasures.length > 0) {
-    replaceFile(tombstoneFile(config.data_dir), erasures.map((line) => `${line}\n`).join(''));
-  }
+  putErasures(config, erasures);
   swapIn(config, staged);
   const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
   const wrapped = await closing(openDatabase({ location: target }), (made) => readMeta(made, SERVER_SECRET));

@@ -75,7 +75,7 @@ async function unpack(
   if (database?.name !== DATABASE_PART || log?.name !== ERASURES_PART || head.header.parts.length !== 2) {
     throw new DamagedBackup(
       file,
-      'it holds other parts than this gpd knows: restore it with the gpd that made it',
+      'it has parts that this gpd does not know: restore it with the gpd that made it',
     );
   }
   const rest: Uint8Array[] = [];

@@ -19,7 +19,7 @@ export async function retainTenant(
   return (dryRun ? planRetention : retain)(database, rules);
 }
 
-/** Retention of every tenant, now; of one that fails the others' goes on. */
+/** Retention of every tenant, now; if one fails, the others continue. */
 export async function runRetention(database: Database, now: number, dryRun = false) {
   const results: (RetentionCounts & { kid: string })[] = [];
   const job = {

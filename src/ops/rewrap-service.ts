@@ -24,7 +24,7 @@ function newKey(
   const path = masterKeyPath(config);
   if (providedKeyPath(config) !== null) {
     throw new ConfigError(
-      'the master key is outside the data directory: make the new one and pass its file with --new-key-file',
+      'the master key is outside the data directory: create the new one and name its file with --new-key-file',
     );
   }
   return { key: randomBytes(32), path, inPlace: true };
@@ -44,7 +44,7 @@ export async function rewrap(
   if (options.dryRun) {
     return { ...(await countWrapped(store.database)), masterKey: next.path, dryRun: true };
   }
-  // Left by a crash before the commit: nothing was ever wrapped with it, and a second rewrap beside this one has it too.
+  // Left by a crash before the commit: nothing was ever wrapped with it, and a second rewrap at the same time has it too.
   const left = next.inPlace && existsSync(pending) ? parseMasterKey(readFileSync(pending)) : null;
   const key = left ?? next.key;
   if (next.inPlace && !left) {

@@ -16,7 +16,7 @@ import type { MasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/archive-signer-store.ts';
 
-/** Everything that the master key wraps, wrapped anew in one transaction. */
+/** Everything that the master key wraps, wrapped again in one transaction. */
 
 /** Where secrets of tenants stand: by kid and `part`, each wrapped under one of `contexts`. */
 const PLACES = [

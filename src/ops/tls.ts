@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import forge from 'node-forge';
 import { makeKeyPair, newCertificate } from '../http/certificates.ts';
 
-/** Certificates for a gpd that stands in nobody else's PKI: a private CA with one leaf, or a request to a real CA. */
+/** Certificates for a gpd outside any PKI: a private CA with one leaf, or a request to a real CA. */
 
 const CA_DAYS = 3650;
 /** What browsers accept of a leaf (CA/Browser Forum, ballot SC31). */
@@ -21,7 +21,7 @@ export interface TlsFiles {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** A CA of its own, and a certificate for these names signed by it. */
+/** A private CA, and a certificate for these names signed by it. */
 export function makeSelfSigned(hosts: readonly string[], now: number): TlsFiles {
   const authority = makeKeyPair();
   const ca = newCertificate(authority.publicKey, 'gpd private CA', now, CA_DAYS);

@@ -24,7 +24,7 @@ export interface Link {
   readonly linkedAt: number;
 }
 
-/** The link as it is afterwards: an earlier one of the same request stays, whoever's it is. */
+/** The link as it is afterwards: an earlier one of the same request stays, no matter whose it is. */
 export async function linkRequest(tx: Knex.Transaction, link: Link): Promise<Link> {
   const { kid, requestId, principal, linkedAt } = link;
   const row = { kid, request_id: requestId, principal, linked_at: linkedAt };

@@ -4,14 +4,14 @@ import type { Mail } from '../egress/smtp.ts';
 import type { MailItem, MailPayload } from '../webhooks/mail.ts';
 import type { Due } from '../webhooks/store.ts';
 import type { Contest } from './contests/contest.ts';
-import type { ContestWords } from './contests/contest-text.ts';
+import type { ContestTexts } from './contests/contest-text.ts';
 import { findContest } from './contests/store.ts';
 
 /** A mail contains the number, the due date and a link; never a text that a person wrote, never a person's id. */
 
 export interface MailDeps {
   readonly database: Database;
-  readonly words: ContestWords;
+  readonly contestTexts: ContestTexts;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   /** The public origin, which links are made from. */
   readonly origin: () => string;
@@ -36,10 +36,10 @@ const OF_OPEN: readonly string[] = [
 ];
 
 /** Null: it was erased or is no longer so. */
-async function look({ database, words }: MailDeps, kid: string, item: MailItem): Promise<Told | null> {
+async function look({ database, contestTexts }: MailDeps, kid: string, item: MailItem): Promise<Told | null> {
   const { event, number } = item;
   if (number === null || !event.startsWith('contest.')) return { ...item, contest: null };
-  const contest = await findContest(database.read, words, number);
+  const contest = await findContest(database.read, contestTexts, number);
   if (contest?.kid !== kid) return null;
   if (contest.status !== 'open' && OF_OPEN.includes(event)) return null;
   return event === 'contest.asked' && contest.answer !== null ? null : { ...item, contest };

@@ -11,11 +11,11 @@ const SLOW_MS = HOUR;
 /** By then a round has tried to finish it. */
 const HELD_UP_MS = 2 * MINUTE;
 
-/** @param now a steady one: what was told cannot be taken back */
+/** @param now a steady one: a notice cannot be taken back */
 export async function tellDue(deps: ContestDeps, kid: string, now: number): Promise<void> {
   for (const contestId of await dueContests(deps.database, kid, now)) {
     await deps.database.transaction(async (tx) => {
-      const contest = await lockContest(tx, deps.words, contestId);
+      const contest = await lockContest(tx, deps.contestTexts, contestId);
       const level = contest ? dueLevel(contest, now) : 0;
       if (!contest || level === 0 || !(await markDue(tx, contestId, level))) return;
       await tellOf(deps, { tx, contest, now }, level === 1 ? 'contest.due-soon' : 'contest.overdue');

@@ -3,6 +3,7 @@ import { isTrue } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Contest } from './contests/contest.ts';
 import { SOON_DAYS } from './contests/due.ts';
+import { UNFINISHED } from './erase/receipts-store.ts';
 
 /** Finds the notices that are due, and marks them as sent. */
 
@@ -45,7 +46,6 @@ export interface Unfinished {
 
 /** Of these, something outside holds up the end; the earlier steps go on by themselves. */
 const HELD_UP = ['rows', 'logged'];
-const UNDER_WAY = ['marked', 'deleting', ...HELD_UP];
 
 /** Erasures that started by then, are not done and have not been reported. */
 export async function unfinishedReceipts(
@@ -55,7 +55,7 @@ export async function unfinishedReceipts(
 ): Promise<readonly Unfinished[]> {
   const rows = (await read('erasures')
     .where({ kid })
-    .whereIn('step', UNDER_WAY)
+    .whereIn('step', UNFINISHED)
     .where((old) => {
       void old.where('erased_at', '<=', before.slow);
       void old.orWhere((held) => void held.whereIn('step', HELD_UP).where('erased_at', '<=', before.heldUp));
@@ -71,6 +71,6 @@ export async function unfinishedReceipts(
 
 /** @returns as `markDue` */
 export async function markUnfinished(tx: Tx, receiptId: string): Promise<boolean> {
-  const untold = tx('erasures').where({ receipt_id: receiptId, noticed: false }).whereNot({ step: 'done' });
+  const untold = tx('erasures').where({ receipt_id: receiptId, noticed: false }).whereIn('step', UNFINISHED);
   return ((await untold.update({ noticed: true })) as unknown as number) === 1;
 }

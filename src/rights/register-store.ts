@@ -27,8 +27,8 @@ const REQUESTS = `
     COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by
     FROM contests WHERE kid = ?
   UNION ALL
-  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step = 'done' THEN erased_at END,
-    CASE WHEN step = 'done' THEN 'done' ELSE 'open' END, requested_by
+  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step IN ('scrub', 'done') THEN erased_at END,
+    CASE WHEN step IN ('scrub', 'done') THEN 'done' ELSE 'open' END, requested_by
     FROM erasures WHERE kid = ?
   UNION ALL
   SELECT 'export', 'audit ' || seq, at, NULL, NULL, at, 'done', role

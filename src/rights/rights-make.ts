@@ -1,15 +1,17 @@
 import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
+import { SECOND } from '../lib/clock.ts';
 import { type CaseDeps, makeCaseService } from './contests/case-service.ts';
 import { type MeDeps, makeMeService } from './me/service.ts';
 import { makeAuthenticator, type OidcSettings } from './oidc.ts';
+import { makeOutcomeReporter } from './outcome-service.ts';
 import type { RightsApi } from './service.ts';
 
 export type Rights = ReturnType<typeof wireRights>;
 
 /** What only routes need, loaded with them and not before the hot lanes answer. */
 export function wireRights(
-  config: OidcSettings & { readonly k_anonymity_floor: number },
+  config: OidcSettings & { readonly k_anonymity_floor: number; readonly max_clock_skew: number },
   deps: Omit<MeDeps, 'kAnonymityFloor' | 'cases'> &
     Omit<CaseDeps, 'contests'> & {
       readonly api: RightsApi;
@@ -26,6 +28,7 @@ export function wireRights(
     authenticate: makeAuthenticator(config, clock, onFault),
     api: deps.api,
     cases,
+    reportOutcome: makeOutcomeReporter(deps.database, clock, config.max_clock_skew * SECOND),
     me: makeMeService({ ...deps, cases, kAnonymityFloor: config.k_anonymity_floor }),
   };
 }

@@ -14,6 +14,7 @@ import {
 import { ROUTES, type Routes } from '../schema/routes.ts';
 import { requireTenant, staffRole } from './caller.ts';
 import { sendDsar } from './dsar/dsar-routes.ts';
+import type { OutcomeReporter } from './outcome-service.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 
@@ -97,6 +98,15 @@ const erase = (api: RightsApi): Handler<Routes['erase']> => ({
       request: own ? eraseOwnRequestSchema : eraseTargetSchema,
       respond: ({ body }) => eraseAs(api, caller, own, body),
     };
+  },
+});
+
+/** Contract-2 section 18. */
+export const outcomeRoutes = (report: OutcomeReporter): Handlers<'outcome'> => ({
+  async outcome({ caller, params, body }, response) {
+    const { created, ...answer } = await report(caller.kid, params.requestId, body);
+    if (created) response.status(201);
+    return answer;
   },
 });
 

@@ -6,7 +6,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
 import { tenantFor } from './contests/change-service.ts';
-import { contestWordsOf } from './contests/contest-text.ts';
+import { contestTextsOf } from './contests/contest-text.ts';
 import { erasureLogKey } from './erase/erasure-chain-service.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
 import { type EraseDeps, makeEraseService } from './erase/service.ts';
@@ -36,8 +36,8 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     clock,
     random,
   });
-  const words = contestWordsOf(tenantOf);
-  const deps = { ...platform, database: store.database, eraser, words };
+  const contestTexts = contestTextsOf(tenantOf);
+  const deps = { ...platform, database: store.database, eraser, contestTexts };
   return {
     eraser,
     api: makeRightsApi(deps),
@@ -46,6 +46,6 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     tellUnfinished: (kid: string, now: number) => tellUnfinished(deps, kid, now),
     tellDigests: (kid: string, now: number) => tellDigests(deps.database, tenantFor(deps, kid), now),
     /** What was written about contests. */
-    words,
+    contestTexts,
   };
 }

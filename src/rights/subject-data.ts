@@ -14,6 +14,15 @@ const EXPORT = { ...SETTING, with: 'console_jobs', expires: ['time'] } as const;
 /** What an erasure deletes and a hold may keep. */
 const HELD = { held: true, reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
 const VERDICT = { ...HELD, byVisitor: true, expires: ['retention'] } as const;
+/** By the cascade it leaves with its decision; a person's export has it in `decisions`. */
+const OF_DECISION = {
+  ...NOBODY,
+  with: 'decisions',
+  names: ['request_id'],
+  expires: ['decision'],
+  exported: ['tenant'],
+  tenant: 'cascades',
+} as const;
 const SHREDDED = { ...NOBODY, names: ['principal'], found: ['principal'], reapplied: true } as const;
 const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'emptied' } as const;
 /** By the device the person asks for the outcome of a contest, and an erasure finds the statement. */
@@ -21,6 +30,7 @@ const LEADS_TO_CONTEST = { keptBy: [['contests', 'durable']], walked: true } as 
 
 /** People first, in the order in which an erasure empties them. */
 export const SUBJECT_DATA = {
+  // Exports that a node of the release before keeps; the three tables go with the next release.
   console_jobs: { ...SETTING, key: ['hash'], found: ['export'], expires: ['time'] },
   console_job_subjects: { ...EXPORT, key: ['hash', 'subject'], names: ['subject'] },
   console_job_parts: { ...EXPORT, key: ['hash', 'part'] },
@@ -50,16 +60,8 @@ export const SUBJECT_DATA = {
     stepped: true,
     ages: { since: ['decided_at', '<'], keptBy: [['open contests', 'request_id']] },
   },
-  // By the cascade it goes with either decision; a person's export has it in `decisions`.
-  decision_updates: {
-    ...NOBODY,
-    key: ['kid', 'earlier'],
-    with: 'decisions',
-    names: ['request_id'],
-    expires: ['decision'],
-    exported: ['tenant'],
-    tenant: 'cascades',
-  },
+  decision_updates: { ...OF_DECISION, key: ['kid', 'earlier'] },
+  decision_outcomes: { ...OF_DECISION, key: ['kid', 'request_id'] },
   links: {
     ...HELD,
     key: ['kid', 'request_id'],

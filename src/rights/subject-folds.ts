@@ -50,6 +50,11 @@ export const isStepped = ({ table, way }: Part): boolean =>
 /** Deleted with the key of a principal. */
 export const SHREDDED = tablesWhere(({ found }) => found.includes('principal'));
 
+/** Rows that an erasure deletes, and what hangs on them. */
+export const ERASED_TABLES = tablesWhere(
+  ({ names, found, with: owner }) => names.length + found.length > 0 || owner !== undefined,
+);
+
 /** Rows that say which device a request is of. */
 export const DEVICES_OF_REQUESTS = tablesWhere(
   ({ names, reapplied }) => reapplied && names.includes('durable') && names.includes('request_id'),

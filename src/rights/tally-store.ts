@@ -10,12 +10,12 @@ import type { Outcome } from '../schema/rights.ts';
 
 export type TallyKind = 'verdict' | 'consent';
 
-/** Who asked for the banner since then. */
+/** Who asked for the banner, and what was judged, since then. */
 export async function readVisits(database: Database, kid: string, from: number) {
   const rows = await readTallies(database, kid, 'visit', from);
   const sumOf = (name: string): number =>
     rows.reduce((sum, row) => sum + (row.name === name ? Number(row.n) : 0), 0);
-  return { all: sumOf('all'), gpc: sumOf('gpc') };
+  return { all: sumOf('all'), gpc: sumOf('gpc'), judged: sumOf('judged'), workerless: sumOf('workerless') };
 }
 
 /** A batch that was stamped before may commit a little later. */
@@ -110,7 +110,7 @@ async function tallyStep(database: Database, kid: string, kind: TallyKind, now: 
 
 /**
  * A clock that was ahead left the mark in the future, and what is decided until then would never be counted. Counting begins
- * anew with the last hour that was counted up to now, as what was decided after it may lie on either side of the mark.
+ * again with the last hour that was counted, as later decisions may be on either side of the mark.
  */
 async function takeBackMark(database: Database, kid: string, now: number): Promise<void> {
   const mark = await markOf(database.read, kid, 'verdict');
@@ -130,7 +130,7 @@ async function takeBackMark(database: Database, kid: string, now: number): Promi
 
 /**
  * Counts what is new.
- * @param now a count that a wrong clock made is taken back; a deletion cannot be, and goes by `steady`
+ * @param now a count made under a wrong clock is taken back; a deletion cannot be, so it uses `steady`
  */
 export async function tally(database: Database, kid: string, now: number, steady = now): Promise<void> {
   await takeBackMark(database, kid, now);
@@ -166,33 +166,38 @@ export async function talliedUntil(database: Database, kid: string): Promise<num
   return mark < 0 ? null : mark;
 }
 
-export interface RuleReview {
-  readonly rule: string;
-  readonly upheld: number;
-  readonly overturned: number;
-}
+/** What a ruling, or a reported outcome, says of the rules of a decision. */
+export type Finding = Outcome | 'confirmed' | 'mistaken';
+const FINDINGS: readonly Finding[] = ['upheld', 'overturned', 'confirmed', 'mistaken'];
 
-/** Notes an outcome under every rule that had fired; in the transaction of the ruling. */
+export type RuleReview = Readonly<Record<Finding, number>> & { readonly rule: string };
+
+/**
+ * Counts a finding under every rule that had fired, or takes it back. Rules were right, or reported as wrong, of automation alone.
+ * @param tx that of the ruling or of the report
+ */
 export async function countReview(
   tx: Knex.Transaction,
   kid: string,
   requestId: string,
-  outcome: Outcome,
+  finding: Finding,
+  step: 1 | -1 = 1,
 ): Promise<void> {
-  const verdict = await cellOf<string>(tx('decisions').where({ kid, request_id: requestId }), 'verdict');
-  const rules = verdict === undefined ? [] : (JSON.parse(verdict) as Verdict).rules;
-  const [upheld, overturned] = outcome === 'upheld' ? [1, 0] : [0, 1];
-  for (const rule of new Set(rules.map(({ id }) => id))) {
-    await tx('rule_reviews')
-      .insert({ kid, rule, upheld, overturned })
-      .onConflict(['kid', 'rule'])
-      .merge({ [outcome]: tx.raw(`rule_reviews.${outcome} + 1`) });
-  }
+  const text = await cellOf<string>(tx('decisions').where({ kid, request_id: requestId }), 'verdict');
+  const verdict = text === undefined ? null : (JSON.parse(text) as Verdict);
+  if (finding !== 'overturned' && verdict?.class !== 'undeclared_automation') return;
+  // In one order, so that two transactions do not wait for each other.
+  const rules = [...new Set(verdict?.rules.map(({ id }) => id))].sort();
+  if (rules.length === 0) return;
+  await tx('rule_reviews')
+    .insert(rules.map((rule) => ({ kid, rule, upheld: 0, overturned: 0, [finding]: 1 })))
+    .onConflict(['kid', 'rule'])
+    .merge({ [finding]: tx.raw(`rule_reviews.${finding} + ?`, [step]) });
 }
 
 export async function ruleReviews(database: Database, kid: string): Promise<readonly RuleReview[]> {
   return (await database
     .read('rule_reviews')
     .where({ kid })
-    .select('rule', 'upheld', 'overturned')) as RuleReview[];
+    .select('rule', ...FINDINGS)) as RuleReview[];
 }

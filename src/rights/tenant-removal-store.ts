@@ -10,8 +10,8 @@ import { emptyTables } from './tenant-rows-store.ts';
 const ROUNDS = 10;
 
 /**
- * The tenant's row goes first, with its keys: running servers no longer answer for it while the rest follows, until a round finds
- * nothing. Interrupted, it goes on when it is asked for again. Returns the rows by table, and whether there was anything at all.
+ * The tenant's row is deleted first, with its keys: running servers no longer answer for it while the rest follows, until a round finds
+ * nothing. If interrupted, it continues when it is asked for again. Returns the rows by table, and whether there was anything at all.
  */
 export async function removeTenant(
   database: Database,
@@ -25,7 +25,7 @@ export async function removeTenant(
     readonly onProgress?: (table: string) => void;
   } = {},
 ): Promise<Readonly<Record<string, number>> | null> {
-  // By itself, or on PostgreSQL the next transaction waits for as long as batches that hold the row follow on each other.
+  // Alone, or on PostgreSQL the next transaction waits for as long as batches that hold the row follow on each other.
   await database.transaction((tx) => tx('tenants').where({ kid }).update({ revision: GOING }));
   const existed = await database.transaction(async (tx) => {
     await bump(tx, 'tenants');

@@ -47,19 +47,19 @@ export async function tableWithRows(tx: Knex.Transaction, kid: string): Promise<
   return null;
 }
 
-/** Kids of rows in a table whose tenant is not there, by a seek a tenant. The whole installation has the empty kid. */
-async function strangersIn(read: Knex, table: TableName): Promise<string[]> {
+/** Kids of rows in a table whose tenant does not exist, with one seek per tenant. The whole installation has the empty kid. */
+async function foreignKidsIn(read: Knex, table: TableName): Promise<string[]> {
   const sql = `WITH RECURSIVE k(kid) AS (SELECT min(kid) FROM ${table}
     UNION ALL SELECT (SELECT min(kid) FROM ${table} WHERE kid > k.kid) FROM k WHERE k.kid IS NOT NULL)
     SELECT kid FROM k WHERE kid <> '' AND NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = k.kid)`;
   return rowsOf<{ kid: string }>(await read.raw(sql)).map(({ kid }) => kid);
 }
 
-/** Kids of rows without a tenant. Where no index leads from a tenant to its rows, time takes them away within days. */
+/** Kids of rows without a tenant. Where no index leads from a tenant to its rows, they expire within days. */
 async function orphanKids({ read }: Database): Promise<readonly string[]> {
   const kids = new Set<string>();
   for (const table of TENANT_DATA_TABLES)
-    if (rowOf(table).tenant === 'emptied') for (const kid of await strangersIn(read, table)) kids.add(kid);
+    if (rowOf(table).tenant === 'emptied') for (const kid of await foreignKidsIn(read, table)) kids.add(kid);
   return [...kids].sort();
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { purposeAnswerSchema } from './consent.ts';
 
-/** What the consent banner asks the server for, and what it is told. */
+/** What the consent banner asks the server for, and what it gets. */
 
 export const languageSchema = z.string().regex(/^[a-z]{2,3}$/, 'two or three small letters, as in "de"');
 

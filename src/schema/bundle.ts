@@ -45,7 +45,7 @@ export const purposeIdSchema = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a purpose id is a-z 0-9 - and at most 64 long');
 
-/** 16 to 64 bytes in canonical base64url: two spellings of one nonce would be a replay that goes unnoticed. */
+/** 16 to 64 bytes in canonical base64url: two spellings of one nonce would be an unnoticed replay. */
 const nonceSchema = z
   .string()
   .min(22)

@@ -3,7 +3,7 @@ import { kidSchema } from './bundle.ts';
 import { SEQ } from './consent-routes.ts';
 import type { Route } from './route.ts';
 
-/** A tenant's log (contract section 7): for its own keys, and open to everybody where `ledger.public` is on. */
+/** A tenant's log (contract section 7): for its own keys, and open to everyone where `ledger.public` is on. */
 
 const PROTECTED = ['unauthenticated', 'insufficient-scope', 'rate-limited'] as const;
 

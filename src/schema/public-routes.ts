@@ -22,7 +22,7 @@ import type { Route } from './route.ts';
 const SCRIPT = { text: 'JavaScript', type: 'text/javascript' };
 const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
-/** The same for everybody, to every origin. */
+/** The same for everyone, to every origin. */
 const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: [] } as const;
 
 const ATTEST = {

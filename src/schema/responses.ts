@@ -42,7 +42,7 @@ export const consentStateSchema = z.object({
 });
 export type ConsentState = z.infer<typeof consentStateSchema>;
 
-/** How this device was distinguished from identical ones; it does not say who uses it. */
+/** A passkey distinguishes this device from identical ones; `dbsc` says that its session is bound to a key. Neither says who uses it. */
 export const attestedSchema = z.object({ by: z.enum(['passkey', 'dbsc']), deviceBound: z.boolean() });
 export type Attested = z.infer<typeof attestedSchema>;
 
@@ -92,6 +92,21 @@ export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
 /** Where the person can contest it: for a link that the site shows. */
 export const heldDecisionSchema = decisionResponseSchema.extend({ contestUrl: z.string() });
+
+/** What the tenant's backend reports of a decision. */
+const reportedOutcomeSchema = z.enum(['fraud', 'chargeback', 'passed-step-up', 'false-alarm', 'other']);
+export type ReportedOutcome = z.infer<typeof reportedOutcomeSchema>;
+
+export const outcomeRequestSchema = z.strictObject({
+  outcome: reportedOutcomeSchema,
+  /** When it became known; when it came in, where it is left out. */
+  at: z.iso.datetime({ offset: true }).optional(),
+});
+export const outcomeResponseSchema = z.object({
+  requestId: requestIdSchema,
+  outcome: reportedOutcomeSchema,
+  at: z.string(),
+});
 
 export const errorBodySchema = z.object({
   error: z.string(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
+import { outcomeRequestSchema, outcomeResponseSchema, requestIdSchema } from './responses.ts';
 import {
   caseAnswerSchema,
   caseFiledSchema,
@@ -194,6 +195,20 @@ export const RIGHTS_ROUTES = {
       'reviewer-tenant-unbound',
       'cross-tenant-denied',
     ],
+  },
+  outcome: {
+    method: 'post',
+    path: '/v1/decisions/{requestId}/outcome',
+    summary: 'Report the outcome of a decision, once.',
+    credential: ['secret'],
+    cors: 'none',
+    params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },
+    request: outcomeRequestSchema,
+    responses: {
+      200: { text: 'The same was reported before', schema: outcomeResponseSchema },
+      201: { text: 'Recorded', schema: outcomeResponseSchema },
+    },
+    errors: [...PROTECTED, 'insufficient-scope', 'no-such-decision', 'idempotency-conflict'],
   },
   link: {
     method: 'post',

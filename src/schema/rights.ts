@@ -89,7 +89,7 @@ export const extensionSchema = z.strictObject({
 });
 export type Extension = z.infer<typeof extensionSchema>;
 
-/** POST /me with `action: "contest"`, beside the token. */
+/** POST /me with `action: "contest"`, in addition to the token. */
 export const caseFilingSchema = z.object({ statement: textSchema, email: z.email().max(254).optional() });
 export type CaseFiling = Answer<typeof caseFilingSchema>;
 
@@ -123,7 +123,7 @@ export const contestResponseSchema = z.object({
 });
 export type ContestResponse = Answer<typeof contestResponseSchema>;
 
-/** The record with what only its own person is told. */
+/** The record with what only its person may see. */
 export const ownContestSchema = contestResponseSchema.extend({ answer: z.string().nullable() });
 export type OwnContest = Answer<typeof ownContestSchema>;
 
@@ -163,7 +163,7 @@ export const caseResponseSchema = contestResponseSchema
   });
 export type CaseResponse = Answer<typeof caseResponseSchema>;
 
-/** Scopes of an erasure's receipt, in the order of contract 6.4. */
+/** Scopes of an erasure's receipt, in the order of contract 6.4; `storage` is the bytes in the database's own files. */
 export const ERASURE_SCOPES = [
   'sightings',
   'visitor-index',
@@ -176,6 +176,7 @@ export const ERASURE_SCOPES = [
   'credentials',
   'consent',
   'backups',
+  'storage',
 ] as const;
 
 const scopeSchema = z.object({

@@ -25,7 +25,7 @@ type Parameters = Readonly<Record<string, Parameter>>;
 export interface RouteAnswer {
   readonly text: string;
   readonly schema?: z.ZodType;
-  /** Media type of what the handler sends by itself; without one the answer is JSON by `schema`. */
+  /** Media type of what the handler sends itself; without one the answer is JSON by `schema`. */
   readonly type?: string;
 }
 

@@ -46,7 +46,7 @@ export const postgresUrl = z
     'a URL that begins with postgres://',
   );
 
-export const httpUrl = z
+const httpUrl = z
   .string()
   .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'an http or https URL')
   .transform((text) => text.replace(/\/+$/, ''));
@@ -87,7 +87,7 @@ export const dailyWindow = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Kept to the letter: a token's `iss` has to equal it, and some providers end theirs with a slash. */
+/** Kept exactly as given: a token's `iss` has to equal it, and some providers end theirs with a slash. */
 export const issuer = z
   .string()
   .refine((text) => {

@@ -4,7 +4,6 @@ import {
   claim,
   dailyWindow,
   flag,
-  httpUrl,
   issuer,
   mailFrom,
   optionalText,
@@ -191,11 +190,6 @@ export const SETTINGS = {
     wholeNumber(1, 64).nullable(),
     null,
     'How many witnesses must have cosigned a checkpoint before it counts as witnessed; all by default.',
-  ),
-  otlp_endpoint: setting(
-    httpUrl.nullable(),
-    null,
-    'OTLP/HTTP collector that gets the metrics once a minute, for instance http://127.0.0.1:4318; off by default.',
   ),
   smtp_url_file: setting(optionalText, null, 'File with the value of GPD_SMTP_URL, which holds a password.'),
   smtp_url: setting(

@@ -6,7 +6,7 @@ import { ASYMMETRIC_ALG, IV_BYTES, POINT_BYTES, SYMMETRIC_ALG, UNCOMPRESSED } fr
 import { additionalData, keyInfo, type SealContext } from './context.ts';
 import { deriveKey } from './derive.ts';
 
-/** Opens what was sealed to one key; null for every cause of failure alike. */
+/** Opens a bundle sealed to one key; null for every cause of failure alike. */
 export type Opener = (bundle: SealedBundle) => Buffer | null;
 
 const EMPTY = new Uint8Array(0);

@@ -56,7 +56,7 @@ export const bannerShape = {
 
 export type BannerTexts = z.infer<typeof languages>;
 
-/** The banner's part of a tenant's settings, in words of its own. */
+/** The banner's part of a tenant's settings, with its own names. */
 export interface BannerSettings {
   readonly title: string;
   readonly body: string;

@@ -11,7 +11,7 @@ import { Unavailable } from '../lib/errors.ts';
 import { works } from '../lib/or-else.ts';
 
 /**
- * Who uses the SQLite database of a data directory, whatever state its file is in: everybody who opens it shares a lock, and a
+ * Who uses the SQLite database of a data directory, whatever state its file is in: everyone who opens it shares a lock, and a
  * restore has it alone. The file of the lock stays for ever: two files of one name would be two locks.
  */
 
@@ -43,12 +43,12 @@ function lockFault(config: Config, error: unknown): unknown {
   const code = errorCode(error as Error);
   if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
     return new ConfigError(
-      `${lockPath(config)} is not empty, and gpd writes nothing to it: stop the server and every command, then delete that file`,
+      `${lockPath(config)} is not empty, and gpd never writes to it: stop the server and every command, then delete that file`,
     );
   }
   if (!NOT_OURS.test(code)) return error;
   return new ConfigError(
-    `cannot use ${lockPath(config)} (${code}), which keeps a restore off a running server: run gpd as the user that the server runs as`,
+    `cannot use ${lockPath(config)} (${code}), which protects a running server from a restore: run gpd as the user that the server runs as`,
   );
 }
 
@@ -68,7 +68,7 @@ async function share(config: Config): Promise<Release> {
     if (NOT_OURS.test(errorCode(error as Error)) && existsSync(file) && !mayWrite(file)) return nothing;
     throw lockFault(config, error);
   }
-  if (release === null) throw new Unavailable(`a restore of ${config.data_dir} is under way`);
+  if (release === null) throw new Unavailable(`a restore of ${config.data_dir} is running`);
   return release;
 }
 
@@ -107,7 +107,7 @@ export async function migrateData(
   } catch (error) {
     if (errorCode(driverError(error)) !== NOT_PERMITTED) throw error;
     throw new ConfigError(
-      'this role may not change the schema: set GPD_MIGRATE_DATABASE_URL to a role that owns the tables, or run gpd migrate as it',
+      'this role cannot change the schema: set GPD_MIGRATE_DATABASE_URL to a role that owns the tables, or run gpd migrate as that role',
     );
   }
 }

@@ -94,7 +94,7 @@ async function refuseMoved(database: Database): Promise<void> {
   const to = await readMeta(database, MOVED);
   if (to !== null)
     throw new ConfigError(
-      `the data were moved to ${to}: set GPD_DATABASE_URL to it, or repeat gpd move if it was interrupted`,
+      `the data was moved to ${to}: set GPD_DATABASE_URL to it, or repeat gpd move if it was interrupted`,
     );
   if ((await readMeta(database, MOVING)) !== null)
     throw new ConfigError('a move into this database was interrupted: repeat gpd move');
@@ -128,7 +128,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
 
 export class AlreadyInitialised extends Error {
   constructor(where: string) {
-    super(`${where} already exists; nothing was changed; \`gpd tenants add\` adds a tenant to it`);
+    super(`${where} already exists; nothing was changed. \`gpd tenants add\` adds a tenant to it`);
     this.name = 'AlreadyInitialised';
   }
 }
@@ -139,7 +139,7 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
     await migrateData(config, database);
     const serverSecret = randomBytes(SECRET_BYTES);
     const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
-    // Looked at where nobody else writes: of two that begin at once one is told.
+    // Checked where nobody else writes: of two that start at once, one fails.
     await database.transaction(async (tx) => {
       if (!(await addMeta(tx, SERVER_SECRET, wrapped))) throw new AlreadyInitialised('the database');
     });
@@ -157,7 +157,7 @@ export function makeDataDirectory({ data_dir }: Config): void {
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code;
     throw new ConfigError(
-      `the data directory ${data_dir} cannot be made (${why}): name another one in GPD_DATA_DIR`,
+      `cannot create the data directory ${data_dir} (${why}): name another one in GPD_DATA_DIR`,
     );
   }
 }
@@ -172,7 +172,7 @@ const WAL = Buffer.from([2, 2]);
  */
 async function isUnfinished(config: Config, file: string): Promise<boolean> {
   if (!statSync(file).isFile())
-    throw new ConfigError(`${file} is no file: name another directory in GPD_DATA_DIR`);
+    throw new ConfigError(`${file} is not a file: name another directory in GPD_DATA_DIR`);
   const head = Buffer.alloc(WAL_AT + WAL.length);
   const descriptor = openSync(file, 'r');
   const length = readSync(descriptor, head);

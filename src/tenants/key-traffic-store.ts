@@ -5,7 +5,10 @@ import { DAY, HOUR } from '../lib/clock.ts';
 /**
  * How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. And how often the
  * banner was asked for, by hour, with and without Global Privacy Control: nobody else sees a visit that the signal refuses.
+ * And how many bundles were judged without a worker's answers.
  */
+
+export type Visit = 'all' | 'gpc' | 'judged' | 'workerless';
 
 export interface KeyUse {
   readonly kid: string;
@@ -14,8 +17,8 @@ export interface KeyUse {
   readonly generation: number;
   readonly bundles: number;
   readonly lastAt: number;
-  /** Of no key, and of generation 0: `gpc` is the part of `all` that was under Global Privacy Control. */
-  readonly visit?: 'all' | 'gpc';
+  /** Of no key, and of generation 0: `gpc` is a part of `all`, `workerless` of `judged`. */
+  readonly visit?: Visit;
 }
 
 const KEEP_DAYS = 60;
@@ -23,9 +26,8 @@ const KEEP_DAYS = 60;
 export async function addKeyTraffic(database: Database, uses: readonly KeyUse[]): Promise<void> {
   if (uses.length === 0) return;
   // One order for all nodes, which write on the minute: they must not deadlock on PostgreSQL.
-  const sorted = [...uses].sort((a, b) =>
-    a.kid === b.kid ? a.generation - b.generation : a.kid < b.kid ? -1 : 1,
-  );
+  const keyOf = ({ kid, generation, visit }: KeyUse): string => `${kid}|${visit ?? generation}`;
+  const sorted = [...uses].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   await database.transaction(async (tx) => {
     for (const { kid, since, generation, bundles, lastAt, visit } of sorted) {
       if (!(await holdsTenant(tx, kid, since))) continue;

@@ -1,15 +1,17 @@
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
-import { addKeyTraffic, type KeyUse } from './key-traffic-store.ts';
+import { addKeyTraffic, type KeyUse, type Visit } from './key-traffic-store.ts';
 
 /** Told which generation opened a bundle. */
 export type OnOpened = (tenant: { readonly kid: string; readonly since: number }, generation: number) => void;
 
+export type NoteVisit = (tenant: Parameters<OnOpened>[0], ...visits: readonly Visit[]) => void;
+
 /** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
 export interface KeyUseCounter {
   readonly note: OnOpened;
-  /** The banner was asked for. */
-  readonly noteVisit: (tenant: Parameters<OnOpened>[0], gpc: boolean) => void;
+  /** The banner was asked for, or a bundle was judged. */
+  readonly noteVisit: NoteVisit;
   /** What could not be written is counted with the next flush. */
   readonly flush: () => Promise<void>;
 }
@@ -30,10 +32,8 @@ export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCount
   }
   return {
     note: ({ kid, since }, generation) => add({ kid, since, generation, bundles: 1, lastAt: clock() }),
-    noteVisit({ kid, since }, gpc) {
-      const one = { kid, since, generation: 0, bundles: 1, lastAt: clock() };
-      add({ ...one, visit: 'all' });
-      if (gpc) add({ ...one, visit: 'gpc' });
+    noteVisit({ kid, since }, ...visits) {
+      for (const visit of visits) add({ kid, since, generation: 0, bundles: 1, lastAt: clock(), visit });
     },
     async flush() {
       const taken = [...counts.values()];

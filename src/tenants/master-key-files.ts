@@ -38,7 +38,7 @@ export function readMasterKeyFile(path: string): Buffer {
     file = readSecretFile(path);
   } catch {
     throw new ConfigError(
-      `the master key ${path} is missing or not readable: put back the file that this data was made with`,
+      `the master key ${path} is missing or not readable: put back the file that this data was created with`,
     );
   }
   const key = parseMasterKey(file);

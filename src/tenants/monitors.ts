@@ -1,7 +1,7 @@
 import { type Address, inRanges, parseRange, type Range } from '../lib/ip.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
 
-/** The operator's own monitors, by Web Bot Auth agent or by address. @throws when a range is none */
+/** The operator's own monitors, by Web Bot Auth agent or by address. @throws when a range is invalid */
 export function makeMonitorMatcher(
   monitors: TenantPolicy['monitors'],
 ): (agentId: string | null, client: Address | null) => boolean {

@@ -6,7 +6,7 @@ import type { PubKeyResponse } from '../schema/responses.ts';
 /** The published key of a tenant, or null. */
 export type FindPublicKey = (kid: string) => PubKeyResponse | null;
 
-/** GET /_fp/pubkey?kid=KID: the same bytes for everybody, cacheable for five minutes (contract section 5). */
+/** GET /_fp/pubkey?kid=KID: the same bytes for everyone, cacheable for five minutes (contract section 5). */
 export function pubkeyRoutes(find: FindPublicKey): Handlers<'pubkey'> {
   return {
     pubkey({ query: { kid } }, response) {

@@ -7,7 +7,7 @@ import { makeRecent } from '../lib/recent.ts';
 /**
  * An API key that this process does not know may have been made a moment ago, by another one: the database is read once
  * more before it is refused (contract 2, section 12). Guessing costs little: a client causes one read a second, further
- * keys of its own wait for the next one, and callers at one time share it.
+ * new keys wait for the next one, and callers at one time share it.
  */
 
 const PAUSE_MS = SECOND;

@@ -9,7 +9,7 @@ import type { Random } from '../lib/random.ts';
 import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
 import { MAIL_LANE, type MailPayload } from './mail.ts';
 import { webhookHeaders } from './signature.ts';
-import { type Due, dueLanes, failOverdue, type Lane, settle, takeDue, type Webhook } from './store.ts';
+import { type Due, dueLanes, failOverdue, type Lane, recordAttempt, takeDue, type Webhook } from './store.ts';
 
 /** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others (ADR 0037). */
 
@@ -58,7 +58,7 @@ interface Outcome {
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'it cannot be reached');
 
 const NOTHING_LEFT: Outcome = {
-  failure: 'there is nothing to send any more',
+  failure: 'nothing is left to send',
   answered: null,
   final: true,
 };
@@ -117,9 +117,10 @@ async function attempt(deps: DispatcherDeps, due: Due): Promise<Outcome> {
 async function record({ database, clock }: DispatcherDeps, due: Due, outcome: Outcome): Promise<void> {
   const { failure } = outcome;
   const wait = outcome.final ? undefined : waitsOf(due)[due.attempts - 1];
-  if (failure === null) await settle(database, due.seq, { state: 'delivered', nextAt: 0, failure });
-  else if (wait === undefined) await settle(database, due.seq, { state: 'failed', nextAt: 0, failure });
-  else await settle(database, due.seq, { state: 'waiting', nextAt: clock() + wait, failure });
+  if (failure === null) await recordAttempt(database, due.seq, { state: 'delivered', nextAt: 0, failure });
+  else if (wait === undefined)
+    await recordAttempt(database, due.seq, { state: 'failed', nextAt: 0, failure });
+  else await recordAttempt(database, due.seq, { state: 'waiting', nextAt: clock() + wait, failure });
 }
 
 /** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */

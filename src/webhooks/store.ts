@@ -71,12 +71,12 @@ export function removeWebhook(database: Database, kid: string, id: string, by: A
   });
 }
 
-/** An event on its way into the outbox, in the transaction of what it tells of. */
+/** An event on its way into the outbox, in the transaction of the change that it reports. */
 export interface OutboxEntry {
   readonly kid: string;
   readonly webhook: string;
   readonly event: WebhookEvent;
-  /** The decision that it tells of; its payload is read when it is sent. */
+  /** The decision that it reports; its payload is read when it is sent. */
   readonly requestId: string | null;
   /** Whose it is, by keyed reference, so that an erasure finds it. */
   readonly principal: string | null;
@@ -164,7 +164,7 @@ export async function failOverdue(
 }
 
 /** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
-export async function settle(
+export async function recordAttempt(
   database: Database,
   seq: number,
   outcome: {

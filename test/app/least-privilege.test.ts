@@ -4,6 +4,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { withTls } from '../../src/db/postgres-client.ts';
+import { closing } from '../../src/lib/closing.ts';
+import { scrubFiles } from '../../src/rights/erase/scrub-store.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
@@ -70,6 +72,18 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
     expect((await gpd.cli(['retention', 'run'])).code).toBe(0);
     expect((await gpd.cli(['migrate'])).code).toBe(0);
     await gpd.stop();
+  });
+
+  it('leaves the files to the role that owns the database', async () => {
+    const scrub = (location: string): Promise<string> =>
+      closing(openDatabase({ location }), (as) => scrubFiles(as)).then(
+        () => 'done',
+        (error: Error) => error.name,
+      );
+    expect([await scrub(server), await scrub(owner)]).toEqual(['NotTheOwner', 'NotTheOwner']);
+    const { pathname, username } = new URL(owner);
+    await admin.query(`ALTER DATABASE ${pathname.slice(1)} OWNER TO "${username}"`);
+    expect(await scrub(owner)).toBe('done');
   });
 });
 

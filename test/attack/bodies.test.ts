@@ -54,6 +54,7 @@ const ROUTES: readonly JsonRoute[] = [
   { path: '/v1/consent/purposes', method: 'PUT', as: 'operator', good: { purposes: [] } },
   { path: '/v1/consent/policies', as: 'operator', good: { text: 'a policy', material: false } },
   { path: '/v1/sessions', as: 'secret', good: who },
+  { path: '/v1/decisions/{requestId}/outcome', as: 'secret', good: { outcome: 'fraud' } },
   { path: '/v1/principals/link', as: 'session', good: { token: 'x' } },
   { path: '/v1/principals/erase', as: 'session', good: {} },
 ];
@@ -81,7 +82,7 @@ function send(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
   sent += 1;
-  return ask(rights.gpd.url, path, {
+  return ask(rights.gpd.url, path.replace('{requestId}', REQUEST_ID), {
     method,
     headers: { ...JSON_TYPE, ...bearer(credentials[as]), ...headers },
     body,

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isProven, readProof } from '../../src/attest/proof.ts';
 import { addApiKey } from '../support/api-key.ts';
-import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
+import { KID, ORIGIN, OTHER } from '../support/constants.ts';
 import {
   boundOf,
   type DeviceKey,
@@ -16,25 +16,16 @@ import { expectCore, expectError, post, SEEN_WITHIN } from '../support/expect.ts
 import { ask, postJson, type Reply } from '../support/http.ts';
 import { create, makePasskey } from '../support/passkey.ts';
 import { makeBundle } from '../support/seal.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
-import { call, challengeOf, PURPOSES, twin, type Visit, visit } from './support.ts';
+import type { Gpd } from '../support/server.ts';
+import { call, challengeOf, PURPOSES, SUB, startShops, twin, type Visit, visit } from './support.ts';
 
 /** Device-bound sessions over HTTP with a browser that is played (ADR 0051). */
 
-const SUB = 'https://sub.shop.example';
 let gpd: Gpd;
 let now = Date.now();
 let secret: string;
 beforeAll(async () => {
-  gpd = await startGpd({
-    tenants: [
-      { kid: KID, origins: [ORIGIN, SUB] },
-      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
-      { kid: 'plain', origins: [ORIGIN] },
-    ],
-    settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
-    app: { clock: () => now },
-  });
+  gpd = await startShops(() => now, { kid: 'plain', origins: [ORIGIN] });
   for (const kid of [KID, OTHER]) await gpd.cli(['tenants', 'set', kid, 'attest.dbsc=true']);
   secret = await addApiKey(gpd);
   await vi.waitFor(

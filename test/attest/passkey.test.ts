@@ -6,8 +6,8 @@ import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { ask, postJson, type Reply } from '../support/http.ts';
 import { certified, create, get, makePasskey, type Passkey } from '../support/passkey.ts';
-import { type Gpd, startGpd } from '../support/server.ts';
-import { call, challengeOf, twin, type Visit, type VisitOptions, visit } from './support.ts';
+import type { Gpd } from '../support/server.ts';
+import { call, challengeOf, startShops, twin, type Visit, type VisitOptions, visit } from './support.ts';
 
 /** Passkeys over HTTP, with an authenticator in software (contract-2 section 16). */
 
@@ -15,14 +15,7 @@ let gpd: Gpd;
 let now = Date.now();
 let secret: string;
 beforeAll(async () => {
-  gpd = await startGpd({
-    tenants: [
-      { kid: KID, origins: [ORIGIN, 'https://sub.shop.example'] },
-      { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] },
-    ],
-    settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
-    app: { clock: () => now },
-  });
+  gpd = await startShops(() => now);
   secret = await addApiKey(gpd);
 });
 afterAll(() => gpd.stop());

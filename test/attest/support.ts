@@ -1,11 +1,21 @@
 import type { IngestResponse } from '../../src/schema/responses.ts';
-import { ORIGIN } from '../support/constants.ts';
+import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
 import { type Registration, readRegistration } from '../support/dbsc.ts';
 import { expectCore, post, sessionOf } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
-import type { Gpd, SealTarget } from '../support/server.ts';
+import { type Gpd, type SealTarget, startGpd, type TenantSpec } from '../support/server.ts';
+
+export const SUB = 'https://sub.shop.example';
+
+/** Two tenants that share an origin; one of them has a subdomain too. */
+export const startShops = (clock: () => number, ...more: readonly TenantSpec[]): Promise<Gpd> =>
+  startGpd({
+    tenants: [{ kid: KID, origins: [ORIGIN, SUB] }, { kid: OTHER, origins: [OTHER_ORIGIN, ORIGIN] }, ...more],
+    settings: { GPD_RATE_PRIVACY: 'off', GPD_MAX_CLOCK_SKEW: '86400' },
+    app: { clock },
+  });
 
 export const PURPOSES = ['device-identification', 'device-attestation'];
 

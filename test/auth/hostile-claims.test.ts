@@ -207,7 +207,7 @@ describe('tenant, visitor and principal', () => {
   // As if it were absent would drop the restriction that it was meant to be.
   it.each(claims)('%s of another type: 401, and which claim', async (claim) => {
     for (const value of [5, 0, true, false, ['acme'], [], {}, 'a\u0000b', '\udfff', 'x'.repeat(513)])
-      await refused({ [claim]: value }, new RegExp(`^The claim ${claim} has to be a string`));
+      await refused({ [claim]: value }, new RegExp(`^The claim ${claim} must be a string`));
   });
 
   it('the principal may be another claim than sub', async () => {
@@ -217,7 +217,7 @@ describe('tenant, visitor and principal', () => {
       principal: 'c-7',
     });
     expect(await callerOf({}, settings)).toMatchObject({ sub: 'user-1', principal: null });
-    await refused({ customer_no: 7 }, /^The claim customer_no has to be a string/, settings);
+    await refused({ customer_no: 7 }, /^The claim customer_no must be a string/, settings);
   });
 });
 

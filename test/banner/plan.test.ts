@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planWrites, prove, remember, settle, takeBack } from '../../src/banner/plan.ts';
+import { planWrites, prove, remember, removePending, takeBack } from '../../src/banner/plan.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT,
@@ -151,7 +151,7 @@ describe('what is remembered', () => {
     const refusal = { ...write, action: 'deny' } as const;
     const record = remember(makeRecord({}, { pending: [refusal] }), refusal, makeTerms());
     expect(record.choices[AGENT]).toMatchObject({ choice: 'denied', until: NOW + 180 * DAY, proof: null });
-    const proven = settle(prove(record, entries), refusal);
+    const proven = removePending(prove(record, entries), refusal);
     expect(proven.choices[AGENT]).toMatchObject({ choice: 'denied', at: NOW, proof: { seq: 4 } });
     expect(proven.pending).toEqual([]);
   });

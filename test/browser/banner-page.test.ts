@@ -55,7 +55,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       const check = (await at.shop.api.check(principalId ?? '', AGENT)) as { proof: { seq: number } };
       await at.banner.press('reopen');
       await at.banner.waitFor('close');
-      expect(await at.banner.text('.purposes')).toContain(`Record no. ${check.proof.seq}.`);
+      expect(await at.banner.text('.purposes')).toContain(`Entry no. ${check.proof.seq}.`);
     });
 
     it('the last link of a page does not stay under the button', async () => {

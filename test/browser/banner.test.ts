@@ -443,7 +443,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
           expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [ANALYTICS, AGENT] });
         }, SEEN_WITHIN);
         expect(await identify()).toMatchObject({ status: 200 });
-        expect(await at.banner.text('.layer')).toContain('Something new');
+        expect(await at.banner.text('.layer')).toContain('There is a new purpose');
         expect(await at.banner.text('.layer')).toContain('Advertising');
         await at.banner.press('reject');
         await at.banner.waitFor('reopen');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { contestWordsOf } from '../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../src/rights/contests/contest-text.ts';
 import { makeContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
@@ -35,9 +35,15 @@ describeInChromium('browser/case', () => {
       const tenant = store.tenantOf(kid);
       return tenant && { ...tenant, settings: { ...tenant.settings, 'review.fourEyes': true } };
     };
-    const words = contestWordsOf(tenantOf);
+    const contestTexts = contestTextsOf(tenantOf);
     const { database } = store;
-    reviewers = makeContestService({ database, tenantOf, clock: Date.now, random: randomBytes, words });
+    reviewers = makeContestService({
+      database,
+      tenantOf,
+      clock: Date.now,
+      random: randomBytes,
+      contestTexts,
+    });
     browser = await launchChromium();
   }, 60_000);
   afterAll(async () => {

@@ -102,9 +102,7 @@ describeInChromium('browser/demo', () => {
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
     expect(await page.evaluate('violations')).toEqual([]);
     await page.reload();
-    await expect
-      .poll(() => status.textContent())
-      .toMatch(/A decision of an earlier visit is held for 90 days/);
+    await expect.poll(() => status.textContent()).toMatch(/Decisions of earlier visits are held for 90 days/);
   });
 
   it('shows why by the look-up of the backend, in plain words', async () => {
@@ -153,7 +151,7 @@ describeInChromium('browser/demo', () => {
     await press('withdraw');
     await expect.poll(() => consents.textContent()).toMatch(/You withdrew your consent on \d+ \w+ \d{4}/);
     expect(heard).toContain('POST /v1/consent/withdraw');
-    expect(await read('status')).toMatch(/^Withdrawn: no further visit is checked/);
+    expect(await read('status')).toMatch(/^Withdrawn\. No further visit is checked/);
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
   });
 
@@ -217,7 +215,7 @@ describeInChromium('browser/demo', () => {
   it('is readable without JavaScript and says what needs it', async () => {
     await open({ javaScriptEnabled: false });
     const text = await page.locator('main').textContent();
-    expect(text).toContain('without it nothing is collected');
+    expect(text).toContain('Without it nothing is collected');
     expect(await page.getByRole('button').count()).toBe(0);
     expect(await page.getByRole('listitem').count()).toBeGreaterThan(2);
   });
@@ -252,7 +250,7 @@ describeInChromium('browser/demo', () => {
     const before = ingestResponseSchema.parse(await json());
     expect(before.needsAttestation).toBe(true);
     expect(await page.getByTestId('attested').isVisible()).toBe(false);
-    await page.getByText('Use a passkey to be told apart').click();
+    await page.getByText('Tell this device apart with a passkey').click();
     await page.getByTestId('attested').waitFor();
     const after = ingestResponseSchema.parse(await json());
     expect(after).toMatchObject({

@@ -255,4 +255,22 @@ describeInChromium('browser/identify', () => {
     expect(post!.path).toBe('/_fp/base/_fp/i/v1');
     expect(site.exchanges.some(({ path }) => path.includes('worker'))).toBe(false);
   });
+
+  it.each([
+    ['named by none', { workerUrl: null }, 'worker'],
+    ['that is no script', { workerUrl: '/nothing.js' }, 'worker'],
+    ['of another origin', { workerUrl: 'http://localhost:9/agent-worker.js' }, 'worker'],
+    ['that is there', { workerUrl: '/v1/agent-worker.js' }, undefined],
+  ])('tells what is missing: a worker file %s', async (_what, options, incomplete) => {
+    const key = makeSealKey();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const results = [
+      await identify(options),
+      await page.evaluate("import('/v1/agent.js').then((agent) => agent.update())"),
+    ];
+    for (const result of results) {
+      expect(result).toMatchObject({ sent: true, response: { reason: 'ok' } });
+      expect((result as { incomplete?: string }).incomplete).toBe(incomplete);
+    }
+  });
 });

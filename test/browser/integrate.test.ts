@@ -87,7 +87,9 @@ describeInChromium('browser/docs/integrate.md', () => {
     expect(await page.getByRole('link', { name: 'Privacy policy' }).getAttribute('href')).toBe(
       'https://shop.example/privacy',
     );
+    const worker = page.waitForResponse('**/agent-worker.js');
     await page.getByRole('button', { name: 'Accept' }).click();
+    expect((await worker).headers()['content-type']).toBe('text/javascript');
     await page.getByText('"allowed": true').waitFor();
     expect(await answer()).toMatchObject({
       consent: { allowed: true, reason: 'granted', proof: { seq: expect.any(Number) } },

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { contestWordsOf } from '../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../src/rights/contests/contest-text.ts';
 import { makeContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { runGpd } from '../support/command.ts';
@@ -47,8 +47,14 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         return tenant && { ...tenant, settings: { ...tenant.settings, 'review.fourEyes': true } };
       };
       const { database } = store;
-      const words = contestWordsOf(tenantOf);
-      reviewers = makeContestService({ database, tenantOf, clock: Date.now, random: randomBytes, words });
+      const contestTexts = contestTextsOf(tenantOf);
+      reviewers = makeContestService({
+        database,
+        tenantOf,
+        clock: Date.now,
+        random: randomBytes,
+        contestTexts,
+      });
       browser = await launch(name);
     }, 60_000);
     afterAll(async () => {

@@ -141,7 +141,7 @@ describeInChromium('browser/my-data', () => {
       await open();
       await failing('view', code);
       await look();
-      await expect.poll(status).toMatch(/did not answer what it holds/);
+      await expect.poll(status).toMatch(/did not say what else it holds/);
       expect(await page.getByTestId('nothing').count()).toBe(0);
     });
 
@@ -149,7 +149,7 @@ describeInChromium('browser/my-data', () => {
       await open();
       await page.goto(`${base.replace('localhost', '127.0.0.1')}/my-data?kid=${KID}`);
       await look();
-      await expect.poll(status).toMatch(/did not register the address/);
+      await expect.poll(status).toMatch(/has not registered the address/);
       expect(await page.getByTestId('nothing').count()).toBe(0);
       expect(await page.getByTestId('forget').isVisible()).toBe(false);
     });
@@ -244,7 +244,7 @@ describeInChromium('browser/my-data', () => {
     expect(await page.textContent('main')).toContain('needs JavaScript');
     const answer = await page.goto(`${base}/my-data?kid=nobody`);
     expect(answer?.status()).toBe(404);
-    expect(await page.textContent('main')).toContain('No site with that name');
+    expect(await page.textContent('main')).toContain('No site here has that name');
     // Two tenants are at this address.
     const missing = await page.goto(`${base}/my-data`);
     expect(missing?.status()).toBe(200);

@@ -85,4 +85,17 @@ describeInChromium('browser/same-id-chromium', () => {
     expect(zoomed.signals?.screen?.dpr).toBeCloseTo(factor, 1);
     same(zoomed);
   });
+
+  it.each([1.25, 2])(
+    'does not keep it at a display scale of %d, which draws text otherwise',
+    async (scale) => {
+      const scaled = await look([`--force-device-scale-factor=${scale}`]);
+      expect(scaled.signals?.screen?.dpr).toBe(scale);
+      expect(scaled.signals?.screen?.width).toBeLessThan(first.signals?.screen?.width ?? 0);
+      // With the screen's own pixels the id would be another one all the same.
+      expect(scaled.signals?.graphics?.canvasHash).not.toBe(first.signals?.graphics?.canvasHash);
+      expect(scaled.response?.visitorId).not.toBe(first.response?.visitorId);
+      same(await look());
+    },
+  );
 });

@@ -91,7 +91,7 @@ describe.concurrent('gpd backup', SLOW, () => {
     expect(readFileSync(file, 'utf8')).toBe('mine');
     const lost = await gpd('backup', join(file, 'below', 'b'));
     expect(lost.code).toBe(1);
-    expect(lost.stderr).toMatch(/no directory/);
+    expect(lost.stderr).toMatch(/no such directory/);
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
   });
 
@@ -177,7 +177,7 @@ describe.concurrent('gpd restore', SLOW, () => {
     const before = filesOf(dataDir);
     const ran = await gpd('restore', file, '--yes');
     expect(ran).toMatchObject({ code: 1, stdout: '' });
-    expect(ran.stderr).toMatch(/damaged|no backup/);
+    expect(ran.stderr).toMatch(/damaged|not a backup/);
     expect({ ...filesOf(dataDir), 'gpd.db': '' }).toEqual({ ...before, 'gpd.db': '' });
     await json('tenants', 'list');
   });

@@ -89,7 +89,7 @@ describe.concurrent('gpd master-key', SLOW, () => {
     const env = fresh();
     const ran = await runGpd(['master-key', 'recover'], { env, input: groups.with(6, typo).join(' ') });
     expect(ran).toMatchObject({ code: 2, stdout: '' });
-    expect(ran.stderr).toBe('gpd: group 7 is not what was printed; nothing was changed\n');
+    expect(ran.stderr).toBe('gpd: group 7 is not as printed; nothing was changed\n');
     expect(existsSync(env.GPD_DATA_DIR)).toBe(false);
     for (const input of ['', 'x'.repeat(20_000), '\u0000\u00ff']) {
       const refused = await runGpd(['master-key', 'recover'], { env, input });

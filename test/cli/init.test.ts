@@ -142,7 +142,7 @@ describe.concurrent('gpd init', () => {
     mkdirSync(join(odd, 'gpd.db'));
     for (const [dataDir, said] of [
       ['/proc', /^gpd: cannot write to \/proc \(E\w+\)/],
-      [odd, /gpd\.db is no file/],
+      [odd, /gpd\.db is not a file/],
     ] as const) {
       const ran = await init(dataDir);
       expect(ran).toMatchObject({ code: 78, stdout: '' });

@@ -57,7 +57,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
   it('straight to PostgreSQL is told as such', async () => {
     expect(await pooler(direct)).toMatchObject({
       status: 'pass',
-      detail: 'connected straight to PostgreSQL',
+      detail: 'connected directly to PostgreSQL',
     });
   });
 

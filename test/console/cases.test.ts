@@ -85,7 +85,7 @@ describe('claiming', () => {
     ];
     await ada.post(`${mine.path}/claim`, { csrf: csrf.ada });
     await grace.post(`${held.path}/claim`, { csrf: csrf.grace });
-    const order = ['Yours', 'of mine', 'Held by nobody', 'of nobody', 'Held by others', 'of grace'];
+    const order = ['Yours', 'of mine', 'Unassigned', 'of nobody', 'Held by others', 'of grace'];
     const { text } = await ada.get('/console/queue');
     const at = order.map((words) => text.indexOf(words));
     expect(at.every((place) => place !== -1)).toBe(true);
@@ -125,7 +125,7 @@ describe('resolving', () => {
       for (const id of [before.requestId, before.visitorId, contestId, REASON])
         expect(detail).not.toContain(id);
     }
-    expect(await reviewsOf()).toEqual({ ...reviewed, overturned: reviewed.overturned + 1 });
+    expect(await reviewsOf()).toMatchObject({ ...reviewed, overturned: reviewed.overturned + 1 });
   });
 
   const wrong = [
@@ -136,8 +136,8 @@ describe('resolving', () => {
     ['an outcome of one’s own', { outcome: 'erase' }, 'Choose whether'],
     [
       'a template as it is',
-      { text: 'Your statement explains what the rules took for automation, and the trail agrees: ' },
-      'only a start',
+      { text: 'Your statement explains what the rules took for automation, and the other decisions agree: ' },
+      'only a beginning',
     ],
   ] as const;
   it.each(wrong)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
@@ -171,19 +171,19 @@ describe('resolving', () => {
     ]);
     expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
     const lost = replies.find(({ status }) => status === 409)!;
-    expect(lost.text).toContain('Somebody else was faster');
+    expect(lost.text).toContain('Someone else has already resolved');
     expect(lost.text).toContain(lost === replies[0] ? REASON : 'Several strong signs agree');
   });
 
   it('says how the person can be reached, and what they answered', async () => {
     await emptyQueue();
     const account = await ada.get((await makeCase()).path);
-    expect(account.text).toContain('By their account');
+    expect(account.text).toContain('Through their account');
     expect(account.text).not.toContain('By e-mail');
     const { contestId, caseKey } = await site.fileCase({ statement: 'I.', email: 'anna@example.org' });
     const path = `/console/contests/${contestId}`;
     expect((await ada.get(path)).text).toMatch(
-      /By their case key[\s\S]*By e-mail[\s\S]*<code>anna@example\.org</,
+      /With their case key[\s\S]*By e-mail[\s\S]*<code>anna@example\.org</,
     );
     const questions = ['Which assistive tools do you use?', 'Which version of it do you use?'];
     for (const [i, text] of questions.entries()) {
@@ -224,10 +224,10 @@ describe('resolving', () => {
       const { path, contestId } = await makeCase();
       await expect
         .poll(async () => (await ada.get(path)).text, { timeout: 20_000 })
-        .toContain('wants two reviewers');
+        .toContain('requires two reviewers');
       expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
       const waiting = (await ada.get(path)).text;
-      expect(waiting).toContain('It waits for a second reviewer.');
+      expect(waiting).toContain('It is waiting for a second reviewer.');
       expect(waiting).toContain('>Change my proposal</button>');
       expect(waiting).not.toMatch(/>(?:Resolve the case|Propose this ruling|Claim this case)<\/button>/);
       expect(waiting).toMatch(new RegExp(`id="reason"[^>]*>${REASON}<`));
@@ -429,7 +429,7 @@ describe('another tenant', () => {
     for (const id of [requestId, contestId]) {
       const found = await olaf.get(`/console/queue?q=${id}`);
       expect(found.status).toBe(200);
-      expect(found.text).toContain('No contest of this tenant has that id');
+      expect(found.text).toContain('This tenant has no contest with that id');
     }
   });
 });

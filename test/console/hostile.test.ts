@@ -241,7 +241,7 @@ describe('two reviewers at once', () => {
     const replies = await Promise.all([resolve('ada', path, texts[0]!), resolve('grace', path, texts[1]!)]);
     expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);
     const late = replies[0]?.status === 409 ? 0 : 1;
-    expect(replies[late]?.text).toContain('Somebody else was faster');
+    expect(replies[late]?.text).toContain('Someone else has already resolved');
     expect(replies[late]?.text).toContain(texts[late]);
     const stored = await site.gpd.json(['contests', 'show', contestId]);
     expect(stored['reason']).toBe(texts[1 - late]);
@@ -256,7 +256,7 @@ describe('two reviewers at once', () => {
       const { path, contestId } = await makeCase();
       await expect
         .poll(async () => (await ada.get(path)).text, { timeout: 20_000 })
-        .toContain('wants two reviewers');
+        .toContain('requires two reviewers');
       const replies = await Promise.all([resolve('ada', path, REASON), resolve('grace', path, REASON)]);
       // Each saw the case before the other's proposal: the later one is told so.
       expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);

@@ -37,7 +37,7 @@ describe('a state', () => {
     );
     expect(await tokenCalls()).toBe(1);
     expect(replies.map(({ status }) => status)).toEqual(Array(12).fill(400));
-    expect(replies.filter(({ text }) => text.includes('did not begin here'))).toHaveLength(11);
+    expect(replies.filter(({ text }) => text.includes('did not start here'))).toHaveLength(11);
     const later = await ask(site.url, path, { headers: from(30, cookie) });
     expect([later.status, await tokenCalls()]).toEqual([400, 0]);
   });

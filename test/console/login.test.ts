@@ -67,8 +67,8 @@ describe('sign-in', () => {
 
   const refused = [
     ['sam', 'You have no role here'],
-    ['una', 'bound to no tenant'],
-    ['nils', 'a tenant that is not here'],
+    ['una', 'has no tenant'],
+    ['nils', 'does not exist here'],
     ['nobody', 'You have no role here'],
   ] as const;
   it.each(refused)('%s is not let in: %s', async (account, words) => {
@@ -98,7 +98,7 @@ describe('sign-in', () => {
     const other = makeVisitor(site.url);
     const reply = await other.get(`/console/callback?code=abc&state=${state}`);
     expect(reply.status).toBe(400);
-    expect(reply.text).toContain('did not begin here');
+    expect(reply.text).toContain('did not start here');
     expect(other.cookies.has('gpd_console')).toBe(false);
   });
 
@@ -111,7 +111,7 @@ describe('sign-in', () => {
     const iss = encodeURIComponent(site.idp.issuer);
     const reply = await visitor.get(`/console/callback?code=abc&state=${other}&iss=${iss}`);
     expect(reply.status).toBe(400);
-    expect(reply.text).toContain('did not begin here');
+    expect(reply.text).toContain('did not start here');
     expect([...visitor.cookies.keys()]).toEqual([]);
   });
 

@@ -46,7 +46,7 @@ it.each(Object.entries(ROUTES))('%s takes %s and answers 405 to the rest', async
       });
       expect(reply.headers['content-type']).toMatch(/^text\/html/);
       expect(reply.headers['content-security-policy']).toContain("default-src 'none'");
-      expect(reply.text).toContain('not opened like that');
+      expect(reply.text).toContain('cannot be opened directly');
     }
   }
   // What it does take is not 405.

@@ -23,7 +23,7 @@ const views = fileURLToPath(new URL('../../views', import.meta.url));
 const t = loadStrings(views);
 
 describe('cookies', () => {
-  it('over https they are __Host- and Secure; over plain http, on this machine alone, neither', () => {
+  it('over https they are __Host- and Secure; over plain http, on this machine only, neither', () => {
     expect(cookieNames('https://gpd.example').session).toBe('__Host-gpd_console');
     expect(cookieNames('http://localhost:8080').session).toBe('gpd_console');
     expect(setCookie('__Host-a', 'v', 1000, true)).toBe(

@@ -16,7 +16,7 @@ const BREAKS: readonly (readonly [what: string, pattern: RegExp])[] = [
 ];
 
 /** For the planner of PostgreSQL alone: the type is the one that the column has. */
-const FORGETS = 'ALTER COLUMN ?? SET STATISTICS 0, ALTER COLUMN ?? TYPE text';
+const FORGETS = /ALTER COLUMN \S+ SET STATISTICS 0(?:, ALTER COLUMN \?\? TYPE text)?/g;
 
 /** A new column of an old table needs a default, or old nodes cannot insert. */
 function faultsOf(up: string): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import phrases from './phrases.json' with { type: 'json' };
-import { listPages, readingEase, readPage, withoutCode } from './prose.ts';
+import { listPages, readingEase, readPage, sourceWords, withoutCode, wordsOf } from './prose.ts';
 
 /** docs/style.md: phrases that make readers go back, and pages that are hard to read. */
 
@@ -30,6 +30,17 @@ describe('docs/style.md', () => {
     const clean = Object.keys(allowed).filter((area) => (counted[area] ?? []).length === 0);
     expect(wrong.map(([area, hits]) => `${area}: ${hits.length}: ${hits.join(', ')}`)).toEqual([]);
     expect(clean).toEqual([]);
+  });
+
+  it('finds a phrase in comments and texts of code, and none in names', () => {
+    const code = "/** A pool\n * of its own. */\nconst beside = whoever + `goes anew`; say('it is none');";
+    expect(found(wordsOf('a.ts', code))).toEqual(['of its own', 'anew', 'is none', 'goes']);
+  });
+
+  it('no comment and no text of src/ has one', () => {
+    const sources = sourceWords();
+    expect(sources.length).toBeGreaterThan(500);
+    expect(sources.flatMap(([file, words]) => found(words).map((hit) => `${file}: ${hit}`))).toEqual([]);
   });
 
   it('each page for readers is at least plain English (Flesch 65)', () => {

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseSync, Visitor } from 'oxc-parser';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -17,6 +18,23 @@ export function listPages(): readonly string[] {
     .filter((name) => /\.en\.\w+$/.test(name))
     .map((name) => join('views', name));
   return ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs, ...texts, ...LOCALES];
+}
+
+/** What a reader of the program meets: per file its comments and texts, in English. */
+export function sourceWords(): readonly (readonly [file: string, words: string])[] {
+  return readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name) && !/locales.(?!en)/.test(name))
+    .map((name) => [join('src', name), wordsOf(name, readPage(join('src', name)))]);
+}
+
+export function wordsOf(name: string, source: string): string {
+  const { comments, program } = parseSync(name, source);
+  const words = comments.map(({ value }) => value.replace(/^\s*\*/gm, ''));
+  new Visitor({
+    Literal: ({ value }) => void (typeof value === 'string' && words.push(value)),
+    TemplateElement: ({ value }) => void words.push(value.raw.replaceAll('\\`', "'")),
+  }).visit(program);
+  return words.join('\n');
 }
 
 /** A page without code, link targets and tables' rules; one space for all white space. */

@@ -93,6 +93,7 @@ export async function run(world: World = {}) {
     issueToken: ({ kid, requestId, session, origin }) => `token ${kid} ${requestId} ${session} ${origin}`,
     binding: { root: () => '', offer: () => '', holds: () => Promise.resolve(true) },
     random,
+    noteVisit: () => {},
     sessions: { find: () => '' },
     now: () => NOW,
     maxSkewMs: 300_000,

@@ -76,7 +76,7 @@ describe('wrap and unwrap', () => {
   it('need the same master key', () => {
     const other = makeMasterKey(Buffer.alloc(32, 9), random);
     expect(() => other.unwrap(wrapped, context)).toThrow(WrongMasterKey);
-    expect(() => other.unwrap(wrapped, context)).toThrow(/^the master key does not open what is stored/);
+    expect(() => other.unwrap(wrapped, context)).toThrow(/^the master key does not open the stored secrets/);
   });
 
   it.each<[string, Partial<WrapContext>]>([

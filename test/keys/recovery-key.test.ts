@@ -80,7 +80,7 @@ describe('a recovery key', () => {
         for (const letter of ALPHABET) {
           if (letter === group[at]) continue;
           const typed = groups.with(i, group.slice(0, at) + letter + group.slice(at + 1));
-          expect(why(typed)).toBe(`group ${i + 1} is not what was printed`);
+          expect(why(typed)).toBe(`group ${i + 1} is not as printed`);
           tried += 1;
         }
       }
@@ -95,7 +95,7 @@ describe('a recovery key', () => {
         const letters = (groups[i] ?? '').split('');
         fc.pre(letters[a] !== letters[b]);
         [letters[a], letters[b]] = [letters[b] ?? '', letters[a] ?? ''];
-        expect(why(groups.with(i, letters.join('')))).toBe(`group ${i + 1} is not what was printed`);
+        expect(why(groups.with(i, letters.join('')))).toBe(`group ${i + 1} is not as printed`);
       }),
     );
   });
@@ -103,21 +103,21 @@ describe('a recovery key', () => {
   it('names both groups that changed places', () => {
     const groups = groupsOf(randomBytes(32));
     const typed = groups.with(3, groups[7] ?? '').with(7, groups[3] ?? '');
-    expect(why(typed)).toBe('group 4 is not what was printed; group 8 is not what was printed');
+    expect(why(typed)).toBe('group 4 is not as printed; group 8 is not as printed');
   });
 
   it('names what is short, strange or missing, and never repeats a group', () => {
     const groups = groupsOf(randomBytes(32));
     expect(why(groups.with(1, 'ABC'))).toBe('group 2 has 3 characters instead of 5');
-    expect(why(groups.with(13, 'ABCU!'))).toBe('group 14 has a character that no recovery key has');
-    expect(why(groups.slice(1))).toMatch(/has 14 groups, and these are 13/);
-    expect(why([])).toMatch(/these are 0/);
-    expect(why([...groups, '00000'])).toMatch(/these are 15/);
+    expect(why(groups.with(13, 'ABCU!'))).toBe('group 14 has a character that recovery keys do not use');
+    expect(why(groups.slice(1))).toMatch(/has 14 groups; this has 13/);
+    expect(why([])).toMatch(/this has 0/);
+    expect(why([...groups, '00000'])).toMatch(/this has 15/);
   });
 
   it('is refused as a whole when groups of another key fit in', () => {
     const [a, b] = [groupsOf(Buffer.alloc(32, 1)), groupsOf(Buffer.alloc(32, 2))];
-    expect(why(a.with(5, b[5] ?? ''))).toMatch(/together they are no recovery key/);
+    expect(why(a.with(5, b[5] ?? ''))).toMatch(/together they are not a recovery key/);
   });
 
   it('tells a key apart from what only looks like one: the 4 spare bits are part of it', () => {

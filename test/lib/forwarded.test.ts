@@ -95,13 +95,16 @@ describe('a stranger', () => {
   ])('that sends %s is the client all the same, and is noticed', (_name, sent) => {
     expect(resolve({ ...sent, peer: '203.0.113.66' })).toMatchObject({
       behindProxy: false,
-      strangerForwarded: true,
+      untrustedForwarded: true,
     });
     expect(client({ ...sent, peer: '203.0.113.66' })).toBe('203.0.113.66');
   });
 
   it('that sends none is not noticed', () => {
-    expect(resolve({ peer: '203.0.113.66' })).toMatchObject({ behindProxy: false, strangerForwarded: false });
+    expect(resolve({ peer: '203.0.113.66' })).toMatchObject({
+      behindProxy: false,
+      untrustedForwarded: false,
+    });
   });
 
   it.each(['127.0.0.1', '::ffff:127.0.0.1', '::ffff:10.1.1.1', '2001:db8:ffff::5'])(
@@ -109,7 +112,7 @@ describe('a stranger', () => {
     (peer) => {
       expect(resolve({ peer, xff: '203.0.113.9' })).toMatchObject({
         behindProxy: true,
-        strangerForwarded: false,
+        untrustedForwarded: false,
       });
       expect(client({ peer, xff: '203.0.113.9' })).toBe('203.0.113.9');
     },

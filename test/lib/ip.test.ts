@@ -141,8 +141,8 @@ describe('resolveClient', () => {
     forwarded?: string,
     ranges = trusted,
   ): [string | null, boolean] => {
-    const { address, strangerForwarded } = resolveClient(peer, forwardedHops(forwarded, undefined), ranges);
-    return [address?.toString() ?? null, strangerForwarded];
+    const { address, untrustedForwarded } = resolveClient(peer, forwardedHops(forwarded, undefined), ranges);
+    return [address?.toString() ?? null, untrustedForwarded];
   };
 
   it.each<[string, string | undefined, string | undefined, string | null, boolean]>([

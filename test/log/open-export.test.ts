@@ -9,7 +9,7 @@ import { type LedgerDeps, ledgerRoutes } from '../../src/log/routes.ts';
 /** An open log is read whole by one request of a client at a time. */
 
 const CLIENT = 'x-client';
-function makeGate() {
+function makeConcurrencyLimit() {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;
@@ -18,7 +18,7 @@ function makeGate() {
 }
 
 /** Ends the exports of acme. */
-let gate = makeGate();
+let gate = makeConcurrencyLimit();
 
 const deps = {
   isPublic: () => true,
@@ -73,7 +73,7 @@ it('a second one of the same client waits its turn, and nobody else’s does', a
 });
 
 it('who leaves before the end may come back', async () => {
-  gate = makeGate();
+  gate = makeConcurrencyLimit();
   const left = await ask('a');
   expect((await ask('a')).statusCode).toBe(429);
   left.destroy();

@@ -11,7 +11,7 @@ import { composeMail } from '../../src/rights/mail-service.ts';
 import { startDispatcher } from '../../src/webhooks/service.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
-import { WORDS } from './contract/words.ts';
+import { WORDS } from './contract/contest-texts.ts';
 import { open } from './support/eraser.ts';
 import { type Rights, startRights } from './support/rights.ts';
 
@@ -155,7 +155,7 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
   const over = { 'notify.email': [DPO], ...settings };
   const tenant = { ...store.tenant, settings: { ...store.tenant.settings, ...over } } as ConsentTenant;
   const tenantOf = () => tenant;
-  const deps = { database, words: WORDS, tenantOf, from: null, texts: MAIL_WORDS };
+  const deps = { database, contestTexts: WORDS, tenantOf, from: null, texts: MAIL_WORDS };
   const faults: unknown[] = [];
   await work({
     store,

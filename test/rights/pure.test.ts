@@ -69,6 +69,7 @@ describe('receipts', () => {
     const scopes = scopeResults({
       decisions: { erased: 2, retained: 0 },
       contests: { erased: 1, retained: 1, basis: 'b' },
+      storage: { erased: 1, retained: 0 },
     });
     expect(scopes.map(({ scope }) => scope)).toEqual([...ERASURE_SCOPES]);
     expect(scopes.find(({ scope }) => scope === 'contests')).toEqual({
@@ -81,7 +82,12 @@ describe('receipts', () => {
     const pending = asPending(scopes);
     expect(pending.find(({ scope }) => scope === 'decisions')?.action).toBe('pending');
     expect(isIncomplete(pending)).toBe(true);
-    expect(asErased(pending)).toEqual(scopes);
+    expect(asErased(pending, true)).toEqual(scopes);
+    const unscrubbed = asErased(pending, false);
+    expect(unscrubbed.filter(({ action }) => action === 'pending').map(({ scope }) => scope)).toEqual([
+      'storage',
+    ]);
+    expect(asErased(unscrubbed, true)).toEqual(scopes);
   });
 });
 

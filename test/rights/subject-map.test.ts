@@ -14,8 +14,8 @@ import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 describe('the map of a person', () => {
   it('has a table for every scope of a receipt, and no scope for what no erasure finds', () => {
     const scopes = TABLES.map((table) => rowOf(table).scope);
-    // Backups are files.
-    expect(ERASURE_SCOPES.filter((scope) => !scopes.includes(scope))).toEqual(['backups']);
+    // Files.
+    expect(ERASURE_SCOPES.filter((scope) => !scopes.includes(scope))).toEqual(['backups', 'storage']);
     expect(tablesWhere(({ scope, found }) => scope !== null && found.length === 0)).toEqual([]);
   });
 
@@ -31,7 +31,9 @@ describe('the map of a person', () => {
   it('lets a hold keep every scope but the consent evidence, which has no device', () => {
     const scoped = tablesWhere(({ scope }) => scope !== null && scope !== 'consent');
     expect(tablesWhere(({ held }) => held)).toEqual(scoped);
-    expect(HOLDABLE).toEqual(ERASURE_SCOPES.filter((scope) => scope !== 'consent' && scope !== 'backups'));
+    expect(HOLDABLE).toEqual(
+      ERASURE_SCOPES.filter((scope) => !['consent', 'backups', 'storage'].includes(scope)),
+    );
   });
 
   it('keeps the visitorId with what a person asks for by it', () => {
@@ -60,6 +62,7 @@ describe('the map of a person', () => {
       'console_job_subjects',
       // With its decision.
       'decision_updates',
+      'decision_outcomes',
       'network_marks',
       'erasing',
     ]);
@@ -77,7 +80,7 @@ describe('the map of a person', () => {
       'nonces',
     ]);
     const cascading = exported.filter((table) => rowOf(table).tenant === 'cascades');
-    expect(cascading).toEqual(['decision_updates']);
+    expect(cascading).toEqual(['decision_updates', 'decision_outcomes']);
   });
 
   it('hands a person nothing that an erasure would not find', () => {

@@ -237,7 +237,7 @@ describeWithTool('runbooks', missing(), () => {
     ]);
     expectFollowed(followed);
     expect(followed.output).toMatch(/^exit 5$/m);
-    expect(followed.output).toMatch(/Another program reads the database: end it/);
+    expect(followed.output).toMatch(/Another program has the database open/);
     expect(followed.output).toMatch(/^ *\d+ +root .*forgotten-shell/m);
     expect(followed.output).toMatch(/(?:1 of 1 erasures are complete now|every erasure is complete)/);
     expect(followed.output.split('== erasure-incomplete 4')[1]).not.toMatch(/(?:pending|failed) +\d/);

@@ -51,7 +51,9 @@ export function showResponse(status, response) {
   setText('visitor', response.visitorId ?? 'none');
   setText(
     'visitor-means',
-    response.visitorId === null ? 'Nobody was identified.' : 'This shop only; another shop gets another id.',
+    response.visitorId === null
+      ? 'Nobody was identified.'
+      : 'For this shop only. Another shop gets a different id.',
   );
   setText('confidence', String(response.confidence));
   setText('confidence-means', confidenceWords(response.confidence));
@@ -147,7 +149,7 @@ function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }
     return `You could not be asked${problem ? ` (${problem})` : ''}, so nothing is collected.`;
   if (phase !== 'decided') return 'You have not chosen. The shop works either way.';
   if (gpc && !granted)
-    return 'Your browser sends Global Privacy Control, and that is honoured: you are not asked.';
+    return 'Your browser sends Global Privacy Control. The shop honours it and does not ask you.';
   const withdrawn = purposes?.some(({ status }) => status === 'withdrawn');
   const said = granted ? 'You accepted' : withdrawn ? 'You withdrew your consent' : 'You declined';
   const where = proof ? ` It is entry ${proof.seq} of the consent ledger.` : '';

@@ -4,30 +4,29 @@ export const CLASSES = {
   human: ['A person’s browser', 'Nothing that counts speaks against a person at this browser.'],
   declared_agent: [
     'A declared agent',
-    'It proved who it is by a signature. That is a name, not a bill of health.',
+    'It proved who it is with a signature. That says who it is, not that it is harmless.',
   ],
   undeclared_automation: ['Undeclared automation', 'A program drives this browser and did not say so.'],
-  unknown: ['Not clear', 'There is not enough evidence for a person or against one.'],
+  unknown: ['Not clear', 'There is not enough evidence either way.'],
 };
 
 export const REFUSED = ['Not identified', 'The server gave no verdict on this visit.'];
 export const NOT_ASKED = [
   'Not asked',
-  'The agent’s own gate stayed shut: nothing was read and nothing was sent.',
+  'The agent’s consent gate stayed closed: nothing was read and nothing was sent.',
 ];
 export const NO_ANSWER = ['No answer', 'The server could not give a verdict.'];
 
 const REASONS = {
   ok: 'Identified under your consent.',
-  'consent-missing':
-    'You did not agree to device identification. The server refuses by design and writes nothing down.',
-  replay: 'This bundle was seen before. A bundle counts once.',
-  stale: 'The clock of this device is too far from the server’s.',
+  'consent-missing': 'You did not agree to device identification. The server refused and stored nothing.',
+  replay: 'This bundle was used before. Each bundle counts once.',
+  stale: 'The bundle is too old, or this device’s clock differs too much from the server’s.',
   'decrypt-failed': 'The server could not open the bundle.',
-  'unknown-key': 'The server knows no such key.',
-  unknown: 'Something failed in the server.',
-  gpc: 'This browser sends Global Privacy Control, and that is honoured.',
-  unavailable: 'There was no verdict to show.',
+  'unknown-key': 'The server does not know the key.',
+  unknown: 'Something went wrong on the server.',
+  gpc: 'This browser sends Global Privacy Control, and the shop honours it.',
+  unavailable: 'There is no verdict to show.',
 };
 
 export function reasonWords(reason) {
@@ -73,14 +72,14 @@ const DAY_MS = 86_400_000;
 
 /** After a withdrawal, where this page does not know what was before it. */
 export const earlierSentence = () =>
-  `Nothing new is collected. A decision of an earlier visit is held for ${document.body.dataset.retentionDays} days, unless you erase it on the page below.`;
+  `Nothing new is collected. Decisions of earlier visits are held for ${document.body.dataset.retentionDays} days each, unless you erase them on the page below.`;
 
 /** After a withdrawal: what the visits before it left, and until when. */
 export function heldSentence({ at, shared, total }) {
   const until = day.format(at + Number(document.body.dataset.retentionDays) * DAY_MS);
   const what =
     shared || total === undefined ? 'the last decision' : total === 1 ? '1 decision' : `${total} decisions`;
-  return `Nothing new is collected. What your visits left is still held: ${what} about this device, until ${until}, unless you erase it earlier.`;
+  return `Nothing new is collected. Data of your earlier visits is still held: ${what} about this device, until ${until}, unless you erase it earlier.`;
 }
 
 export function forgottenSentence({ shared, scopes, receiptId }) {

@@ -75,7 +75,7 @@ async function showResult(result) {
   showDecision(decision);
   showReview(response, own);
   show('held', false);
-  showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was written down about this visit.`);
+  showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was stored about this visit.`);
 }
 
 async function forget() {
@@ -87,7 +87,7 @@ async function forget() {
     show('result', false);
   } else
     showStatus(
-      'Nothing was erased: the last visit is too long ago to prove that it was yours. Use the page below.',
+      'Nothing was erased: your last visit is too long ago to prove that it was yours. Use the page below.',
     );
 }
 
@@ -103,7 +103,7 @@ async function attest() {
   const consents = given && { ...given, purposes: [...given.purposes, 'device-attestation'] };
   const result = await agent.identify({ kid, consent: consents, attest: 'passkey' });
   if (result.passkey === 'attested') await showResult(result);
-  else showStatus('No passkey was made. The answer is the one of before.');
+  else showStatus('No passkey was created. The answer did not change.');
 }
 
 /** Around the agent's own gate, with nothing in the bundle: the server is the one that has to refuse. */
@@ -164,7 +164,9 @@ async function run(action, pressed) {
     await ACTIONS[action]();
   } catch {
     show('result', false);
-    showStatus('The agent or the server could not be reached. Is the server running? Then try again.');
+    showStatus(
+      'The agent or the server could not be reached. Check that the server is running, then try again.',
+    );
   } finally {
     for (const button of buttons) button.disabled = false;
     if (pressed) keepFocus(pressed);

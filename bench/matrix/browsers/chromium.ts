@@ -25,6 +25,14 @@ export interface ChromiumOptions {
   readonly addOn?: keyof typeof ADD_ONS;
   /** Opens the page late, once the browser's own windows stand. */
   readonly late?: boolean;
+  /** Opens the page that waits for a press. */
+  readonly press?: boolean;
+}
+
+/** Which of a visit's addresses such options ask for. */
+export function addressOf(visit: Visit, { late, press }: Pick<ChromiumOptions, 'late' | 'press'>): string {
+  if (press === true) return late === true ? visit.latePressUrl : visit.pressUrl;
+  return late === true ? visit.lateUrl : visit.url;
 }
 
 export function profileOf(visit: Visit): string {
@@ -38,7 +46,7 @@ export function openChromium(visit: Visit, options: ChromiumOptions = {}): Promi
     mkdirSync(join(profile, 'Default'), { recursive: true });
     writeFileSync(join(profile, 'Default', 'Preferences'), JSON.stringify(options.preferences));
   }
-  const url = options.late === true ? visit.lateUrl : visit.url;
+  const url = addressOf(visit, options);
   const addOn = options.addOn === undefined ? [] : addOnFlags(visit, ADD_ONS[options.addOn]);
   const args = [...QUIET, `--user-data-dir=${profile}`, ...addOn, ...(options.flags ?? []), url];
   start(visit, program(options.program ?? 'chromium'), args, options.environment);

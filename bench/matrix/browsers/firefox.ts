@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { start } from '../lib/process.ts';
 import { type ProgramName, program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
+import { addressOf } from './chromium.ts';
 
 /** First-run pages, telemetry and updates off; nothing that a page could see. */
 const QUIET = {
@@ -29,6 +30,7 @@ export interface FirefoxOptions {
   readonly flags?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly late?: boolean;
+  readonly press?: boolean;
   /** Null: a driver opens the page. */
   readonly url?: null;
 }
@@ -45,7 +47,7 @@ export function firefoxProfile(visit: Visit, preferences: Preferences = {}): str
 
 export function openFirefox(visit: Visit, options: FirefoxOptions = {}): Promise<void> {
   const profile = firefoxProfile(visit, options.preferences);
-  const address = options.late === true ? visit.lateUrl : visit.url;
+  const address = addressOf(visit, options);
   const url = options.url === null ? [] : [address];
   const args = ['--no-remote', '--profile', profile, ...(options.flags ?? []), ...url];
   const environment = { MOZ_CRASHREPORTER_DISABLE: '1', ...options.environment };

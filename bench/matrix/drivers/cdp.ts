@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { profileOf, QUIET } from '../browsers/chromium.ts';
 import { endWith, eventually } from '../lib/process.ts';
 import { program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
+import { dialWebSocket } from '../lib/web-socket.ts';
 
 /** The developer protocol by hand, over a pipe: what a driver does once everything that gives it away is left out. */
 
@@ -36,23 +39,75 @@ export interface CdpOptions {
   /** Domains that are enabled before the page is opened. */
   readonly enable?: readonly string[];
   readonly userAgent?: string;
+  /** By a port that any program of the machine may use; else by a pipe. */
+  readonly port?: boolean;
+  /** Presses the button: by input events, with force and a path or without, or by a script in a world that the page does not see. */
+  readonly press?: 'input' | 'input with force' | 'script';
+}
+
+type Child = ReturnType<typeof spawn>;
+
+/** A line with the port and one with the path, once it listens. */
+async function speakByPort(visit: Visit): Promise<Send> {
+  const address = await eventually(async () => {
+    const [port = '', path = ''] = (
+      await readFile(join(profileOf(visit), 'DevToolsActivePort'), 'utf8')
+    ).split('\n');
+    return `ws://127.0.0.1:${port}${path}`;
+  });
+  const waiting = new Map<number, (answer: Record<string, unknown>) => void>();
+  const line = await dialWebSocket(address, (text) => {
+    const message = JSON.parse(text) as { id?: number; result?: Record<string, unknown> };
+    if (message.id !== undefined) waiting.get(message.id)?.(message.result ?? {});
+  });
+  visit.defer(() => line.close());
+  let id = 0;
+  return (method, params = {}, sessionId) =>
+    new Promise((resolve) => {
+      id += 1;
+      waiting.set(id, resolve);
+      line.send(JSON.stringify({ id, method, params, ...(sessionId ? { sessionId } : {}) }));
+    });
+}
+
+type Page = (method: string, params?: Params) => Promise<Record<string, unknown>>;
+
+async function pressByScript(page: Page): Promise<void> {
+  const { frameTree } = (await page('Page.getFrameTree')) as { frameTree: { frame: { id: string } } };
+  const world = { frameId: frameTree.frame.id, worldName: 'aside' };
+  const { executionContextId } = await page('Page.createIsolatedWorld', world);
+  const expression = "document.querySelector('#press').click()";
+  await page('Runtime.evaluate', { expression, contextId: executionContextId });
+}
+
+async function pressByInput(page: Page, force: number): Promise<void> {
+  const mouse = (type: string, x: number, y: number, more: Params = {}) =>
+    page('Input.dispatchMouseEvent', { type, x, y, ...more });
+  if (force > 0)
+    for (let step = 0; step < 20; step += 1) await mouse('mouseMoved', 80 + step * 11, 400 - step * 9);
+  const button = { button: 'left', clickCount: 1, ...(force > 0 && { force }) };
+  await mouse('mousePressed', 300, 220, { ...button, buttons: 1 });
+  await mouse('mouseReleased', 300, 220, button);
 }
 
 export async function openByCdp(visit: Visit, options: CdpOptions): Promise<void> {
   const args = [
     ...QUIET,
     `--user-data-dir=${profileOf(visit)}`,
-    '--remote-debugging-pipe',
+    options.port === true ? '--remote-debugging-port=0' : '--remote-debugging-pipe',
     ...(options.flags ?? []),
   ];
-  const child = spawn(program('chromium'), [...args, 'about:blank'], {
+  const child: Child = spawn(program('chromium'), [...args, 'about:blank'], {
     cwd: visit.directory,
     detached: true,
     env: visit.environment,
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
   });
   endWith(visit, child);
-  const send = speak(child.stdio[3] as Writable, child.stdio[4] as Readable);
+  const send =
+    options.port === true
+      ? await speakByPort(visit)
+      : speak(child.stdio[3] as Writable, child.stdio[4] as Readable);
   const page = await eventually(async () => {
     const { targetInfos } = (await send('Target.getTargets')) as {
       targetInfos?: { targetId: string; type: string }[];
@@ -67,5 +122,10 @@ export async function openByCdp(visit: Visit, options: CdpOptions): Promise<void
   for (const domain of options.enable ?? []) await send(`${domain}.enable`, {}, sessionId);
   if (options.userAgent !== undefined)
     await send('Emulation.setUserAgentOverride', { userAgent: options.userAgent }, sessionId);
-  await send('Page.navigate', { url: visit.url }, sessionId);
+  const { press } = options;
+  await send('Page.navigate', { url: press ? visit.pressUrl : visit.url }, sessionId);
+  if (!press) return;
+  await visit.ready();
+  const tell: Page = (method, params) => send(method, params, sessionId);
+  await (press === 'script' ? pressByScript(tell) : pressByInput(tell, press === 'input' ? 0 : 0.5));
 }

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   type BrowserContextOptions,
   type BrowserType,
@@ -5,7 +7,8 @@ import {
   devices,
   type LaunchOptions,
 } from 'playwright-core';
-import { QUIET } from '../browsers/chromium.ts';
+import { profileOf, QUIET } from '../browsers/chromium.ts';
+import { eventually, start } from '../lib/process.ts';
 import { program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
 
@@ -34,6 +37,23 @@ export async function openByPlaywright(visit: Visit, options: PlaywrightOptions)
   if (options.script !== undefined) await context.addInitScript(options.script);
   const page = await context.newPage();
   await page.goto(visit.url);
+}
+
+/** A browser that somebody else started, with a port for developer tools. */
+export async function openPlaywrightOverCdp(visit: Visit, flags: readonly string[]): Promise<void> {
+  const profile = profileOf(visit);
+  const args = [...QUIET, `--user-data-dir=${profile}`, '--remote-debugging-port=0', ...flags, 'about:blank'];
+  start(visit, program('chromium'), args);
+  const port = await eventually(async () => {
+    const [first = ''] = (await readFile(join(profile, 'DevToolsActivePort'), 'utf8')).split('\n');
+    return first;
+  });
+  const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`);
+  visit.defer(() => browser.close());
+  const page = browser.contexts()[0]?.pages()[0];
+  if (!page) throw new Error('Chromium opened no page');
+  await page.goto(visit.pressUrl);
+  await page.locator('#press').click();
 }
 
 /** A browser that Playwright patched and brought itself. */

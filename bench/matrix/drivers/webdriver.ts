@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { QUIET } from '../browsers/chromium.ts';
+import { freePort } from '../lib/port.ts';
 import { eventually, start } from '../lib/process.ts';
 import { type ProgramName, program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
@@ -9,17 +9,6 @@ import type { Visit } from '../lib/types.ts';
 /** W3C WebDriver: the requests that Selenium sends to chromedriver, WebKitWebDriver and their like. */
 
 type Capabilities = Readonly<Record<string, unknown>>;
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
-}
 
 async function post(address: string, body: unknown): Promise<unknown> {
   const answer = await fetch(address, {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { findProgram, program } from './programs.ts';
+import { findProgram, type ProgramName, program } from './programs.ts';
 
 /** A screen of 1920 by 1080 that nobody sees, with a window manager where there is one: windows get frames and sizes. */
 
@@ -9,27 +9,51 @@ export interface Display {
   stop(): Promise<void>;
 }
 
-export async function startDisplay(): Promise<Display> {
-  const server = spawn(
-    program('xvfb'),
-    ['-displayfd', '3', '-screen', '0', '1920x1080x24', '-nolisten', 'tcp'],
-    {
-      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-    },
-  );
+export const startDisplay = (): Promise<Display> =>
+  startServer('xvfb', ['-screen', '0', '1920x1080x24', '-nolisten', 'tcp']);
+
+/** A screen that is somewhere else: it is looked at and moved by RFC 6143 on this port alone. */
+export const startRemoteDisplay = (port: number): Promise<Display> =>
+  startServer('xvnc', [
+    '-SecurityTypes',
+    'None',
+    '-rfbport',
+    String(port),
+    '-localhost=1',
+    '-geometry',
+    '1366x768',
+    '-depth',
+    '24',
+    '-nolisten',
+    'tcp',
+  ]);
+
+/** A screen in a window of another. */
+export const startNestedDisplay = (environment: NodeJS.ProcessEnv): Promise<Display> =>
+  startServer('xephyr', ['-screen', '1366x768', '-nolisten', 'tcp'], environment);
+
+async function startServer(
+  name: ProgramName,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<Display> {
+  const server = spawn(program(name), ['-displayfd', '3', ...args], {
+    env: environment,
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  });
   const pipe = server.stdio[3];
-  if (!pipe) throw new Error('Xvfb has no third descriptor');
+  if (!pipe) throw new Error(`${name} has no third descriptor`);
   const ended = once(server, 'exit').then(() => {
-    throw new Error('Xvfb ended');
+    throw new Error(`${name} ended`);
   });
   const [number] = (await Promise.race([once(pipe, 'data'), ended])) as [Buffer];
   ended.catch(() => {});
-  const name = `:${number.toString('utf8').trim()}`;
+  const display = `:${number.toString('utf8').trim()}`;
   const path = findProgram('openbox');
   const manager =
-    path === null ? null : spawn(path, [], { env: { ...process.env, DISPLAY: name }, stdio: 'ignore' });
+    path === null ? null : spawn(path, [], { env: { ...process.env, DISPLAY: display }, stdio: 'ignore' });
   return {
-    name,
+    name: display,
     async stop() {
       manager?.kill('SIGTERM');
       if (server.exitCode !== null || server.signalCode !== null) return;

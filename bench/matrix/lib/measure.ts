@@ -4,19 +4,20 @@ import { readSignals } from '../../../src/schema/signals.ts';
 import { judge } from './judge.ts';
 import { missingPrograms, programVersion } from './programs.ts';
 import type { Rig } from './rig.ts';
-import type { Report, Site } from './site.ts';
+import type { Exchange, Report } from './site.ts';
 import { openVisit, type Stage } from './stage.ts';
-import type { BotdVerdict, Captured, Measured, MeasuredRun, Outcome, Run, RunNames } from './types.ts';
+import type { BotdVerdict, Captured, Measured, MeasuredRun, Outcome, Run, RunNames, Sides } from './types.ts';
 
 /** One run: a fresh profile, the real agent and server, and what all sides say of it. */
 
 const REPORT_MS = 45_000;
 
-const namesOf = ({ browser, driver, setup, truth }: RunNames): RunNames => ({
+const namesOf = ({ browser, driver, setup, truth, sample }: RunNames): RunNames => ({
   browser,
   driver,
   setup,
   truth,
+  ...(sample && { sample }),
 });
 
 function botdOf(report: Report): BotdVerdict | null {
@@ -24,8 +25,7 @@ function botdOf(report: Report): BotdVerdict | null {
   return typeof bot === 'boolean' ? { bot, kind: typeof botKind === 'string' ? botKind : null } : null;
 }
 
-function capture(rig: Rig, site: Site): Captured {
-  const exchange = site.lastExchange();
+function capture(rig: Rig, exchange: Exchange | null): Captured {
   if (!exchange) throw new Error('nothing was sent to gpd');
   const plaintext = rig.open(JSON.parse(exchange.body) as SealedBundle);
   if (!plaintext) throw new Error('the bundle does not open');
@@ -41,15 +41,16 @@ interface Answered {
 
 const REFUSED = { class: 'refused', rules: [], defenses: [], score: null, needsAttestation: false } as const;
 
-type Sides = Pick<MeasuredRun, 'measured' | 'captured'>;
-
-async function readSides({ site, rig }: Stage, report: Report): Promise<Sides> {
-  const answer = report.gpd as Answered;
-  const botd = botdOf(report);
+async function readSides(
+  { rig }: Stage,
+  answer: Answered,
+  exchange: Exchange | null,
+  botd: BotdVerdict | null,
+): Promise<Sides> {
   // Under Global Privacy Control nobody is identified: that is an answer too.
   if (answer.reason === 'gpc') return { measured: { ...REFUSED, botd }, captured: null };
   if (!answer.sent || !answer.response) throw new Error(`the agent says ${JSON.stringify(answer)}`);
-  const captured = capture(rig, site);
+  const captured = capture(rig, exchange);
   const decision = await rig.decision(answer.response.requestId);
   const measured: Measured = {
     class: decision.class,
@@ -84,8 +85,16 @@ async function visitOnce(stage: Stage, run: Run, id: string): Promise<Outcome> {
   try {
     // A driver may still wait for the page's last byte when the report is there.
     await Promise.race([run.open(visit), report]);
-    const sides = await readSides(stage, await report);
-    return { names, version: versionOf(run, sides.captured, visit.environment), ...sides };
+    const reported = await report;
+    const { gpd, later } = reported as { gpd: Answered; later?: Answered | { failed: string } };
+    if (later && 'failed' in later) throw new Error(later.failed);
+    const { site } = stage;
+    const botd = botdOf(reported);
+    const sides = await readSides(stage, gpd, site.firstExchange(), botd);
+    // An old QtWebEngine keeps no Secure cookie from http://localhost, so its session is unknown afterwards.
+    const isAnswered = later?.sent === true;
+    const pressed = isAnswered ? await readSides(stage, later, site.lastExchange(), botd) : null;
+    return { names, version: versionOf(run, sides.captured, visit.environment), ...sides, pressed };
   } catch (error) {
     return { names, why: `it failed: ${error instanceof Error ? error.message : String(error)}` };
   } finally {
@@ -104,9 +113,13 @@ export async function measure(stage: Stage, run: Run, id: string): Promise<Outco
 /** A run that was kept in a file, judged again with the rules of this source tree. */
 export function judgeAgain(file: string): MeasuredRun {
   const kept = JSON.parse(readFileSync(file, 'utf8')) as MeasuredRun;
+  return { ...kept, ...rejudge(kept), pressed: kept.pressed && rejudge(kept.pressed) };
+}
+
+function rejudge(kept: Sides): Sides {
   if (kept.captured === null) return kept;
   const { rules, score, defenses, automation, ...rest } = judge(kept.captured);
   const calm = defenses.length > 0 && !automation ? Math.min(score, 0.2) : score;
   const again = { class: rest.class, rules: rules.map(({ id }) => id), score: calm, defenses };
-  return { ...kept, measured: { ...kept.measured, ...again } };
+  return { captured: kept.captured, measured: { ...kept.measured, ...again } };
 }

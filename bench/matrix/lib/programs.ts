@@ -15,6 +15,8 @@ const VENDOR = "its maker's package repository";
 
 const PROGRAMS = {
   xvfb: { names: ['Xvfb'], remedy: 'apt-get install xvfb' },
+  xvnc: { names: ['Xvnc'], remedy: 'apt-get install tigervnc-standalone-server' },
+  xephyr: { names: ['Xephyr'], remedy: 'apt-get install xserver-xephyr' },
   openbox: { names: ['openbox'], remedy: 'apt-get install openbox' },
   xdotool: { names: ['xdotool'], remedy: 'apt-get install xdotool' },
   dbus: { names: ['dbus-run-session'], remedy: 'apt-get install dbus' },

@@ -17,9 +17,13 @@ const PAGE =
   '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Matrix</title></head>' +
   '<body><p>Matrix</p><script type="module" src="/matrix/page.js"></script></body></html>';
 
+const READY_MS = 30_000;
+
 export interface Report {
   readonly gpd: unknown;
   readonly botd: unknown;
+  /** What `update()` said after a press. */
+  readonly later?: unknown;
 }
 
 /** One POST /_fp/i/v1 as it came in. */
@@ -34,8 +38,11 @@ export interface Site {
   proxyTo(port: number): void;
   /** What the page of a run reports. @throws after `ms` */
   reportOf(run: string, ms: number): Promise<Report>;
+  /** Resolves once the button of a run can be pressed. @throws after a while */
+  readyOf(run: string): Promise<void>;
   /** The last ingest that went through. */
   lastExchange(): Exchange | null;
+  firstExchange(): Exchange | null;
   forgetExchange(): void;
   close(): Promise<void>;
 }
@@ -80,13 +87,22 @@ interface Mailbox {
 function makeMailbox(): Mailbox {
   const visited = new Set<string>();
   const waiting = new Map<string, (report: Report) => void>();
+  const came = new Map<string, Report>();
   const why = (run: string): Error =>
     new Error(visited.has(run) ? 'the page was opened but reported nothing' : 'the page was never opened');
   return {
     visited: (run) => visited.add(run),
-    put: (run, report) => waiting.get(run)?.(report),
+    put(run, report) {
+      came.set(run, report);
+      waiting.get(run)?.(report);
+    },
     wait: (run, ms) =>
       new Promise((resolve, reject) => {
+        const early = came.get(run);
+        if (early) {
+          resolve(early);
+          return;
+        }
         const timer = setTimeout(() => reject(why(run)), ms);
         waiting.set(run, (report) => {
           clearTimeout(timer);
@@ -99,7 +115,8 @@ function makeMailbox(): Mailbox {
 export async function startSite(): Promise<Site> {
   const script = await bundlePage();
   const mailbox = makeMailbox();
-  let last: Exchange | null = null;
+  const ready = makeMailbox();
+  let exchanges: Exchange[] = [];
   let gpd: number | null = null;
 
   async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -114,12 +131,16 @@ export async function startSite(): Promise<Site> {
     } else if (pathname === '/matrix/result') {
       mailbox.put(run, JSON.parse(body.toString('utf8')) as Report);
       reply(response, 200, 'application/json', '{}');
+    } else if (pathname === '/matrix/ready') {
+      ready.put(run, { gpd: null, botd: null });
+      reply(response, 200, 'application/json', '{}');
     } else if (!/^\/(?:v1|_fp)\//.test(pathname)) {
       reply(response, 404, 'text/plain', 'not found');
     } else if (gpd === null) {
       reply(response, 503, 'text/plain', 'gpd is not up yet');
     } else {
-      if (pathname === '/_fp/i/v1') last = { headers: incoming.headers, body: body.toString('utf8') };
+      if (pathname === '/_fp/i/v1')
+        exchanges.push({ headers: incoming.headers, body: body.toString('utf8') });
       proxy(gpd, incoming, body, response);
     }
   }
@@ -135,9 +156,13 @@ export async function startSite(): Promise<Site> {
       gpd = port;
     },
     reportOf: (run, ms) => mailbox.wait(run, ms),
-    lastExchange: () => last,
+    readyOf: async (run) => {
+      await ready.wait(run, READY_MS);
+    },
+    lastExchange: () => exchanges.at(-1) ?? null,
+    firstExchange: () => exchanges[0] ?? null,
     forgetExchange: () => {
-      last = null;
+      exchanges = [];
     },
     async close() {
       server.closeAllConnections();

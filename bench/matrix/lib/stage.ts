@@ -57,13 +57,16 @@ export function openVisit(stage: Stage, id: string): OpenedVisit {
   const visit: Visit = {
     url: `${stage.site.origin}/?${query}`,
     lateUrl: `${stage.site.origin}/?${query}&late=1`,
+    pressUrl: `${stage.site.origin}/?${query}&press=1`,
+    latePressUrl: `${stage.site.origin}/?${query}&press=1&late=1`,
+    ready: () => stage.site.readyOf(id),
     directory,
     environment,
     defer: (undo) => undos.push(undo),
   };
   const end = async (): Promise<void> => {
     for (const undo of undos.reverse()) await Promise.resolve(undo()).catch(() => {});
-    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    rmSync(directory, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 });
   };
   return { visit, end };
 }

@@ -10,6 +10,11 @@ export interface Visit {
   readonly url: string;
   /** The same, loaded a second time after some seconds, for what has to be set up in the browser first. */
   readonly lateUrl: string;
+  /** The page with a button over all of it: it reports after a press, when it has asked gpd once more. */
+  readonly pressUrl: string;
+  readonly latePressUrl: string;
+  /** The button is there. @throws after some time */
+  readonly ready: () => Promise<void>;
   /** A fresh directory: profile, home, copies of programs. */
   readonly directory: string;
   readonly environment: NodeJS.ProcessEnv;
@@ -21,6 +26,8 @@ export interface RunNames {
   readonly driver: string;
   readonly setup: string;
   readonly truth: Truth;
+  /** `out`: nobody who wrote rules had looked at it before its first run, and no rule was changed after it. */
+  readonly sample?: 'out';
 }
 
 export interface Run extends RunNames {
@@ -53,11 +60,16 @@ export interface Captured {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-export interface MeasuredRun {
-  readonly names: RunNames;
-  readonly version: string;
+export interface Sides {
   readonly measured: Measured;
   readonly captured: Captured | null;
+}
+
+export interface MeasuredRun extends Sides {
+  readonly names: RunNames;
+  readonly version: string;
+  /** What `update()` said after a press; null where nothing was pressed. */
+  readonly pressed: Sides | null;
 }
 
 /** A run that could not be made: why, and what to do about it. */

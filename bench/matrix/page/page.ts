@@ -6,22 +6,49 @@ import { load } from '@fingerprintjs/botd';
  */
 
 const LATE_MS = 6000;
+const PRESS_MS = 25_000;
+/** The release comes after the click. */
+const REST_MS = 200;
 const query = new URLSearchParams(location.search);
 const run = query.get('run') ?? '';
 
 interface Agent {
   identify(options: unknown): Promise<unknown>;
+  observeInput(consent: unknown): unknown;
+  update(): Promise<unknown>;
 }
 
+const theAgent = async (): Promise<Agent> =>
+  (await import(new URL('/v1/agent.js', location.origin).href)) as Agent;
+
 async function identify(): Promise<unknown> {
-  const agent = (await import(new URL('/v1/agent.js', location.origin).href)) as Agent;
+  const agent = await theAgent();
   const consent = {
     purposes: ['device-identification'],
     gpc: false,
     version: 1,
     issuedAt: Date.now(),
   };
+  if (query.has('press')) agent.observeInput(consent);
   return agent.identify({ kid: query.get('kid') ?? '', consent, timeoutMs: 20_000 });
+}
+
+/** A button as large as the page; then gpd is asked once more. */
+async function afterPress(): Promise<unknown> {
+  const button = document.createElement('button');
+  button.id = 'press';
+  button.textContent = 'Press';
+  button.style.cssText = 'position:fixed;inset:0;width:100%;height:100%';
+  const pressed = new Promise((resolve, reject) => {
+    button.addEventListener('click', resolve, { once: true });
+    setTimeout(() => reject(new Error('nobody pressed')), PRESS_MS);
+  });
+  document.body.append(button);
+  document.title = 'ready';
+  await fetch(`/matrix/ready?run=${encodeURIComponent(run)}`);
+  await pressed;
+  await new Promise((resolve) => setTimeout(resolve, REST_MS));
+  return (await theAgent()).update();
 }
 
 async function peer(): Promise<unknown> {
@@ -40,11 +67,12 @@ async function told(what: () => Promise<unknown>): Promise<unknown> {
 
 async function report(): Promise<void> {
   const gpd = await told(identify);
+  const later = query.has('press') ? await told(afterPress) : undefined;
   const botd = await told(peer);
   await fetch(`/matrix/result?run=${encodeURIComponent(run)}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ gpd, botd }),
+    body: JSON.stringify({ gpd, botd, later }),
   });
   document.title = 'done';
 }

@@ -31,6 +31,7 @@ type Fake struct {
 	calls         []Call
 	events        []event
 	verdicts      map[string]consent.Verdict
+	outcomes      map[string]consent.ReportedOutcome
 	isUnavailable bool
 	isClosed      bool
 }
@@ -58,6 +59,7 @@ func New() *Fake { return NewWith(consent.DenyUnavailable) }
 // NewWith says what a check does that cannot be decided.
 func NewWith(onUnavailable consent.OnUnavailable) *Fake {
 	fake := &Fake{onUnavailable: onUnavailable, verdicts: map[string]consent.Verdict{}}
+	fake.outcomes = map[string]consent.ReportedOutcome{}
 	fake.Sessions = &Sessions{fake}
 	return fake
 }

@@ -127,6 +127,41 @@ func TestRefusesWhatTheClientRefuses(t *testing.T) {
 	}
 }
 
+func TestStoresAnOutcomeOnceOfADecisionThatItWasGiven(t *testing.T) {
+	fake := consenttest.New()
+	fraud := consent.OutcomeReport{Outcome: "fraud"}
+	if _, err := fake.ReportOutcome(ctx, "req_1", fraud); kindOf(err) != consent.KindNotFound {
+		t.Error(err)
+	}
+	fake.SetDecision("req_1", consent.Verdict{})
+	stored := consent.ReportedOutcome{RequestID: "req_1", Outcome: "fraud", At: "2026-05-04T10:00:00.000Z"}
+	for _, report := range []consent.OutcomeReport{{Outcome: "fraud", At: stored.At}, fraud} {
+		if got := must[consent.ReportedOutcome](t)(fake.ReportOutcome(ctx, "req_1", report)); got != stored {
+			t.Error(got)
+		}
+	}
+	other := consent.OutcomeReport{Outcome: "fraud", At: "2026"}
+	for _, report := range []consent.OutcomeReport{{Outcome: "other"}, other} {
+		_, err := fake.ReportOutcome(ctx, "req_1", report)
+		var failure *consent.Error
+		if !errors.As(err, &failure) || failure.Code != "idempotency-conflict" || failure.Status != 409 {
+			t.Error(report, err)
+		}
+	}
+	if _, err := fake.ReportOutcome(ctx, "req_1", consent.OutcomeReport{}); kindOf(err) != consent.KindInvalidRequest {
+		t.Error(err)
+	}
+	calls := fake.Calls()
+	last := consenttest.Call{Method: "ReportOutcome", Args: []any{"req_1", other}}
+	if !reflect.DeepEqual(calls[len(calls)-1], last) {
+		t.Error(calls)
+	}
+	fake.SetUnavailable(true)
+	if _, err := fake.ReportOutcome(ctx, "req_1", fraud); kindOf(err) != consent.KindNetwork {
+		t.Error(err)
+	}
+}
+
 func TestAnswersVerdictsAndRemembersCalls(t *testing.T) {
 	fake := consenttest.New()
 	fake.SetDecision("req_1", consent.Verdict{Class: "undeclared_automation"})

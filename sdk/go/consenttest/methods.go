@@ -3,6 +3,7 @@ package consenttest
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	consent "gpd.dev/consent-go"
 	"gpd.dev/consent-go/internal/rules"
@@ -122,6 +123,31 @@ func (f *Fake) Decision(ctx context.Context, requestID string) (consent.Verdict,
 		return verdict, nil
 	}
 	return consent.Verdict{}, notFound("Decision", "no-such-decision")
+}
+
+// ReportOutcome of a decision that SetDecision told; two times At are the same when their texts are.
+func (f *Fake) ReportOutcome(ctx context.Context, requestID string, report consent.OutcomeReport) (consent.ReportedOutcome, error) {
+	const name = "ReportOutcome"
+	if err := f.reach(ctx, name, rules.Report(requestID, report.Outcome), requestID, report); err != nil {
+		return consent.ReportedOutcome{}, err
+	}
+	defer f.mutex.Unlock()
+	if _, ok := f.verdicts[requestID]; !ok {
+		return consent.ReportedOutcome{}, notFound(name, "no-such-decision")
+	}
+	stored, ok := f.outcomes[requestID]
+	if !ok {
+		stored = consent.ReportedOutcome{RequestID: requestID, Outcome: report.Outcome, At: report.At}
+		if report.At == "" {
+			stored.At = at
+		}
+		f.outcomes[requestID] = stored
+	}
+	if stored.Outcome != report.Outcome || (report.At != "" && stored.At != report.At) {
+		const code, status = "idempotency-conflict", http.StatusConflict
+		return consent.ReportedOutcome{}, &consent.Error{Method: name, Kind: consent.KindConflict, Code: code, Status: status}
+	}
+	return stored, nil
 }
 
 func (f *Fake) Ping(ctx context.Context) (consent.Health, error) {

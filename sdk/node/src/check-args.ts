@@ -43,6 +43,11 @@ export function checkRequestId(method: string, requestId: unknown): void {
   require(method, isText(requestId) && REQUEST_ID.test(requestId), 'requestId is that of an ingest, req_…');
 }
 
+export function checkReport(method: string, requestId: unknown, outcome: unknown): void {
+  checkRequestId(method, requestId);
+  require(method, isText(outcome), 'outcome is a string that is not empty');
+}
+
 export function checkIdempotencyKey(method: string, key: unknown): void {
   const holds = isText(key) && IDEMPOTENCY_KEY.test(key);
   require(method, holds, 'idempotencyKey is 1 to 255 visible ASCII characters');

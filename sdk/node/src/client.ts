@@ -21,7 +21,9 @@ import type {
   Decision,
   Health,
   History,
+  OutcomeTime,
   Receipt,
+  ReportedOutcome,
   Session,
   Verdict,
   WriteOptions,
@@ -118,7 +120,7 @@ export class ConsentClient implements Consent {
       args.checkPrincipal(name, principalId);
       const call = this.#post(name, '/v1/sessions', { principalId }, [principalId]);
       const timeoutMs = this.#settings.writeTimeoutMs;
-      return this.#json({ ...call, status: 201, timeoutMs }, shapes.isSession, options);
+      return this.#json({ ...call, statuses: [201], timeoutMs }, shapes.isSession, options);
     },
   };
 
@@ -144,6 +146,22 @@ export class ConsentClient implements Consent {
     const isAsked = (value: unknown): value is Verdict =>
       shapes.isVerdict(value) && value.requestId === requestId;
     return this.#json(call, isAsked, options);
+  }
+
+  /** What became of a decision, once: the same again changes nothing, another is a conflict. */
+  async reportOutcome(
+    requestId: string,
+    outcome: ReportedOutcome['outcome'],
+    { at }: OutcomeTime = {},
+    options?: CallOptions,
+  ): Promise<ReportedOutcome> {
+    const name = 'reportOutcome';
+    args.checkReport(name, requestId, outcome);
+    const call = this.#post(name, `/v1/decisions/${requestId}/outcome`, { outcome, at }, []);
+    const timeoutMs = this.#settings.writeTimeoutMs;
+    const isAsked = (value: unknown): value is ReportedOutcome =>
+      shapes.isReportedOutcome(value) && value.requestId === requestId && value.outcome === outcome;
+    return this.#json({ ...call, statuses: [200, 201], timeoutMs }, isAsked, options);
   }
 
   /** Whether the server answers; says nothing about the key. */
@@ -190,7 +208,7 @@ export class ConsentClient implements Consent {
     const body = { principalId, purposes, policyVersion, gpc, overGpc };
     const call = this.#post(name, `/v1/consent/${name}`, body, [principalId]);
     const timeoutMs = this.#settings.writeTimeoutMs;
-    return this.#json({ ...call, status: 201, timeoutMs, idempotencyKey }, shapes.isWriteResult, options);
+    return this.#json({ ...call, statuses: [201], timeoutMs, idempotencyKey }, shapes.isWriteResult, options);
   }
 
   async #json<T>(call: Call, shape: shapes.Shape<T>, options?: CallOptions): Promise<T> {
@@ -201,11 +219,18 @@ export class ConsentClient implements Consent {
   }
 
   #get(name: string, path: string): Call {
-    return { name, path, method: 'GET', status: 200, timeoutMs: this.#settings.timeoutMs, principals: [] };
+    return {
+      name,
+      path,
+      method: 'GET',
+      statuses: [200],
+      timeoutMs: this.#settings.timeoutMs,
+      principals: [],
+    };
   }
 
   #post(name: string, path: string, body: object, principals: readonly string[]): Call {
     const { timeoutMs } = this.#settings;
-    return { name, path, method: 'POST', body, status: 200, timeoutMs, principals };
+    return { name, path, method: 'POST', body, statuses: [200], timeoutMs, principals };
   }
 }

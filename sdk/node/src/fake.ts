@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as args from './check-args.ts';
 import { ConsentError } from './errors.ts';
+import { type Choice, type Event, GENESIS, historyOf, TIME } from './fake-log.ts';
 import * as shapes from './shapes.ts';
 import type {
   Check,
@@ -11,34 +12,19 @@ import type {
   Decision,
   Health,
   History,
-  ProofRef,
+  OutcomeTime,
   Receipt,
+  ReportedOutcome,
   Session,
   Verdict,
   WriteResult,
 } from './types.ts';
 import { VERSION } from './version.ts';
 
-type Choice = 'granted' | 'denied' | 'withdrawn';
-
-interface Event extends ProofRef {
-  readonly principalId: string;
-  readonly purpose: string;
-  readonly choice: Choice;
-  readonly time: string;
-  readonly policyVersion: number;
-  readonly gpc: boolean;
-  readonly over: { readonly overGpc?: true };
-}
-
 export interface FakeCall {
   readonly method: string;
   readonly args: readonly unknown[];
 }
-
-const GENESIS: ProofRef = { seq: 0, hash: '0'.repeat(64) };
-/** Nothing in a test depends on the day. */
-const TIME = '2026-01-01T00:00:00.000Z';
 
 /** For your tests, in place of a client: in memory, and nothing is allowed that was not granted. */
 export class FakeConsent implements Consent {
@@ -47,6 +33,7 @@ export class FakeConsent implements Consent {
   readonly #onUnavailable: 'deny' | 'error';
   readonly #events: Event[] = [];
   readonly #verdicts = new Map<string, Verdict>();
+  readonly #outcomes = new Map<string, ReportedOutcome>();
   #unavailable = false;
   #closed = false;
 
@@ -130,19 +117,7 @@ export class FakeConsent implements Consent {
     const found = this.#events
       .filter((event) => event.principalId === principalId && event.seq < before)
       .reverse();
-    const events = found.slice(0, limit).map(({ seq, purpose, choice, time, policyVersion, gpc, over }) => {
-      return {
-        seq,
-        type: `consent.${choice}`,
-        purpose,
-        time,
-        policyVersion,
-        gpc,
-        source: 'backend',
-        expiresAt: null,
-        ...over,
-      };
-    });
+    const events = found.slice(0, limit).map(historyOf);
     return {
       principalId,
       events,
@@ -173,9 +148,23 @@ export class FakeConsent implements Consent {
   async decision(requestId: string): Promise<Verdict> {
     args.checkRequestId('decision', requestId);
     this.#reach('decision', requestId);
-    const verdict = this.#verdicts.get(requestId);
-    if (verdict) return verdict;
-    throw new ConsentError('decision', 'not-found', { code: 'no-such-decision', status: 404 });
+    return this.#verdictOf('decision', requestId);
+  }
+
+  async reportOutcome(
+    requestId: string,
+    outcome: ReportedOutcome['outcome'],
+    more: OutcomeTime = {},
+  ): Promise<ReportedOutcome> {
+    const name = 'reportOutcome';
+    args.checkReport(name, requestId, outcome);
+    this.#reach(name, requestId, outcome, more);
+    this.#verdictOf(name, requestId);
+    const stored = this.#outcomes.get(requestId) ?? { requestId, outcome, at: more.at ?? TIME };
+    if (stored.outcome !== outcome || (more.at !== undefined && stored.at !== more.at))
+      throw new ConsentError(name, 'conflict', { code: 'idempotency-conflict', status: 409 });
+    this.#outcomes.set(requestId, stored);
+    return stored;
   }
 
   async ping(): Promise<Health> {
@@ -185,6 +174,12 @@ export class FakeConsent implements Consent {
 
   async close(): Promise<void> {
     this.#closed = true;
+  }
+
+  #verdictOf(method: string, requestId: string): Verdict {
+    const verdict = this.#verdicts.get(requestId);
+    if (verdict) return verdict;
+    throw new ConsentError(method, 'not-found', { code: 'no-such-decision', status: 404 });
   }
 
   #called(method: string, ...called: unknown[]): void {

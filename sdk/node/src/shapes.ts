@@ -7,6 +7,7 @@ import type {
   History,
   ProofRef,
   Receipt,
+  ReportedOutcome,
   Session,
   Verdict,
   WriteResult,
@@ -111,6 +112,9 @@ export const isVerdict: Shape<Verdict> = (value): value is Verdict =>
   isRecord(value) &&
   ['requestId', 'class', 'reason', 'decidedAt'].every((name) => isString(value[name])) &&
   typeof value['restricted'] === 'boolean';
+
+export const isReportedOutcome: Shape<ReportedOutcome> = (value): value is ReportedOutcome =>
+  isRecord(value) && ['requestId', 'outcome', 'at'].every((name) => isString(value[name]));
 
 export const isHealth: Shape<Health> = (value): value is Health =>
   isRecord(value) && value['status'] === 'ok' && isString(value['version']);

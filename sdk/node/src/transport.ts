@@ -17,8 +17,8 @@ export interface Call {
   readonly idempotencyKey?: string;
   /** False: the key is not sent. */
   readonly authorized?: boolean;
-  /** The only status that is an answer. */
-  readonly status: number;
+  /** The only statuses that are an answer. */
+  readonly statuses: readonly number[];
   readonly timeoutMs: number;
   /** Principal ids of the call: they must not be in an error. */
   readonly principals: readonly string[];
@@ -124,7 +124,7 @@ export class Transport {
       const response = await fetch(base + call.path, init);
       begun = true;
       const text = await readText(response);
-      if (response.status === call.status) {
+      if (call.statuses.includes(response.status)) {
         const requestId = this.#requestIdOf(call, response);
         return { answer: { text, status: response.status, requestId } };
       }

@@ -136,6 +136,21 @@ export interface Verdict {
   readonly [more: string]: unknown;
 }
 
+export type KnownOutcome = 'fraud' | 'chargeback' | 'passed-step-up' | 'false-alarm' | 'other';
+
+export interface OutcomeTime {
+  /** When it became known, in RFC 3339; when the report comes in, if absent. */
+  readonly at?: string | undefined;
+}
+
+/** What became of a decision, as it is stored. */
+export interface ReportedOutcome {
+  readonly requestId: string;
+  readonly outcome: KnownOutcome | (string & {});
+  /** When it became known: ISO time. */
+  readonly at: string;
+}
+
 export interface Health {
   readonly status: 'ok';
   readonly version: string;
@@ -171,6 +186,12 @@ export interface Consent {
   receipt(seq: number, options?: CallOptions): Promise<Receipt>;
   proof(seq: number, options?: CallOptions): Promise<string>;
   decision(requestId: string, options?: CallOptions): Promise<Verdict>;
+  reportOutcome(
+    requestId: string,
+    outcome: ReportedOutcome['outcome'],
+    more?: OutcomeTime,
+    options?: CallOptions,
+  ): Promise<ReportedOutcome>;
   ping(options?: CallOptions): Promise<Health>;
   close(): Promise<void>;
 }

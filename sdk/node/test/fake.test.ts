@@ -72,4 +72,21 @@ describe('the fake', () => {
       { method: 'isAllowed', args: [CHECK] },
     ]);
   });
+
+  test('stores an outcome once, of a decision that it was given', async () => {
+    const fake = new FakeConsent();
+    const missing = { kind: 'not-found', code: 'no-such-decision', status: 404 };
+    await expect(fake.reportOutcome('req_1', 'fraud')).rejects.toMatchObject(missing);
+    fake.setDecision('req_1', {});
+    const stored = { requestId: 'req_1', outcome: 'fraud', at: '2026-05-04T10:00:00.000Z' };
+    expect(await fake.reportOutcome('req_1', 'fraud', { at: stored.at })).toEqual(stored);
+    expect(await fake.reportOutcome('req_1', 'fraud')).toEqual(stored);
+    const conflict = { kind: 'conflict', code: 'idempotency-conflict', status: 409 };
+    await expect(fake.reportOutcome('req_1', 'other')).rejects.toMatchObject(conflict);
+    await expect(fake.reportOutcome('req_1', 'fraud', { at: '2026' })).rejects.toMatchObject(conflict);
+    await expect(fake.reportOutcome('req_1', '')).rejects.toMatchObject({ kind: 'invalid-request' });
+    expect(fake.calls.at(-1)).toEqual({ method: 'reportOutcome', args: ['req_1', 'fraud', { at: '2026' }] });
+    fake.setUnavailable(true);
+    await expect(fake.reportOutcome('req_1', 'fraud')).rejects.toMatchObject({ kind: 'network' });
+  });
 });

@@ -31,6 +31,8 @@ from support import GRANTED, HERE, KEY, PERSON, client_of, kind_of, says
         lambda client: client.grant("u", ["a"], idempotency_key="a\n"),
         lambda client: client.receipt(2**53),
         lambda client: client.decision("req_1\n"),
+        lambda client: client.report_outcome("req_1\n", "fraud"),
+        lambda client: client.report_outcome("req_1", ["fraud"]),
         lambda client: client.sessions.create(""),
     ],
 )

@@ -6,7 +6,14 @@ from collections.abc import Iterable
 
 import pytest
 
-from gpd_consent import AsyncConsent, AsyncConsentClient, Consent, ConsentClient, ConsentError
+from gpd_consent import (
+    AsyncConsent,
+    AsyncConsentClient,
+    Consent,
+    ConsentClient,
+    ConsentError,
+    ReportedOutcome,
+)
 from gpd_consent.fake import AsyncFakeConsent, FakeCall, FakeConsent
 
 
@@ -96,6 +103,31 @@ def test_it_answers_the_verdicts_it_was_given_and_remembers_its_calls() -> None:
     ]
 
 
+def test_it_stores_an_outcome_once_of_a_decision_it_was_given() -> None:
+    fake = FakeConsent()
+    at = "2026-05-04T10:00:00.000Z"
+    with pytest.raises(ConsentError) as error:
+        fake.report_outcome("req_1", "fraud")
+    assert kind_of(error) == ("not-found", "no-such-decision")
+    fake.set_decision("req_1")
+    stored = ReportedOutcome("req_1", "fraud", at)
+    assert fake.report_outcome("req_1", "fraud", at=at) == stored
+    assert fake.report_outcome("req_1", "fraud") == stored
+    for outcome, other in (("other", None), ("fraud", "2026")):
+        with pytest.raises(ConsentError) as error:
+            fake.report_outcome("req_1", outcome, at=other)
+        assert kind_of(error) == ("conflict", "idempotency-conflict")
+    with pytest.raises(ConsentError) as error:
+        fake.report_outcome("req_1", "")
+    assert kind_of(error) == ("invalid-request", "invalid-request")
+    args = {"request_id": "req_1", "outcome": "fraud", "at": "2026"}
+    assert fake.calls[-1] == FakeCall("report_outcome", args)
+    fake.set_unavailable(True)
+    with pytest.raises(ConsentError) as error:
+        fake.report_outcome("req_1", "fraud")
+    assert kind_of(error) == ("network", "network")
+
+
 def test_the_one_for_asyncio_has_the_same_memory() -> None:
     async def main() -> None:
         fake = AsyncFakeConsent()
@@ -109,6 +141,7 @@ def test_the_one_for_asyncio_has_the_same_memory() -> None:
         assert (await fake.sessions.create("u-1")).principal_id == "u-1"
         fake.set_decision("req_1", reason="monitor")
         assert (await fake.decision("req_1")).reason == "monitor"
+        assert (await fake.report_outcome("req_1", "other")).outcome == "other"
         assert (await fake.ping()).status == "ok"
         for call in (fake.receipt, fake.proof):
             with pytest.raises(ConsentError, match="not-found"):

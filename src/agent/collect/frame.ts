@@ -19,7 +19,7 @@ function mount(element: HTMLIFrameElement): FrameRealm | null {
 
 /**
  * Opens a same-origin frame, hands its untouched realm to `use` and takes the frame away again, all within one task:
- * it is never painted, and the page's scripts never run beside it.
+ * it is never painted, and the page's scripts never run at the same time.
  */
 export function inFrame<T>(use: (realm: FrameRealm | null) => T): Framed<T> {
   const element = document.createElement('iframe');

@@ -1,4 +1,4 @@
-import { browserGpc, isRefused, passGate } from '../gate.ts';
+import { browserGpc, isRefused, passConsentGate } from '../consent-gate.ts';
 import type { ConsentReceipt } from '../types.ts';
 import type { Group } from './read.ts';
 
@@ -67,5 +67,5 @@ function listen(): () => void {
  * @returns a function that stops and forgets; null when the gate refuses
  */
 export function observeInput(consent: ConsentReceipt | null): (() => void) | null {
-  return isRefused(passGate(consent, browserGpc())) ? null : listen();
+  return isRefused(passConsentGate(consent, browserGpc())) ? null : listen();
 }

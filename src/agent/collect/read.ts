@@ -62,14 +62,14 @@ export function brands(read: () => Iterable<Brand>): { brand: string; version: s
 export function within<T>(ms: number, start: () => Promise<T>): Promise<T | null> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), ms);
-    const settle = (value: T | null): void => {
+    const finish = (value: T | null): void => {
       clearTimeout(timer);
       resolve(value);
     };
     try {
-      start().then(settle, () => settle(null));
+      start().then(finish, () => finish(null));
     } catch {
-      settle(null);
+      finish(null);
     }
   });
 }

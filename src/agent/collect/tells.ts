@@ -17,7 +17,7 @@ export function automationGlobals(): string[] | null {
   );
 }
 
-/** Asked for by a prompt, and what Chromium decides by itself and shows no switch for. */
+/** Asked for by a prompt, and what Chromium decides alone, without a switch. */
 const BY_PROMPT = ['notifications', 'clipboard-read', 'geolocation', 'camera', 'microphone'];
 const BY_ITSELF = ['background-sync', 'screen-wake-lock', 'midi', 'persistent-storage'];
 

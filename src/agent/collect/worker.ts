@@ -1,7 +1,7 @@
 import { within } from './read.ts';
 import type { WorkerFacts } from './worker-facts.ts';
 
-/** Covers fetching the file as well; without it the facts are null, which no rule holds against anybody. */
+/** Covers fetching the file as well; without it the facts are null, which no rule counts against anyone. */
 const WORKER_MS = 800;
 
 function ask(worker: Worker): Promise<WorkerFacts> {

@@ -2,7 +2,7 @@ import type { ConsentReceipt } from '../types.ts';
 import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
 
-/** What this browser agreed to: the banner's own record, which lies at the site's origin, and its way to withdraw. */
+/** What this browser agreed to: the banner's own record, which is stored at the site's origin, and its way to withdraw. */
 
 interface Purpose {
   readonly id: string;

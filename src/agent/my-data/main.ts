@@ -1,4 +1,4 @@
-import { browserGpc, PURPOSE } from '../gate.ts';
+import { browserGpc, PURPOSE } from '../consent-gate.ts';
 import { identifyFrom } from '../identify.ts';
 import type { ConsentReceipt, Identified, IdentifyResult } from '../types.ts';
 import { consentsOf, type PageConsent } from './consents.ts';
@@ -8,7 +8,7 @@ import { verdictOf } from './verdict.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:
- * a verdict of its own, once a view, and the transparency token that came with it. The server writes the page, as it
+ * one verdict per view, and the transparency token that came with it. The server writes the page, as it
  * does for a browser without scripts; here it is put in place.
  */
 

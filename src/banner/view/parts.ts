@@ -28,7 +28,7 @@ function whyText({ words }: Speech, why: Why): Child {
   return h('p', {}, { policy: words.whyPolicy, expired: words.whyExpired, purpose: words.whyPurpose }[why]);
 }
 
-/** One purpose is told whole, several by their names. */
+/** One purpose is described in full, several by their names. */
 function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
   const [only, ...others] = purposes;
   if (!only) return null;

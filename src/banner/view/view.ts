@@ -6,7 +6,7 @@ import { h } from './dom.ts';
 import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
 import { makeRoom } from './room.ts';
 
-/** The region, the settings and the button that stays, in a shadow root of their own. */
+/** The region, the settings and the button that stays, in one shadow root. */
 
 export interface ViewDeps {
   readonly speech: Speech;

@@ -16,7 +16,7 @@ function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
 function checkUrl(text: string): string {
   const url = directoryUrl(text);
   if (url !== null) return url;
-  throw misused(`${text}: name an agent by https://HOST, or by the https address of its directory`);
+  throw misused(`${text}: not an agent; use https://HOST or the https URL of its directory`);
 }
 
 async function readPinned(file: string): Promise<AgentKey[]> {
@@ -51,7 +51,7 @@ async function add(urlText: string, options: { readonly jwks?: string }): Promis
     // It is listed from here on, with the keys it had until a fetch succeeds.
     await addDirectory(database, start, by);
     const { directory, ok } = await refreshDirectory(database, start, Date.now);
-    if (!ok) say(`gpd: ${url}: ${directory.failure}; it is listed, and a running server tries again`);
+    if (!ok) say(`gpd: ${url}: ${directory.failure}; it was added, and a running server tries again`);
     printDirectory(directory);
     if (!ok) io().exitCode = EXIT.incomplete;
   });
@@ -74,8 +74,7 @@ async function remove(urlText: string, options: DestructiveFlags): Promise<void>
   const url = checkUrl(urlText);
   await withOperator(async ({ store: { database }, byAll }) => {
     const known = (await listDirectories(database)).some((directory) => directory.url === url);
-    if (!known)
-      throw new CommandFailed('notFound', `${urlText} is not on the list; \`gpd agents list\` shows it`);
+    if (!known) throw new CommandFailed('notFound', `no agent ${urlText}; \`gpd agents list\` shows them`);
     const said = { agentId: agentOrigin(url), url };
     if (options.dryRun === true)
       return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
@@ -95,7 +94,7 @@ async function refresh(urlText: string | undefined): Promise<void> {
     if (url !== null && chosen.length === 0) {
       throw new CommandFailed(
         'notFound',
-        `${urlText} is not on the list, or its keys are pinned; \`gpd agents list\` shows them`,
+        `no agent ${urlText}, or its keys are pinned; \`gpd agents list\` shows them`,
       );
     }
     const results = await Promise.all(

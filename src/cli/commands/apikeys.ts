@@ -13,7 +13,7 @@ import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant, 
 function checkScope(text: string): KeyScope {
   const scope = KEY_SCOPES.find((known) => known === text);
   if (scope) return scope;
-  throw misused(`--scope takes one of ${KEY_SCOPES.join(', ')}`);
+  throw misused(`--scope must be one of ${KEY_SCOPES.join(', ')}`);
 }
 
 function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: ApiKey) {
@@ -64,7 +64,7 @@ async function revoke(id: string, options: DestructiveFlags): Promise<void> {
   await withOperator(async ({ store: opened, config, by }) => {
     const store = makeApiKeyStore(opened.database);
     const known = (await store.list()).find((key) => key.id === id);
-    if (!known) throw new CommandFailed('notFound', `there is no key ${id}; \`gpd apikeys list\` shows them`);
+    if (!known) throw new CommandFailed('notFound', `no API key ${id}; \`gpd apikeys list\` shows them`);
     if (options.dryRun === true) {
       return print({ ...describe(known), dryRun: true }, () => [
         `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,

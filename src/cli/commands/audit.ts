@@ -14,13 +14,13 @@ function isAction(text: string): text is AuditAction {
 
 function checkAction(text: string | undefined): AuditAction | undefined {
   if (text === undefined || isAction(text)) return text;
-  throw misused(`--action ${text}: take one of ${AUDIT_ACTIONS.join(', ')}`);
+  throw misused(`--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
 }
 
 function checkLimit(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw misused(`--limit: a number from 1 to ${MAX_LIMIT}`);
+  throw misused(`--limit must be a number from 1 to ${MAX_LIMIT}`);
 }
 
 async function list(

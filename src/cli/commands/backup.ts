@@ -3,10 +3,10 @@ import { isoTime } from '../../lib/clock.ts';
 import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
+import { notifyWebhooks } from '../notify-webhooks.ts';
 import { withOperator } from '../operator.ts';
 import { print } from '../output.ts';
 import { makeStageLine } from '../progress.ts';
-import { tellAll } from '../tell-all.ts';
 
 async function backup(name: string): Promise<void> {
   const file = resolve(name);
@@ -17,7 +17,7 @@ async function backup(name: string): Promise<void> {
     const work = () =>
       makeBackup(store, config, file, options).catch(async (error: unknown) => {
         // What ends the command is why the backup failed.
-        await tellAll(store, 'backup.failed', { failedAt: isoTime(Date.now()) }).catch(() => {});
+        await notifyWebhooks(store, 'backup.failed', { failedAt: isoTime(Date.now()) }).catch(() => {});
         throw error;
       });
     const made = await leavingNothing(work).finally(() => line.end());

@@ -44,7 +44,7 @@ function bash(nodes: readonly Node[]): string[] {
   ];
 }
 
-/** zsh reads bash's completions by itself. */
+/** zsh reads bash's completions. */
 function zsh(nodes: readonly Node[]): string[] {
   return ['#compdef gpd', 'autoload -U +X bashcompinit && bashcompinit', ...bash(nodes)];
 }
@@ -70,7 +70,8 @@ function fish(nodes: readonly Node[]): string[] {
 const SHELLS = { bash, zsh, fish } as const;
 
 function completion(shell: string, _options: unknown, { parent }: Command): void {
-  if (!Object.hasOwn(SHELLS, shell)) throw misused(`${shell}: one of ${Object.keys(SHELLS).join(', ')}`);
+  if (!Object.hasOwn(SHELLS, shell))
+    throw misused(`${shell}: must be one of ${Object.keys(SHELLS).join(', ')}`);
   const lines = SHELLS[shell as keyof typeof SHELLS](nodesOf(parent as Command, 'gpd'));
   print({ shell, script: `${lines.join('\n')}\n` }, () => lines);
 }

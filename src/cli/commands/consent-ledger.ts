@@ -25,7 +25,7 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
     throw misused(`cannot read ${file}`);
   }
   const kept = readKeptNotes(text, vkey);
-  if (kept.length === 0) throw misused(`${file} holds no checkpoint that this log signed`);
+  if (kept.length === 0) throw misused(`${file} has no checkpoint that this log signed`);
   return kept;
 }
 
@@ -46,7 +46,9 @@ async function verify(kid: string, options: { readonly against?: string }): Prom
       `entries  ${size.toLocaleString('en')}`,
       `root     ${root}`,
       ...(ok
-        ? ['The log is whole: every entry, checkpoint, opening, state, policy, purpose and sealed hour fits.']
+        ? [
+            'The log is whole: every entry, checkpoint, opening, state, policy, purpose and sealed hour matches.',
+          ]
         : problems.map(
             ({ code, seq, what }) => `${code}${seq === undefined ? '' : ` (entry ${seq})`}: ${what}`,
           )),
@@ -88,14 +90,14 @@ async function acceptLoss(kid: string, options: DestructiveFlags): Promise<void>
     const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
     const signed = lost[0]?.signed ?? null;
     if (lines.length > 0 && options.dryRun !== true) {
-      await confirm(options, `this node will continue to sign the log of ${kid} as it is now`);
+      await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
       await forgetLaterCheckpoints(database, kid);
       await book.keepAfterLoss(lines);
     }
     print({ kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true }, () => [
       lines.length === 0
         ? `the log of ${kid} extends what was signed; nothing was changed`
-        : `the log of ${kid} is signed as it is now${signed === null ? '' : `; ${signed} entries were signed before`}`,
+        : `this node now signs the log of ${kid} in its present state${signed === null ? '' : `; ${signed} entries were signed before`}`,
     ]);
   });
 }

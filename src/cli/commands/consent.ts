@@ -24,10 +24,10 @@ interface PurposeFlags {
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const asked = flags.gpc ?? before?.gpc ?? 'opt-out';
   const gpc = GPC_POLICIES.find((policy) => policy === asked);
-  if (!gpc) throw misused('--gpc takes opt-out, ask or ignore');
+  if (!gpc) throw misused('--gpc must be opt-out, ask or ignore');
   const ttlDays = Number(flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS);
   if (!Number.isSafeInteger(ttlDays) || ttlDays < 1 || ttlDays > 36_500)
-    throw misused('--ttl-days takes a whole number of days from 1');
+    throw misused('--ttl-days must be a whole number of days, at least 1');
   return {
     id: checked(purposeIdSchema, id, ''),
     title: flags.title,
@@ -62,7 +62,7 @@ async function list(kid: string): Promise<void> {
   });
 }
 
-/** What people were shown, to be held against `banner.published` in the log. */
+/** What people were shown, to compare with `banner.published` in the log. */
 async function banners(kid: string): Promise<void> {
   await withStore(async ({ database }) => {
     await requireTenant(database, kid);

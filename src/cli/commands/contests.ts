@@ -22,7 +22,7 @@ const PAGE = 1000;
 const views = fileURLToPath(new URL('../../../views', import.meta.url));
 
 async function list(options: { readonly tenant?: string; readonly all?: boolean }): Promise<void> {
-  await withRights(async ({ store, words, operatorOf }) => {
+  await withRights(async ({ store, contestTexts, operatorOf }) => {
     const { database } = store;
     const tenants = [...(await tenantsSince(database)).keys()];
     const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
@@ -30,13 +30,13 @@ async function list(options: { readonly tenant?: string; readonly all?: boolean 
     const contests: Contest[] = [];
     for (const kid of wanted) {
       const read = (after: Contest | undefined) =>
-        listContests(database, words, kid, { ...filter, after }, PAGE);
+        listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
       for await (const page of pagesBy(PAGE, read)) contests.push(...page);
     }
     const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
     const t = loadStrings(views);
     const now = Date.now();
-    if (shown.length === 0) return print(shown, () => ['no contest waits']);
+    if (shown.length === 0) return print(shown, () => ['no open contests']);
     printTable(shown, contests, {
       CONTEST: ({ contestId }) => contestId,
       TENANT: ({ kid }) => kid,
@@ -50,8 +50,8 @@ async function list(options: { readonly tenant?: string; readonly all?: boolean 
 }
 
 async function show(contestId: string): Promise<void> {
-  await withRights(async ({ store, api, words }) => {
-    const contest = await findContest(store.database.read, words, contestId);
+  await withRights(async ({ store, api, contestTexts }) => {
+    const contest = await findContest(store.database.read, contestTexts, contestId);
     if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
     const stored = await findDecision(store.database, contest.kid, contest.requestId);
     const tenant = api.ingestTenantOf(contest.kid);
@@ -72,10 +72,10 @@ async function show(contestId: string): Promise<void> {
         ['filed', isoTime(contest.filedAt)],
         ['due', isoTime(contest.dueAt)],
         ...(contest.extendedFrom === null ? [] : [['extended from', isoTime(contest.extendedFrom)]]),
-        ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'is gone'],
+        ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'deleted'],
       ]),
       '',
-      contest.statement === null ? 'The person said nothing.' : contest.statement,
+      contest.statement === null ? 'The person gave no statement.' : contest.statement,
       '',
       ...(decision?.rules.map(
         ({ id, kind, weight, text }) => `${id.padEnd(4)} ${kind}  ${weight.toFixed(2)}  ${text}`,
@@ -91,9 +91,9 @@ async function act(
   work: (contests: RightsContext['api']['contests'], by: ActingOperator) => Promise<Contest>,
   said: (contest: Contest) => string,
 ): Promise<void> {
-  await withRights(async ({ store, api, words, operatorOf }) => {
-    const contest = await findContest(store.database.read, words, contestId);
-    if (!contest) throw new CommandFailed('notFound', 'no contest has this id');
+  await withRights(async ({ store, api, contestTexts, operatorOf }) => {
+    const contest = await findContest(store.database.read, contestTexts, contestId);
+    if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
     const after = await work(api.contests, operatorOf(contest.kid));
     print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
   });
@@ -122,7 +122,7 @@ async function ask(contestId: string, options: { readonly question: string }): P
   await act(
     contestId,
     (contests, by) => contests.ask(by, contestId, question),
-    () => `${contestId}: the question waits for the person`,
+    () => `${contestId}: the person can now read the question`,
   );
 }
 
@@ -139,18 +139,18 @@ async function resolve(
   options: DestructiveFlags & { readonly outcome?: string; readonly reason?: string },
 ): Promise<void> {
   const outcome = OUTCOMES.find((name) => name === options.outcome);
-  if (outcome === undefined) throw misused('say what you decided: --outcome upheld or --outcome overturned');
+  if (outcome === undefined) throw misused('missing --outcome <outcome>: upheld or overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
-  if (!reason.success) throw misused('--reason: say why, in 20 to 4,000 characters');
-  await withRights(async ({ store, api, words, operatorOf }) => {
-    const contest = await findContest(store.database.read, words, contestId);
+  if (!reason.success) throw misused('--reason must have 20 to 4,000 characters, without control characters');
+  await withRights(async ({ store, api, contestTexts, operatorOf }) => {
+    const contest = await findContest(store.database.read, contestTexts, contestId);
     if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
       return print(plan, () => [
         contest.status === 'resolved'
-          ? `${contestId} is resolved already: ${contest.outcome}`
+          ? `${contestId} is already resolved: ${contest.outcome}`
           : `would resolve ${contestId} as ${outcome}`,
         'Nothing was changed.',
       ]);
@@ -161,7 +161,7 @@ async function resolve(
     print(contestResponse(resolved), () => [
       resolved.status === 'resolved'
         ? `${contestId} is resolved: ${outcome}`
-        : `${contestId}: proposed ${outcome}; this tenant wants a second person to confirm it`,
+        : `${contestId}: proposed ${outcome}; a second reviewer must confirm it`,
     ]);
   });
 }

@@ -31,7 +31,7 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
 
 async function doctor(options: Options): Promise<void> {
   const { url } = options;
-  if (url !== undefined && parseUrl(url) === null) throw misused('--url takes the address of a server');
+  if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
   const { examine } = await import('../../ops/doctor/doctor.ts');
   const { gatherFacts } = await import('../../ops/doctor/gather.ts');

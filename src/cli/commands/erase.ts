@@ -1,5 +1,10 @@
+import { databaseLocation } from '../../config.ts';
+import { openDatabase } from '../../db/db.ts';
+import { closing } from '../../lib/closing.ts';
 import { planErasure } from '../../rights/erase/plan-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
+import { scrub as scrubReceipts } from '../../rights/erase/scrub-service.ts';
+import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Actions } from '../define.ts';
@@ -10,9 +15,12 @@ import { checkKid, confirm, type DestructiveFlags } from '../run.ts';
 
 const MAX_LIST = 1000;
 
-/** Rows are gone at once; bytes are held by whoever reads the files. */
+/** Rows are deleted at once; a program that reads the files can keep their bytes. */
 const HELD =
-  'Another program reads the database: end it, or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
+  'Another program has the database open (stop it), or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
+
+const IN_FILES =
+  'Not complete yet: the rows are deleted, and the files of PostgreSQL hold bytes of them until `gpd erase scrub` has run.';
 
 interface EraseOptions extends TargetOptions, DestructiveFlags {
   readonly tenant?: string;
@@ -35,7 +43,9 @@ function printReceipt(receipt: ErasureReceipt): void {
     ...(receipt.incomplete
       ? [
           '',
-          'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.',
+          isHeldUp(receipt)
+            ? 'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.'
+            : IN_FILES,
         ]
       : []),
   ]);
@@ -96,25 +106,51 @@ async function list(kid: string): Promise<void> {
   });
 }
 
-async function resume(): Promise<void> {
-  await withRights(async ({ eraser, held }) => {
-    const { receipts: resumed, failures } = await eraser.resume();
-    const receipts = [...resumed, ...(await held.resume())];
-    const open = receipts.filter(({ incomplete }) => incomplete).length;
-    const failed = failures.filter(({ kid }) => kid !== null).length;
-    const all = receipts.length + failed;
-    const nothing = failures.length === 0 ? ['every erasure is complete'] : [];
-    print({ resumed: all, incomplete: open + failed }, () => [
-      ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
-      ...(open > 0 ? [HELD] : []),
-    ]);
-    if (open > 0) io().exitCode = EXIT.incomplete;
-    const other = failures.find(({ error }) => !(error instanceof UnreadableErasure));
-    if (other) throw other.error;
-    nameUnreadable(
-      failures.flatMap(({ error }) => (error instanceof UnreadableErasure ? [error.receiptId] : [])),
+async function scrub(kid?: string): Promise<void> {
+  await withRights(async (context) => {
+    const { store, config, operatorOf } = context;
+    if (kid !== undefined) operatorOf(checkKid(kid));
+    if (store.database.kind === 'sqlite') return resumeWith(context);
+    const location = config.migrate_database_url ?? databaseLocation(config);
+    const scrubbed = await closing(openDatabase({ location }), (owner) =>
+      scrubReceipts(store.database, owner, { now: Date.now(), kid }),
+    ).catch((error: unknown) => {
+      throw error instanceof NotTheOwner ? new CommandFailed('notAllowed', error.message) : error;
+    });
+    print({ scrubbed }, () =>
+      scrubbed === 0
+        ? ['no receipt waits for it']
+        : [
+            `${scrubbed} erasures are complete now: no table or index of PostgreSQL holds bytes of them`,
+            'The write-ahead log, standbys, base backups and dumps may: see docs/rights.md.',
+          ],
     );
   });
 }
 
-export const ACTIONS: Actions = { '': erase, status, list, resume };
+const resume = (): Promise<void> => withRights(resumeWith);
+
+/** Of one that waits for `gpd erase scrub` everything else is done. */
+const isHeldUp = ({ scopes }: ErasureReceipt): boolean =>
+  scopes.some(({ scope, action }) => action === 'pending' && scope !== 'storage');
+
+async function resumeWith({ eraser, held }: RightsContext): Promise<void> {
+  const { receipts: resumed, failures } = await eraser.resume();
+  const receipts = [...resumed, ...(await held.resume())];
+  const open = receipts.filter(isHeldUp).length;
+  const failed = failures.filter(({ kid }) => kid !== null).length;
+  const all = receipts.length + failed;
+  const nothing = failures.length === 0 ? ['every erasure is complete'] : [];
+  print({ resumed: all, incomplete: open + failed }, () => [
+    ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
+    ...(open > 0 ? [HELD] : []),
+  ]);
+  if (open > 0) io().exitCode = EXIT.incomplete;
+  const other = failures.find(({ error }) => !(error instanceof UnreadableErasure));
+  if (other) throw other.error;
+  nameUnreadable(
+    failures.flatMap(({ error }) => (error instanceof UnreadableErasure ? [error.receiptId] : [])),
+  );
+}
+
+export const ACTIONS: Actions = { '': erase, status, list, resume, scrub };

@@ -22,7 +22,7 @@ async function init(options: InitOptions): Promise<void> {
       `data directory  ${dataDir}`,
       `tenant          ${kid}`,
       `seal key        generation ${key?.generation}, published`,
-      'Keep the master key on paper, away from this machine: gpd master-key escrow. Without it nothing opens again.',
+      'Keep the master key on paper, away from this machine: gpd master-key escrow. Without it nothing can be decrypted.',
       'Next: gpd serve',
     ]);
   } finally {

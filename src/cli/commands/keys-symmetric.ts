@@ -27,7 +27,7 @@ interface SymmetricFlags extends DestructiveFlags {
 export async function symmetric(kid: string, options: SymmetricFlags): Promise<void> {
   const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
   if (given?.length !== 32)
-    throw misused('--import takes a file with the base64 of 32 bytes, or - for standard input');
+    throw misused('--import must name a file with the base64 of 32 bytes, or - for standard input');
   await withOperator(async ({ store: { database, masterKey }, by }) => {
     const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
     if (options.dryRun === true) {
@@ -38,7 +38,10 @@ export async function symmetric(kid: string, options: SymmetricFlags): Promise<v
       ]);
     }
     if (replaces) {
-      await confirmOnTerminal(options, `${kid} has a shared key; nothing sealed under it opens with another`);
+      await confirmOnTerminal(
+        options,
+        `${kid} already has a shared key; a new one cannot decrypt earlier bundles`,
+      );
     }
     const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
     if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, by(kid)))) throw noSuchTenant(kid);

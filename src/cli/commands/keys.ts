@@ -18,16 +18,16 @@ import { symmetric } from './keys-symmetric.ts';
 const DEFAULT_GRACE = '7d';
 
 const REFUSALS: Readonly<Record<KeyRefusal, readonly [ExitName, string]>> = {
-  'already-staged': ['conflict', 'a generation is staged already; `gpd keys rotate` publishes it'],
+  'already-staged': ['conflict', 'a generation is already staged; `gpd keys rotate` publishes it'],
   'too-many-live': [
     'conflict',
     'at most three generations may be live: wait for a grace period to end, or repeat with --force, which destroys the oldest',
   ],
   'is-published': [
     'conflict',
-    'this generation is published and browsers seal to it; `gpd keys rotate` first',
+    'this generation is published and browsers seal to it; run `gpd keys rotate` first',
   ],
-  'no-such-generation': ['notFound', 'there is no such generation; `gpd keys list` shows them'],
+  'no-such-generation': ['notFound', 'no such generation; `gpd keys list` shows them'],
 };
 
 function describe(key: Generation) {
@@ -69,7 +69,7 @@ interface RotateFlags extends DestructiveFlags {
 
 async function rotate(kid: string, options: RotateFlags): Promise<void> {
   const graceMs = parseDuration(options.grace);
-  if (graceMs === null) throw misused('--grace takes 30s, 15m, 12h or 7d');
+  if (graceMs === null) throw misused('--grace must be a duration such as 30s, 15m, 12h or 7d');
   await withOperator(async ({ store, config, by }) => {
     const act = by(kid);
     const now = act.at;
@@ -91,7 +91,7 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
     if (options.force === true) {
       await confirmOnTerminal(
         options,
-        'Bundles sealed to a generation that is destroyed before its grace period ends cannot be opened again',
+        'Bundles sealed to a generation that is destroyed before its grace period ends can no longer be decrypted',
       );
     }
     const changed = await keyStore.change(kid, plan, act);
@@ -128,10 +128,13 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
     const result = accepted(kid, planDestroy(keys, generation, Date.now()));
     if (options.dryRun === true) {
       return print({ kid, generation, dryRun: true, state: result.state }, () => [
-        `would be destroyed: ${kid} generation ${generation}; nothing sealed to it would open again`,
+        `would be destroyed: ${kid} generation ${generation}; bundles sealed to it could no longer be decrypted`,
       ]);
     }
-    await confirm(options, `Destroying generation ${generation} of ${kid}: nothing sealed to it opens again`);
+    await confirm(
+      options,
+      `Destroying generation ${generation} of ${kid}: bundles sealed to it can no longer be decrypted`,
+    );
     const act = by(kid);
     const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
     await buryKeys(outsideOf(store, config), plan, act.at);
@@ -151,10 +154,7 @@ export const ACTIONS: Actions = {
 async function rewrapCommand(options: DestructiveFlags & { readonly newKeyFile?: string }): Promise<void> {
   await withOperator(async ({ store, config, byAll }) => {
     if (options.dryRun !== true) {
-      await confirm(
-        options,
-        'Changing the master key: copies of the old one open backups made before, and nothing else',
-      );
+      await confirm(options, 'Changing the master key: the old one then opens only the backups made before');
     }
     const result = await rewrap(store, config, {
       dryRun: options.dryRun === true,
@@ -166,9 +166,9 @@ async function rewrapCommand(options: DestructiveFlags & { readonly newKeyFile?:
         `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the configured key no longer opens this database.`,
       );
     print(result, () => [
-      `${options.dryRun === true ? 'would be wrapped again' : 'wrapped again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
+      `${options.dryRun === true ? 'would be encrypted again' : 'encrypted again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
       `master key: ${result.masterKey}`,
-      ...(options.dryRun === true ? [] : ['Its recovery key is another one: gpd master-key escrow']),
+      ...(options.dryRun === true ? [] : ['The recovery key has changed. Next: gpd master-key escrow']),
     ]);
   });
 }

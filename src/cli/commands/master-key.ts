@@ -21,7 +21,7 @@ async function typedKey(): Promise<Buffer> {
   for await (const chunk of io().stdin) {
     chunks.push(chunk as Buffer);
     length += (chunk as Buffer).length;
-    if (length > MAX_INPUT) throw misused('this is no recovery key: it is too long');
+    if (length > MAX_INPUT) throw misused('not a recovery key: it is too long');
   }
   const read = readRecoveryKey(Buffer.concat(chunks).toString('latin1'));
   if (!read.ok) throw misused(`${read.why}; nothing was changed`);
@@ -34,12 +34,12 @@ async function escrow(): Promise<void> {
     const { groups, fingerprint } = printed;
     print(printed, () => [
       `# gpd recovery key 1, ${groups.length} groups, fingerprint ${fingerprint}`,
-      '# With a backup it is all that is needed to read everything: keep it locked up, away from the backups.',
+      '# Anyone who has it and a backup can read everything: keep it locked up, away from the backups.',
       ...Array.from({ length: Math.ceil(groups.length / GROUPS_A_LINE) }, (_, i) =>
         groups.slice(i * GROUPS_A_LINE, (i + 1) * GROUPS_A_LINE).join(' '),
       ),
     ]);
-    say('Print it, or write it down; then type it from the paper: gpd master-key confirm');
+    say('Print it or write it down. Next: gpd master-key confirm, and type it from the paper');
     return Promise.resolve();
   });
 }
@@ -51,11 +51,11 @@ async function confirm(): Promise<void> {
     if (!matches) {
       throw new CommandFailed(
         'failure',
-        'this is the recovery key of another master key: print that of this one by gpd master-key escrow',
+        'this recovery key belongs to another master key; print the right one with gpd master-key escrow',
       );
     }
     print({ confirmed: true, fingerprint }, () => [
-      `the paper holds the master key of these data, fingerprint ${fingerprint}`,
+      `the paper has the master key of this data, fingerprint ${fingerprint}`,
     ]);
   });
 }
@@ -69,7 +69,7 @@ async function recover(options: { readonly out?: string }): Promise<void> {
   print(recovered, () => [
     `master key   ${recovered.file}`,
     `fingerprint  ${recovered.fingerprint}`,
-    recovered.opens ? 'It opens the data that are there.' : 'Next: gpd restore FILE',
+    recovered.opens ? 'It opens the existing data.' : 'Next: gpd restore FILE',
   ]);
 }
 

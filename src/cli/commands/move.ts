@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import type { MovedLog } from '../../ops/move.ts';
-import { leavingNothing } from '../broken-off.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { misused, print } from '../output.ts';
 import { makeBar } from '../progress.ts';
@@ -17,14 +16,15 @@ const isPostgres = (to: string): boolean => /^postgres(ql)?:\/\//.test(to);
 
 /** A target of the other kind: to copy PostgreSQL to PostgreSQL its own tools are better. */
 function targetOf({ database_url: url }: Config, to: string): string {
-  if (url === null && !isPostgres(to)) throw misused('--to takes postgres://… while the data are in SQLite');
-  if (url !== null && isPostgres(to)) throw misused('--to takes a file while the data are in PostgreSQL');
+  if (url === null && !isPostgres(to))
+    throw misused('--to must be postgres://…, because the data is in SQLite');
+  if (url !== null && isPostgres(to)) throw misused('--to must be a file, because the data is in PostgreSQL');
   return isPostgres(to) ? to : resolve(to);
 }
 
 async function fromBackup(config: Config, to: string, backup: string): Promise<void> {
   const { requireEmpty } = await import('../../ops/move.ts');
-  if (!isPostgres(to)) throw misused('--from needs --to postgres://…; use gpd restore for a file');
+  if (!isPostgres(to)) throw misused('--from needs --to postgres://…; use gpd restore for SQLite');
   await requireEmpty(to);
   await restore(backup, { yes: true }, { ...config, database_url: to });
 }
@@ -36,7 +36,7 @@ async function move(options: Options): Promise<void> {
   const { move } = await import('../../ops/move.ts');
   const bar = makeBar('rows');
   const onRows = (done: number, total: number): void => bar.update({ done, bytes: done, totalBytes: total });
-  const moved = await leavingNothing(() => move(config, to, onRows)).finally(() => bar.end());
+  const moved = await move(config, to, onRows).finally(() => bar.end());
   const rows = Object.values(moved.rows).reduce((sum, count) => sum + count, 0);
   print(moved, () => [
     `moved  ${moved.from} to ${moved.to}`,
@@ -44,7 +44,7 @@ async function move(options: Options): Promise<void> {
     ...moved.logs.map(
       ({ kid, size, root }: MovedLog) => `log    ${kid}: ${size.toLocaleString('en')} entries, root ${root}`,
     ),
-    `The old database serves nobody any more. Delete it: erasures no longer reach it.`,
+    `The old database is no longer used. Delete it: erasures no longer reach it.`,
     isPostgres(to)
       ? 'Next: set GPD_DATABASE_URL, then gpd serve'
       : 'Next: unset GPD_DATABASE_URL, then gpd serve',

@@ -5,12 +5,15 @@ import {
   savePolicy,
   type TenantPolicies,
 } from '../../ingest/policy-store.ts';
-import type { PolicyMode } from '../../schema/policy.ts';
+import { propose } from '../../rights/proposal.ts';
+import { readPatterns } from '../../rights/proposal-store.ts';
+import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
-import { noSuchTenant } from '../run.ts';
+import { noSuchTenant, requireTenant, withStore } from '../run.ts';
 
 interface PolicyOptions {
   readonly set?: string;
@@ -39,9 +42,34 @@ function ruleTable(policies: TenantPolicies): string[] {
   ]);
 }
 
+async function proposeWeights(kid: string): Promise<void> {
+  const { live = tenantPolicySchema.parse({}), patterns } = await withStore(async ({ database }) => {
+    await requireTenant(database, kid);
+    return { ...(await readPolicies(database, kid)), patterns: await readPatterns(database, kid) };
+  });
+  const proposal = propose(patterns, live);
+  const { decisions, judged, rules, classes } = proposal;
+  const rows = rules.map(({ rule, right, wrong, low, high, weight, proposed }) => {
+    const range = [low, high].map((share) => Math.round(100 * share)).join('-');
+    const next = typeof proposed === 'number' ? proposed.toFixed(2) : proposed;
+    return [rule, `${right}`, `${wrong}`, `${range} %`, weight.toFixed(2), proposed === weight ? '-' : next];
+  });
+  print({ kid, ...proposal }, () => [
+    `${judged} of ${decisions} decisions have a ruling or an outcome that counts`,
+    ...table([['RULE', 'RIGHT', 'WRONG', '95 %', 'WEIGHT', 'PROPOSED'], ...rows]),
+    ...table([
+      ['CLASS', 'BEFORE', 'AFTER'],
+      ...classes.map((row) => [row.class, `${row.before}`, `${row.after}`]),
+    ]),
+    'Nothing was changed. To try it: save `policy` of --json, then `gpd tenants policy KID --shadow --set FILE`.',
+  ]);
+}
+
+export const ACTIONS: Actions = { propose: proposeWeights };
+
 /** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
 export async function policy(kid: string, options: PolicyOptions): Promise<void> {
-  if (options.set !== undefined && options.clear === true) throw misused('either --set or --clear');
+  if (options.set !== undefined && options.clear === true) throw misused('use either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
   await withOperator(async ({ store: { database }, by }) => {
     if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);

@@ -22,10 +22,7 @@ function sizeOf(file: string): number | null {
   try {
     return statSync(file).size;
   } catch {
-    throw new CommandFailed(
-      'notFound',
-      `cannot read ${file}: name a file of NDJSON, or - for standard input`,
-    );
+    throw new CommandFailed('notFound', `cannot read ${file}; name an NDJSON file, or - for standard input`);
   }
 }
 
@@ -76,12 +73,11 @@ function report(tally: Tally, withPolicy: boolean): void {
 async function replay(file: string, options: ReplayOptions): Promise<void> {
   const concurrency = Number(options.concurrency);
   if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256)
-    throw misused('--concurrency takes 1 to 256');
+    throw misused('--concurrency must be from 1 to 256');
   const { url } = options;
-  if (url !== undefined && options.policy !== undefined)
-    throw misused('--policy judges offline: leave out --url');
+  if (url !== undefined && options.policy !== undefined) throw misused('--policy works offline: omit --url');
   const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
-  if (url !== undefined && parseUrl(url) === null) throw misused('--url takes the address of a server');
+  if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
   const tally =
     url === undefined
       ? await withStore(async (store, config) =>

@@ -14,11 +14,11 @@ interface Options extends DestructiveFlags {
 
 export async function restore(name: string, options: Options, config = configFor()): Promise<void> {
   const file = resolve(name);
-  if (!existsSync(file)) throw new CommandFailed('notFound', `there is no file ${file}`);
+  if (!existsSync(file)) throw new CommandFailed('notFound', `no such file: ${file}`);
   const dryRun = options.dryRun === true;
   const replaces = config.database_url !== null || existsSync(sqliteFile(config));
   if (!dryRun && replaces) {
-    await confirm(options, `Restoring ${file}: all that came after that backup is lost`);
+    await confirm(options, `Restoring ${file}: everything written after that backup is lost`);
   }
   const { restoreBackup } = await import('../../ops/restore.ts');
   const line = makeStageLine(Date.now);

@@ -15,10 +15,10 @@ const TEXTS = new URL('../../../views/notice.en.json', import.meta.url);
 async function notice(kid: string): Promise<void> {
   await withStore(async (store, config) => {
     const directory = await readDirectory(store);
-    const [tenant, judge] = [directory.consentTenant(kid), directory.tenant(kid)];
-    if (!tenant || !judge) throw noSuchTenant(kid);
+    const [tenant, ingestTenant] = [directory.consentTenant(kid), directory.tenant(kid)];
+    if (!tenant || !ingestTenant) throw noSuchTenant(kid);
     const texts = JSON.parse(readFileSync(TEXTS, 'utf8')) as NoticeTexts;
-    const notices = fillNotices(texts, tenant, judge.policy, baseUrl(config));
+    const notices = fillNotices(texts, tenant, ingestTenant.policy, baseUrl(config));
     print({ kid, notices }, () => notices.flatMap(({ title, text }) => [`## ${title}`, '', ...text, '']));
   });
 }

@@ -55,15 +55,15 @@ async function sealFromStore(kid: string, plaintext: Buffer, symmetric: boolean)
 
 async function sealFromServer(kid: string, plaintext: Buffer, url: string): Promise<SealedBundle> {
   if (parseUrl(url) === null)
-    throw misused('--url takes the address of a server, for instance http://127.0.0.1:8080');
+    throw misused('--url must be the address of a server, for instance http://127.0.0.1:8080');
   const recipient = await fetchPublicKey(url, kid);
-  if (!recipient) throw new CommandFailed('notFound', `the server knows no tenant ${kid}`);
+  if (!recipient) throw new CommandFailed('notFound', `the server has no tenant ${kid}`);
   return sealTo(kid, recipient, plaintext, randomBytes);
 }
 
 async function seal(kid: string, options: SealOptions): Promise<void> {
   if (options.symmetric === true && options.url !== undefined)
-    throw misused('a shared key is never handed out by a server: leave out --url');
+    throw misused('a server never gives out a shared key: omit --url');
   const plaintext = completePlaintext(await text(io().stdin));
   const bundle =
     options.url === undefined

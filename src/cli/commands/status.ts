@@ -28,11 +28,11 @@ function lines(status: Status): string[] {
     ['tenants', n(status.tenants)],
     [
       'decisions',
-      `${n(decisions.lastMinute)} in a minute, ${n(decisions.lastHour)} in an hour, ${n(decisions.total)} kept`,
+      `${n(decisions.lastMinute)} in a minute, ${n(decisions.lastHour)} in an hour, about ${n(decisions.total)} kept`,
     ],
-    ['of a day', classes.length > 0 ? classes.join(', ') : 'none'],
+    ['last 24 h', classes.length > 0 ? classes.join(', ') : 'none'],
     ['logs', `${n(status.ledgerEntries)} entries`],
-    ['webhooks', `${n(webhooks.waiting)} waiting, ${n(webhooks.failed)} given up`],
+    ['webhooks', `${n(webhooks.waiting)} waiting, ${n(webhooks.failed)} abandoned`],
     ...(status.overdueContests === null ? [] : [['contests', `${n(status.overdueContests)} overdue`]]),
     ...(status.incompleteErasures === null
       ? []
@@ -43,7 +43,7 @@ function lines(status: Status): string[] {
 export function checkUrl(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   if (/^https?:$/.test(parseUrl(url)?.protocol ?? '')) return url;
-  throw misused('--url takes an http or https address');
+  throw misused('--url must be an http or https address');
 }
 
 async function status(options: { readonly url?: string }): Promise<void> {

@@ -43,7 +43,7 @@ async function signLog(log: LogService, kid: string) {
 }
 
 async function exportTenant(
-  { store: { database }, words, log }: RightsContext,
+  { store: { database }, contestTexts, log }: RightsContext,
   kid: string,
   directory: string,
 ): Promise<string[]> {
@@ -60,7 +60,8 @@ async function exportTenant(
     const file = join(directory, `${name}.ndjson`);
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
-    const told = (row: object): object => (name === 'contests' ? openRow(row as ContestRow, words) : row);
+    const told = (row: object): object =>
+      name === 'contests' ? openRow(row as ContestRow, contestTexts) : row;
     const rows = tenantRows(database, kid, name);
     // What came after the checkpoint is not covered by it.
     await pipeline(Readable.from(lines(name === 'ledger_entries' ? upTo(rows, size) : rows, told)), out);
@@ -82,9 +83,9 @@ export async function remove(kid: string, options: RemoveOptions): Promise<void>
         'Nothing was changed.',
       ]);
     }
-    const what = `this removes tenant ${kid} with all it has, its log and its keys, and cannot be undone`;
+    const what = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
     await confirm(options, what);
-    // Nothing is written for a tenant that is not there; what an interrupted removal left of one goes.
+    // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
     const wanted = tenant === null ? undefined : options.export;
     const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
     const counts = await removeTenant(database, kid, {
@@ -102,7 +103,9 @@ export async function remove(kid: string, options: RemoveOptions): Promise<void>
           .map(([name, count]) => [name, count.toLocaleString('en')]),
       ),
       `tenant ${kid} is removed${files.length > 0 ? `; its data is in ${options.export}` : ''}`,
-      ...(incomplete ? ['Another process holds the database open: bytes may be left until it ends.'] : []),
+      ...(incomplete
+        ? ['Another process has the database open: deleted bytes may stay in the file until it ends.']
+        : []),
     ]);
     if (incomplete) io().exitCode = EXIT.incomplete;
   });

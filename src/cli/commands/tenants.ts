@@ -31,7 +31,7 @@ async function add(kid: string, options: { readonly origin: string[] }): Promise
   const origins = checkOrigins(options.origin);
   await withStore(async (store, config) => {
     const key = await makeTenant(store, config, kid, origins);
-    if (!key) throw new CommandFailed('conflict', `there is a tenant ${kid} already`);
+    if (!key) throw new CommandFailed('conflict', `tenant ${kid} already exists`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
     print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
   });

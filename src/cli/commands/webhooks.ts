@@ -33,7 +33,7 @@ function checkTarget(text: string, allowPrivate: boolean): string {
 }
 
 function noSuchWebhook(id: string): CommandFailed {
-  return new CommandFailed('notFound', `there is no webhook ${id}; \`gpd webhooks list\` shows them`);
+  return new CommandFailed('notFound', `no webhook ${id}; \`gpd webhooks list\` shows them`);
 }
 
 async function add(kid: string, urlText: string, options: AddOptions): Promise<void> {
@@ -77,19 +77,19 @@ async function list(kid: string | undefined): Promise<void> {
 
 async function replay(kid: string, id: string, options: { readonly from: string }): Promise<void> {
   const from = Number(options.from);
-  if (!Number.isSafeInteger(from) || from < 0) throw misused('--from takes the seq of an event');
+  if (!Number.isSafeInteger(from) || from < 0) throw misused('--from must be the seq of an event');
   await withStore(async ({ database }) => {
     const known =
       id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
     if (!known) throw noSuchWebhook(id);
     const events = await replayFrom(database, kid, id, from, Date.now());
-    print({ id, events }, () => [`${events} events wait to be sent again`]);
+    print({ id, events }, () => [`${events} events will be sent again`]);
   });
 }
 
 async function remove(kid: string, id: string, options: DestructiveFlags): Promise<void> {
   if (options.dryRun !== true) {
-    await confirm(options, `Removing ${id}: what waits for it is not sent any more`);
+    await confirm(options, `Removing ${id}: its waiting events will not be sent`);
   }
   await withOperator(async ({ store: { database }, by }) => {
     if (options.dryRun === true) {

@@ -11,9 +11,9 @@ import { listen, parseRanges, readTls } from '../../ops/listen.ts';
 import { makeFaultLog, makeLogger } from '../../ops/log.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
+import { notifyWebhooks } from '../notify-webhooks.ts';
 import { CommandFailed, misused, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
-import { tellAll } from '../tell-all.ts';
 import { untilSignal } from './serve.ts';
 
 const DRAIN_MS = 10 * SECOND;
@@ -43,7 +43,7 @@ export async function startWitness(
       onFork: (origin, { kept, refused, proof, proven }) => {
         log.error({ event: 'log.fork', origin, proven });
         const data = { origin, witness: cosigner.vkey, proven, kept, refused, proof };
-        void tellAll(store, 'log.fork', data).catch(logFault('log-fork-untold'));
+        void notifyWebhooks(store, 'log.fork', data).catch(logFault('log-fork-untold'));
       },
     },
     cosigner,
@@ -54,7 +54,7 @@ export async function startWitness(
     makeRequestId: () => `req_${makeUlid(Date.now, randomBytes)}`,
     trustedProxies: parseRanges(config.trusted_proxies),
     ja4Header: null,
-    onStrangerForwarded: () => {},
+    onUntrustedForwarded: () => {},
     onFault,
     https: config.tls_cert !== null,
     tls: readTls(config),
@@ -74,7 +74,7 @@ export async function startWitness(
 
 async function serve(options: { readonly listen: string }): Promise<void> {
   const [, host, port] = /^\[?([^\]]+)\]?:(\d{1,5})$/.exec(options.listen) ?? [];
-  if (host === undefined) throw misused(`--listen takes HOST:PORT, for instance ${LISTEN}`);
+  if (host === undefined) throw misused(`--listen must be HOST:PORT, for instance ${LISTEN}`);
   const log = makeLogger(configFor().log_level);
   await withStore(async (store, config) => {
     const witness = await startWitness(store, config, { host, port: Number(port) }, log);
@@ -90,12 +90,12 @@ async function serve(options: { readonly listen: string }): Promise<void> {
 
 async function add(vkey: string, origin: string): Promise<void> {
   if (!parseVkey(vkey)) throw misused(`${vkey} is not the verifier key of a log`);
-  if (!/^[^\p{Cc}]+$/u.test(origin)) throw misused('ORIGIN is the first line of a checkpoint');
+  if (!/^[^\p{Cc}]+$/u.test(origin)) throw misused('<origin> must be the first line of a checkpoint');
   await withStore(async (store, config) => {
     const { book, cosigner } = await openBook(store, config);
     const known = (await book.read()).logs.get(origin);
     if (known && known.vkey !== vkey)
-      throw new CommandFailed('conflict', `${origin} is there with another key: ${known.vkey}`);
+      throw new CommandFailed('conflict', `${origin} is already listed with another key: ${known.vkey}`);
     await book.append(({ logs }) =>
       logs.has(origin) ? null : { v: 1, event: 'log', at: isoTime(Date.now()), origin, vkey },
     );

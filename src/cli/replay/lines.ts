@@ -52,7 +52,7 @@ function parseLine(text: string, number: number): ReplayLine {
   return { number, body: JSON.stringify(bundle), headers: lower, expect };
 }
 
-/** Reads line by line: a file of any size takes no more memory than its longest line. */
+/** Reads line by line: a file of any size needs only the memory of its longest line. */
 export async function* readLines(path: string): AsyncGenerator<{ line: ReplayLine; bytes: number }> {
   let number = 0;
   for await (const { text, bytes } of splitLines(path === '-' ? io().stdin : createReadStream(path))) {

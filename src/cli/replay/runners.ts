@@ -12,7 +12,7 @@ import { makeIngestDeps } from '../../ingest/ingest-make.ts';
 import { unseal } from '../../ingest/open.ts';
 import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
 import { SECOND } from '../../lib/clock.ts';
-import { type DigestSet, makeDigestSet } from '../../lib/digest-set.ts';
+import { sha256Text } from '../../lib/hash.ts';
 import { poolRandom } from '../../lib/random.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Store } from '../../tenants/installation-files.ts';
@@ -27,28 +27,34 @@ export interface ReplayAnswer {
   readonly otherwise: string | null;
 }
 
-const SALT_BYTES = 16;
-
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
-/** The nonces of one file: all that grows with it, some dozen bytes each. */
+/** The nonces of one file, by hashes: all that grows with it, some hundred bytes each. */
+function makeClaims() {
+  const known = new Set<string>();
+  return (nonce: string): boolean => {
+    const { size } = known;
+    return known.add(sha256Text(nonce)).size > size;
+  };
+}
+
 function memoryRecorder(
   database: Database,
-  claimed: DigestSet,
+  claim: ReturnType<typeof makeClaims>,
   onShadow: (shadow: string | null) => void,
 ): IngestDeps['recorder'] {
   const totals = makeTotals(() => performance.now());
   return {
-    async record({ claim, device, decide }) {
+    async record({ claim: { kid, nonce }, device, decide }) {
       const [known = null] = await lookUpDevices(database.read, totals, device ? [device] : []);
       const entry = decide(known);
       onShadow(entry.shadow?.class ?? null);
-      return claimed.add(`${claim.kid}|${claim.nonce}`) ? entry : 'replay';
+      return claim(`${kid}|${nonce}`) ? entry : 'replay';
     },
   };
 }
 
-/** The policy of a file stands in for the tenant's shadow. */
+/** The policy of a file replaces the tenant's shadow. */
 function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): IngestTenant | undefined {
   return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as IngestTenant) : tenant;
 }
@@ -57,25 +63,25 @@ function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): In
 export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
   const directory = await readDirectory(store);
   let otherwise: string | null = null;
-  const salt = randomBytes(SALT_BYTES).toString('base64');
-  const signatures = makeDigestSet(salt);
+  const claimSignature = makeClaims();
   const deps = makeIngestDeps(config, {
     random: poolRandom(randomBytes),
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
     botAuth: makeBotAuth(config, () => baseUrl(config), {
       findKey: await loadAgentKeys(store.database),
-      claimNonce: ({ nonce }) => Promise.resolve(signatures.add(nonce)),
+      claimNonce: ({ nonce }) => Promise.resolve(claimSignature(nonce)),
     }),
     now: (plaintext) => plaintext.clientTs,
     leastSkewMs: () => config.max_clock_skew * SECOND,
-    recorder: memoryRecorder(store.database, makeDigestSet(salt), (shadow) => {
+    recorder: memoryRecorder(store.database, makeClaims(), (shadow) => {
       otherwise = shadow;
     }),
     issueToken: () => '',
+    noteVisit: () => {},
     binding: { root: () => '', offer: () => '', holds: () => Promise.resolve(true) },
     // A file holds no cookies.
     sessions: { find: () => '' },
-    // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as it stands.
+    // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },
   });

@@ -34,7 +34,7 @@ export interface TopView {
 
 type Counts = Readonly<Record<string, number>>;
 
-/** A counter that went back belongs to a server that was started anew: it counts from nothing. */
+/** A counter that went back belongs to a server that was restarted: it counts from zero. */
 function delta(before: Counts, after: Counts): Record<string, number> {
   const rows = Object.entries(after).map(([key, value]) => {
     const old = before[key] ?? 0;

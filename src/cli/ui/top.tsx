@@ -2,7 +2,7 @@ import { Box, render, Text, useInput } from 'ink';
 import { table } from '../output.ts';
 import { type TopView, topLines } from '../top/view.ts';
 
-/** `gpd top` on a terminal: redrawn in place, q ends it. */
+/** `gpd top` on a terminal: redrawn in place, press q to quit. */
 
 const ROUTES = ['ROUTE', 'A SECOND', 'P50 MS', 'P99 MS'] as const;
 const GROUPS = ['GROUP', 'ITEMS EACH', 'WAITING'] as const;
@@ -25,7 +25,7 @@ function Top({ view, title, onQuit }: { view: TopView | null; title: string; onQ
     <Box flexDirection="column">
       <Text bold>{title}</Text>
       <Text>{lines.join('\n')}</Text>
-      <Text dimColor>q ends it</Text>
+      <Text dimColor>press q to quit</Text>
     </Box>
   );
 }

@@ -27,8 +27,8 @@ function isHeavier(a: FiredRule, b: FiredRule): boolean {
   return rank > 0 || (rank === 0 && a.weight > b.weight);
 }
 
-/** What a rule counts as beside the other strong ones, before its fact is looked at. */
-function weigh(rule: Rule, strong: readonly string[]): FiredRule {
+/** What a rule counts as together with the other strong ones, before its fact is checked. */
+function evaluateRule(rule: Rule, strong: readonly string[]): FiredRule {
   const others = new Set(strong.filter((id) => id !== rule.id));
   const kind = rule.demote?.(others) ?? rule.kind;
   return { id: rule.id, weight: kind === 'W' ? Math.min(rule.weight, WEAK_CAP) : rule.weight, kind };
@@ -40,7 +40,7 @@ function weigh(rule: Rule, strong: readonly string[]): FiredRule {
  */
 export function countFired(fired: readonly Rule[]): FiredRule[] {
   const strong = fired.filter(({ kind }) => kind !== 'W').map(({ id }) => id);
-  const counted = fired.map((rule) => weigh(rule, strong));
+  const counted = fired.map((rule) => evaluateRule(rule, strong));
   const heaviest = new Map<string, FiredRule>();
   for (const [i, one] of counted.entries()) {
     const fact = fired[i]?.fact;

@@ -17,7 +17,7 @@ function windowsOnGrid({ signals, agent }: Facts): boolean {
   return (signals.time?.clockStepMs ?? FINE_CLOCK_MS) < FINE_CLOCK_MS;
 }
 
-/** QtWebEngine stamps anew; it has no hints. */
+/** QtWebEngine stamps again; it has no hints. */
 function linuxOffGrid(facts: Facts): boolean {
   const { signals, network, agent } = facts;
   if (agent.os !== 'linux' || signals.input?.offGrid !== true || isAndroidDesktopMode(facts)) return false;

@@ -37,7 +37,7 @@ export interface Rule {
   readonly fires: (facts: Facts) => boolean;
   /** What the rule reads, where others read it too; else its id. Of those that fire the heaviest counts (`countFired`). */
   readonly fact?: Fact;
-  /** The kind it counts as beside the others that fired, where an honest browser explains the pattern. */
+  /** The kind it counts as together with the others that fired, where an honest browser explains the pattern. */
   readonly demote?: (others: ReadonlySet<string>) => RuleKind | null;
 }
 

@@ -63,10 +63,10 @@ const drawsInSoftware = ({ signals }: Facts): boolean =>
 
 /**
  * What developers have besides their tools: another name in "Network conditions", a remote desktop, a virtual machine, a
- * second screen. M2 says no more of them.
+ * second screen. M2 adds nothing about them.
  */
 const OF_DEVELOPERS = new Set('T2 T4 T7 T10 T11 T12 T15 M1 M5 M9 N2'.split(' '));
-/** Count little beside M2, or beside what is above. */
+/** Count little together with M2 or the rules above. */
 const EXPLAINED = new Set([...OF_DEVELOPERS, 'A5', 'M7']);
 
 function explainsDebugger(others: ReadonlySet<string>): boolean {
@@ -113,8 +113,8 @@ export const MEDIUM_RULES: readonly Rule[] = [
       /SwiftShader/i.test(signals.graphics?.renderer ?? ''),
     ),
     fact: 'no-graphics-hardware',
-    // People on virtual machines have names of other systems, tools and proxies as others do.
-    demote: (others) => (others.size === 0 || others.has('M5') || others.has('T13') ? null : 'W'),
+    // People on virtual machines have names of other systems, tools, proxies and remote desktops as others do.
+    demote: (others) => (others.size === 0 || others.has('T13') ? null : 'W'),
   },
   medium('M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
   stating(

@@ -8,7 +8,7 @@ import { MEDIUM_RULES, WEAK_RULES } from './medium-rules.ts';
 import { TAMPER_RULES } from './tamper-rules.ts';
 
 /** In every verdict; it changes whenever a rule, a weight or the combination does. */
-export const POLICY_VERSION = '2026-11-23.2';
+export const POLICY_VERSION = '2026-11-23.3';
 
 /** The whole table of rules; `docs/classification.md` explains it. */
 export const RULES: readonly Rule[] = [
@@ -26,7 +26,7 @@ export function ruleText(id: string): string {
   return BY_ID.get(id)?.text ?? `Rule ${id} of an earlier policy.`;
 }
 
-/** Of rules that state one fact, the one that counted: a person is told it once. The others are on record with no weight. */
+/** Of rules that state one fact, the one that counted: a person sees it once. The others are on record with no weight. */
 export function toldOnce<R extends { readonly id: string; readonly weight: number }>(
   rules: readonly R[],
 ): R[] {

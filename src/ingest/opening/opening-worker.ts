@@ -6,7 +6,7 @@ import type { TenantLookup } from '../ports.ts';
 import { pack, unpack } from './frame.ts';
 import type { FromWorker, KeyChanges, Note, ToWorker } from './messages.ts';
 
-/** Opens bundles beside the event loop where a second processor is there, and on it where none is (docs/adr/0014). */
+/** Opens bundles in a second thread if there is a second processor, else on the event loop (docs/adr/0014). */
 
 /** Null: the body is no SealedBundle. */
 type Answer = Unsealed | null;
@@ -21,7 +21,7 @@ export interface Opening {
 
 export interface OpeningDeps {
   readonly tenants: TenantLookup;
-  /** Counts the use of a generation. False: it is live no more, whatever the thread was told last. */
+  /** Counts the use of a generation. False: it is no longer live, whatever the thread knows. */
   readonly noteOpened: (kid: string, generation: number) => boolean;
   readonly onFault: (error: unknown) => void;
 }
@@ -71,7 +71,7 @@ function answerBatch(
 }
 
 /**
- * One thread beside this one. Until it is ready, and for good once it has ended, bundles are opened here: a bundle that it
+ * One more thread. Until it is ready, and always once it has ended, bundles are opened here: a bundle that it
  * was given is never lost with it.
  * @param entry the built `worker.js`
  */

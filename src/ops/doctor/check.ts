@@ -36,9 +36,9 @@ export const noneOf = (found: readonly string[], good: string, complaint: Findin
 
 /** Skips where the database cannot be read: `database.reachable` says why. */
 export const read =
-  (judge: (database: DatabaseFacts, facts: Facts) => Finding) =>
+  (assess: (database: DatabaseFacts, facts: Facts) => Finding) =>
   (facts: Facts): Finding =>
-    'failure' in facts.database ? skipped('the database cannot be read') : judge(facts.database, facts);
+    'failure' in facts.database ? skipped('the database cannot be read') : assess(facts.database, facts);
 
 export function mega(bytes: number): string {
   return `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;

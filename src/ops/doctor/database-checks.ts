@@ -4,14 +4,14 @@ import { type Checks, fail, mega, noneOf, pass, read, skipped, some, span, warn 
 
 /** The database, and what its jobs should have done by now. */
 
-const sqlite = (judge: Parameters<typeof read>[0]) =>
+const sqlite = (assess: Parameters<typeof read>[0]) =>
   read((database, facts) =>
-    database.kind === 'sqlite' ? judge(database, facts) : skipped('the data are in PostgreSQL'),
+    database.kind === 'sqlite' ? assess(database, facts) : skipped('the data are in PostgreSQL'),
   );
 
-const postgres = (judge: Parameters<typeof read>[0]) =>
+const postgres = (assess: Parameters<typeof read>[0]) =>
   read((database, facts) =>
-    database.kind === 'postgres' ? judge(database, facts) : skipped('the data are in SQLite'),
+    database.kind === 'postgres' ? assess(database, facts) : skipped('the data are in SQLite'),
   );
 
 const WANTED: Readonly<Record<string, string>> = {
@@ -47,23 +47,26 @@ export const DATABASE_CHECKS: Checks = {
       return isUnreleased(unknownMigrations)
         ? fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.')
         : fail(
-            `a newer gpd has been here (${some(unknownMigrations)})`,
+            `a newer gpd has changed it (${some(unknownMigrations)})`,
             'Upgrade this gpd, or restore a backup.',
           );
     }
     if (pendingMigrations.length > 0)
-      return warn(`${pendingMigrations.length} migrations wait`, 'Run gpd migrate, or start gpd serve.');
+      return warn(
+        `${pendingMigrations.length} migrations are pending`,
+        'Run gpd migrate, or start gpd serve.',
+      );
     return pass('the schema is up to date');
   }),
   'database.tables': read(({ missingTables, pendingMigrations }) => {
-    if (pendingMigrations.length > 0) return skipped('migrations wait');
-    return noneOf(missingTables, 'every table is there', fail('missing'));
+    if (pendingMigrations.length > 0) return skipped('migrations are pending');
+    return noneOf(missingTables, 'no table is missing', fail('missing'));
   }),
   'database.integrity': sqlite(({ integrity }) =>
-    integrity.length === 0 ? pass('quick_check finds nothing') : fail(`SQLite finds: ${integrity[0]}`),
+    integrity.length === 0 ? pass('quick_check found no fault') : fail(`SQLite finds: ${integrity[0]}`),
   ),
   'database.references': sqlite(({ foreignKeys }) =>
-    foreignKeys === 0 ? pass('every reference points somewhere') : fail(`${foreignKeys} rows point nowhere`),
+    foreignKeys === 0 ? pass('every reference is valid') : fail(`${foreignKeys} rows refer to missing rows`),
   ),
   'database.orphans': read(({ orphans }) =>
     noneOf(
@@ -77,7 +80,7 @@ export const DATABASE_CHECKS: Checks = {
     return noneOf(
       off.map(([name]) => name),
       'write-ahead log, full sync, secure delete',
-      fail('not as gpd sets them'),
+      fail('not the values that gpd sets'),
     );
   }),
   'database.durability': postgres(({ settings }) => {
@@ -85,10 +88,10 @@ export const DATABASE_CHECKS: Checks = {
       (name) => settings[name] === 'off',
     );
     if (off.length > 0)
-      return fail(`${some(off)}: off. What was answered can be lost when the machine of PostgreSQL stops.`);
+      return fail(`${some(off)}: off. Answered writes can be lost when the machine of PostgreSQL stops.`);
     return settings['synchronous_commit'] === 'local'
-      ? warn('synchronous_commit is local: a standby that takes over may lack what was answered')
-      : pass('what was answered is on the disk');
+      ? warn('synchronous_commit is local: a standby that takes over may lack answered writes')
+      : pass('every answered write is on the disk');
   }),
   'database.logging': postgres(({ settings }) => {
     const logs = settings['log_statement'] !== 'none' || settings['log_min_duration_statement'] !== '-1';
@@ -97,12 +100,12 @@ export const DATABASE_CHECKS: Checks = {
       : pass('the log of PostgreSQL holds no parameters');
   }),
   'database.wal': sqlite((_database, { data }) => {
-    const size = `the write-ahead log has ${mega(data.walBytes)}`;
+    const size = `the write-ahead log is ${mega(data.walBytes)}`;
     if (data.walBytes > 1e9) return fail(size);
     return data.walBytes > 128e6 ? warn(size) : pass(size);
   }),
   'database.encrypted': read(({ kind, encrypted }) => {
-    if (kind === 'sqlite' || encrypted === null) return skipped('no network lies between');
+    if (kind === 'sqlite' || encrypted === null) return skipped('no network in between');
     return encrypted
       ? pass('the connection is encrypted')
       : warn('the connection to PostgreSQL is not encrypted');
@@ -112,11 +115,13 @@ export const DATABASE_CHECKS: Checks = {
     const { pooled, transactions, readLimit } = pooling;
     if (!transactions) {
       return fail(
-        pooled ? 'the pooler before PostgreSQL takes transactions apart' : 'PostgreSQL begins no transaction',
+        pooled
+          ? 'the pooler in front of PostgreSQL splits transactions'
+          : 'PostgreSQL cannot begin a transaction',
         'Set pool_mode = transaction in pgbouncer.ini: gpd cannot write anything in statement mode.',
       );
     }
-    if (!pooled) return pass('connected straight to PostgreSQL');
+    if (!pooled) return pass('connected directly to PostgreSQL');
     return readLimit === '0'
       ? warn(
           'through a pooler, where a read outside of a transaction has no time limit',
@@ -126,7 +131,7 @@ export const DATABASE_CHECKS: Checks = {
   }),
   'jobs.housekeeping': read(({ expiredNonces }) =>
     expiredNonces === 0
-      ? pass('expired nonces are gone')
+      ? pass('expired nonces are deleted')
       : warn(`${expiredNonces.toLocaleString('en')} nonces expired over an hour ago`),
   ),
   'jobs.failing': read(({ jobFailures, lastSweepAt }, { now }) => {
@@ -135,9 +140,9 @@ export const DATABASE_CHECKS: Checks = {
       const said = failing.map(({ job, kid, since, reason }) => {
         return `${job}${kid === null ? '' : ` of ${kid}`} for ${span(now - since)} (${reason})`;
       });
-      return fail(`a job fails: ${some(said)}`);
+      return fail(`a job is failing: ${some(said)}`);
     }
-    return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job fails');
+    return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job is failing');
   }),
   /** Of several nodes the one that is asked may fail at what is its own: the reserve of its disk. */
   'jobs.sweep': read(({ lastSweepAt }, { now, server }) => {
@@ -155,7 +160,7 @@ export const DATABASE_CHECKS: Checks = {
     );
     if (overdue.length > 0)
       return fail(`decisions are kept too long: ${some(overdue.map(({ kid }) => kid))}`);
-    if (lastRetentionAt === null) return pass('no decision is older than its tenant keeps them');
+    if (lastRetentionAt === null) return pass('no decision is past the retention of its tenant');
     const age = Math.max(0, now - lastRetentionAt);
     const detail = `retention last ran for every tenant ${span(age)} ago`;
     return age > 2 * DAY ? warn(detail) : pass(detail);
@@ -190,7 +195,7 @@ export const DATABASE_CHECKS: Checks = {
   }),
   'rights.erasures': read(({ incompleteErasures, kind }, { config }) => {
     if (incompleteErasures === null) return skipped('there are no receipts yet');
-    if (incompleteErasures === 0) return pass('no erasure waits for more than five minutes');
+    if (incompleteErasures === 0) return pass('no erasure has waited for more than five minutes');
     const waits = config.rewrite_window === null ? '' : ', or wait for the next GPD_REWRITE_WINDOW';
     return fail(
       `${incompleteErasures} erasures are incomplete`,
@@ -199,10 +204,15 @@ export const DATABASE_CHECKS: Checks = {
         : 'Run gpd erase resume; docs/operate/erasure-incomplete.md says how to find what holds them up.',
     );
   }),
+  'rights.storage': read(({ unscrubbedSince }, { now }) =>
+    unscrubbedSince === null || now - unscrubbedSince < DAY
+      ? pass('no erasure waits for a scrub for more than a day')
+      : warn(`the files of PostgreSQL hold bytes of what was erased ${span(now - unscrubbedSince)} ago`),
+  ),
   'rights.contests': read(({ overdueContests }) => {
     if (overdueContests === null) return skipped('there are no contests yet');
     return overdueContests === 0
       ? pass('no contest is overdue')
-      : fail(`${overdueContests} contests are past the month that the law gives`);
+      : fail(`${overdueContests} contests are past their due date`);
   }),
 };

@@ -29,7 +29,7 @@ function withRemedy(id: string, found: Finding): Result {
 export type Report = ReturnType<typeof examine>;
 
 export function examine(facts: Facts) {
-  const checks = Object.entries(CHECKS).map(([id, judge]) => withRemedy(id, judge(facts)));
+  const checks = Object.entries(CHECKS).map(([id, assess]) => withRemedy(id, assess(facts)));
   const counts: Record<Status, number> = { pass: 0, warn: 0, fail: 0, skipped: 0 };
   for (const { status } of checks) counts[status] += 1;
   return { ok: counts.fail === 0, counts, checks };

@@ -27,6 +27,7 @@ import {
   overdueContests,
   readDatabaseSettings,
   readPooling,
+  unscrubbedSince,
 } from './inspect-store.ts';
 
 async function lastBackupAt(database: Database): Promise<number | null> {
@@ -86,6 +87,7 @@ export async function gatherDatabase(
     undoneErasures: await unlessMissing(() => countUndone(database, tombstones), 0),
     /** Null: the tables are not there yet. */
     incompleteErasures: await unlessMissing(() => incompleteErasures(database, now), null),
+    unscrubbedSince: await unlessMissing(() => unscrubbedSince(database), null),
     overdueContests: await unlessMissing(() => overdueContests(database, now), null),
   };
 }

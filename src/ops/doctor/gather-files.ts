@@ -8,7 +8,7 @@ import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
 import { tombstoneFile } from '../../rights/erase/tombstone-files.ts';
 import { masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { findUnitCredential } from '../../tenants/unit-credential-files.ts';
-import { readStranger } from '../strangers.ts';
+import { readForwardedNote } from '../untrusted-forwarded.ts';
 
 /** What the file system tells. */
 
@@ -58,7 +58,7 @@ export function gatherHost(config: Config) {
 
 const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
 
-/** Null: there is none. */
+/** Null: not found. */
 function gatherErasureLog(config: Config): { lines: number; problem: string | null } | null {
   if (!existsSync(tombstoneFile(config.data_dir))) return null;
   try {
@@ -80,7 +80,7 @@ export function gatherData(config: Config) {
     /** Names of what an interrupted command left. */
     leftovers: names.filter((name) => LEFTOVER.test(name)),
     erasureLog: gatherErasureLog(config),
-    stranger: readStranger(config),
+    untrustedForwarded: readForwardedNote(config),
   };
 }
 

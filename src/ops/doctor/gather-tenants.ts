@@ -25,7 +25,7 @@ import { readLogEnd } from './inspect-store.ts';
 const IDLE_MS = 180 * DAY;
 const NOTICES = ['notice.controller', 'notice.contact', 'notice.authority'] as const;
 
-/** What checkpoints are held against; null: the master key does not open the database. */
+/** What checkpoints are compared with; null: the master key does not open the database. */
 export interface DoctorKeys {
   readonly masterKey: MasterKey;
   readonly book: CheckpointBook;
@@ -71,7 +71,7 @@ async function gatherLog(database: Database, kid: string, now: number, keys: Doc
     origin: head.origin,
     entries,
     size: head.size,
-    /** Whether the last entry hashes to what stands beside it and in the head. */
+    /** Whether the last entry's hash equals the stored one and the head's. */
     lastFits: last !== null && leafHash(Buffer.from(last.entry)).toString('hex') === last.hash,
     headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
     /** Why the next checkpoint would not be signed; null: it would. */
@@ -130,10 +130,10 @@ async function gatherTenant(
     /** Names of active keys that nobody used for half a year. */
     idleApiKeys: idle.map(({ name }) => name),
     purposes: purposes.map(({ id }) => id),
-    /** Of the last 30 days; null where no purpose treats the signal as a refusal. */
-    visits: purposes.some(({ id, gpc }) => id === 'device-identification' && gpc === 'opt-out')
-      ? await readVisits(database, kid, now - 30 * DAY)
-      : { all: 0, gpc: 0 },
+    /** Global Privacy Control refuses device identification. */
+    optsOut: purposes.some(({ id, gpc }) => id === 'device-identification' && gpc === 'opt-out'),
+    /** Of the last 30 days. */
+    visits: await readVisits(database, kid, now - 30 * DAY),
     basis: settings['consent.basis'],
     consentPolicies: (await listPolicies(database, kid)).length,
     emptyNotices: NOTICES.filter((name) => settings[name] === ''),

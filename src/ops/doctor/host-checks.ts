@@ -29,7 +29,7 @@ export const HOST_CHECKS: Checks = {
     if (host.uid === null || !data.directory) return skipped('no user to compare with');
     if (host.uid === data.directory.uid) return pass('this user owns the data directory');
     const who = host.uid === 0 ? 'root' : `user ${host.uid}`;
-    const detail = `${who} runs gpd on the data of user ${data.directory.uid}`;
+    const detail = `gpd runs as ${who}, and user ${data.directory.uid} owns the data directory`;
     return host.uid === 0 ? warn(detail) : fail(detail);
   },
   'host.space'({ host, data }) {
@@ -44,23 +44,24 @@ export const HOST_CHECKS: Checks = {
   },
   'data.reserve'({ config, data }) {
     if (config.database_url !== null) return skipped('the data are in PostgreSQL');
-    if (config.disk_reserve === 0) return skipped('none is wanted (GPD_DISK_RESERVE)');
+    if (config.disk_reserve === 0) return skipped('switched off by GPD_DISK_RESERVE');
     const wanted = config.disk_reserve * 1024 * 1024;
     if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
     return warn(`${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`);
   },
   'host.inodes'({ host }) {
-    if (host.freeInodes === null) return skipped('this file system counts none');
+    if (host.freeInodes === null) return skipped('this file system has no inode count');
     const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;
     return host.freeInodes < 0.01 ? warn(share) : pass(share);
   },
   'host.credential'({ host }) {
     if (!host.unitCredential) return skipped('the unit loads no credential');
     const { path, file } = host.unitCredential;
-    if (!file) return fail(`LoadCredential= names ${path}, which is not there`, 'Put the master key there.');
+    if (!file)
+      return fail(`LoadCredential= names ${path}, which does not exist`, 'Put the master key there.');
     return others(file) === 0
       ? pass(path)
-      : fail(`others may read ${path} (${octal(file)})`, `chown root ${path} && chmod 0600 ${path}`);
+      : fail(`other users can read ${path} (${octal(file)})`, `chown root ${path} && chmod 0600 ${path}`);
   },
   'data.file-system'({ host, config }) {
     if (config.database_url !== null) return skipped('the data are in PostgreSQL');
@@ -80,10 +81,14 @@ export const HOST_CHECKS: Checks = {
   'data.directory'({ data, config }) {
     const { directory } = data;
     if (!directory)
-      return fail(`${config.data_dir} is not there`, 'Run gpd init, or name the right data directory.');
+      return fail(
+        `${config.data_dir} does not exist`,
+        'Run gpd init, or set GPD_DATA_DIR to the right directory.',
+      );
     const remedy = `chmod 0700 ${directory.path}`;
-    if ((directory.mode & 0o022) !== 0) return fail(`others may write to it (${octal(directory)})`, remedy);
-    if (others(directory) !== 0) return warn(`others may look into it (${octal(directory)})`, remedy);
+    if ((directory.mode & 0o022) !== 0)
+      return fail(`other users can write to it (${octal(directory)})`, remedy);
+    if (others(directory) !== 0) return warn(`other users can list it (${octal(directory)})`, remedy);
     return pass(`${directory.path}, mode ${octal(directory)}`);
   },
   'data.database-file'({ data, config }) {
@@ -91,7 +96,7 @@ export const HOST_CHECKS: Checks = {
     const { database, directory } = data;
     if (!database) return fail('there is no database', 'Run gpd init, or gpd restore.');
     if (others(database) !== 0)
-      return fail(`others may read the database (${octal(database)})`, `chmod 0600 ${database.path}*`);
+      return fail(`other users can read the database (${octal(database)})`, `chmod 0600 ${database.path}*`);
     if (directory && database.uid !== directory.uid) {
       return fail(
         `the database belongs to user ${database.uid}, its directory to ${directory.uid}`,
@@ -103,17 +108,17 @@ export const HOST_CHECKS: Checks = {
   'data.rewrite'({ data, config }) {
     const bytes = data.database?.size ?? 0;
     if (bytes === 0) return skipped('there is no SQLite file');
-    if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file has ${mega(bytes)}`);
-    return warn(`the file has ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`);
+    if (bytes <= LARGE_FILE || config.rewrite_window !== null) return pass(`the file is ${mega(bytes)}`);
+    return warn(`the file is ${mega(bytes)}: an erasure that has to rewrite it waits for gpd erase resume`);
   },
   'data.leftovers'({ data }) {
-    if (data.leftovers.length === 0) return pass('nothing is left of an interrupted command');
+    if (data.leftovers.length === 0) return pass('no interrupted command left files');
     return warn(`left by an interrupted command: ${some(data.leftovers)}`);
   },
   'data.restore': read((database) => {
     return database.undoneErasures > 0
-      ? warn(`${database.undoneErasures} erasures came after this database was copied`)
-      : pass('the database has done every erasure');
+      ? warn(`${database.undoneErasures} erasures are newer than this copy of the database`)
+      : pass('the database has applied every erasure');
   }),
   'data.erasure-log'({ data, database }) {
     const log = data.erasureLog;
@@ -123,9 +128,11 @@ export const HOST_CHECKS: Checks = {
     return pass(`${log.lines.toLocaleString('en')} erasures, each readable`);
   },
   'data.backup'({ now, database, config }) {
-    if (config.database_url !== null) return skipped('backups are PostgreSQL’s: pg_dump');
     if ('failure' in database) return skipped('the database cannot be read');
-    if (database.lastBackupAt === null) return warn('there was never a backup');
+    if (database.lastBackupAt === null)
+      return config.database_url === null
+        ? warn('no backup was ever made')
+        : skipped('gpd made none; it does not see PostgreSQL’s own');
     const age = Math.max(0, now - database.lastBackupAt);
     return age > 7 * DAY
       ? warn(`the last backup is ${span(age)} old`)
@@ -133,7 +140,7 @@ export const HOST_CHECKS: Checks = {
   },
   'master-key.present'({ masterKey, config, host: { unitCredential } }) {
     if (unitCredential?.file && config.master_key_file === null && !masterKey.file)
-      return pass(`held by the unit (${unitCredential.path}): as root, gpd doctor tries it`);
+      return pass(`held by the unit (${unitCredential.path}): run gpd doctor as root to check it`);
     if (!masterKey.file?.readable) return fail(`${masterKey.path} is missing or not readable`);
     const isHeld = unitCredential?.path === masterKey.path;
     return masterKey.valid
@@ -146,7 +153,7 @@ export const HOST_CHECKS: Checks = {
     return others(file) === 0
       ? pass(`mode ${octal(file)}`)
       : fail(
-          `others may read the master key (${octal(file)})`,
+          `other users can read the master key (${octal(file)})`,
           `chmod 0600 ${file.path}, then gpd keys rewrap.`,
         );
   },
@@ -159,7 +166,7 @@ export const HOST_CHECKS: Checks = {
     return isOurs ? pass(detail) : fail(detail, remedy);
   },
   'master-key.fits'({ masterKey }) {
-    if (masterKey.opens === null) return skipped('there is nothing to try it on');
+    if (masterKey.opens === null) return skipped('there is nothing to test it on');
     return masterKey.opens ? pass('it opens this database') : fail('it is not the key of this database');
   },
   'master-key.secrets'({ masterKey }) {
@@ -170,7 +177,7 @@ export const HOST_CHECKS: Checks = {
   'master-key.rewrap': ({ masterKey }) =>
     masterKey.rewrapPending
       ? warn('a change of the master key was interrupted')
-      : pass('no change of it is under way'),
+      : pass('no change of it was interrupted'),
   'master-key.escrow'({ now, masterKey }) {
     if (masterKey.opens !== true) return skipped('the master key does not open the database');
     const { escrow } = masterKey;
@@ -181,17 +188,17 @@ export const HOST_CHECKS: Checks = {
       : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`);
   },
   'host.clock'({ now, database }) {
-    if (now < FIRST_DAY) return fail('the clock stands before gpd was written');
+    if (now < FIRST_DAY) return fail('the clock is set to a time before gpd existed');
     const newest = 'failure' in database ? null : database.newestDecisionAt;
     if (newest !== null && newest > now + 5 * MINUTE)
-      return fail(`the newest decision lies ${span(newest - now)} in the future`);
+      return fail(`the newest decision is dated ${span(newest - now)} in the future`);
     return pass('the clock is plausible');
   },
   'clock.ahead': read(({ clockAheadMs }) => {
     if (clockAheadMs === null) return skipped('no server has run its jobs yet');
     return clockAheadMs > TOLD_AHEAD_MS
-      ? warn(`the clock is ${span(clockAheadMs)} ahead of the last time that the server believes`)
-      : pass('the server believes the clock');
+      ? warn(`the clock is ${span(clockAheadMs)} ahead of the last time that the server trusts`)
+      : pass('the server trusts the clock');
   }),
   'clock.forgotten-ahead': read(({ forgottenTo }, { now }) => {
     return forgottenTo !== null && forgottenTo - now > TOLD_FORGOTTEN_MS
@@ -199,6 +206,6 @@ export const HOST_CHECKS: Checks = {
           `the server ran while a clock was ahead: it refuses bundles as stale until ${isoTime(forgottenTo)}`,
           `Check the clock of every node. ${NTP}`,
         )
-      : pass('no clock was ahead while nonces were forgotten');
+      : pass('no clock was ahead when nonces were deleted');
   }),
 };

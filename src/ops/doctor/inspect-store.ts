@@ -2,6 +2,7 @@ import type { Database } from '../../db/db.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
 import type { StoredEntry } from '../../log/read-store.ts';
+import { UNFINISHED } from '../../rights/erase/receipts-store.ts';
 import { TABLES } from '../../rights/subject-folds.ts';
 
 /** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
@@ -20,6 +21,9 @@ export async function databaseVersion(database: Database): Promise<string> {
   const [row] = rowsOf<{ version: string }>(await database.read.raw(sql));
   return row?.version ?? database.kind;
 }
+
+/** Rows that are counted at most. */
+const PAGE = 10_000;
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
@@ -94,12 +98,12 @@ export async function readPooling(database: Database) {
     const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
     const [limit] = (await connection.query('SHOW statement_timeout')).rows;
     return {
-      // A pooler tells a number of its own, by which a query is cancelled through it.
+      // A pooler reports its own number, by which a query is cancelled through it.
       /** A pooler answers: the backend is not the one that the connection was made to. */
       pooled: pid?.['pid'] !== connection.processID,
       /** Whether it keeps a transaction together. */
       transactions: await keepsTransactions(database),
-      /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` is none. */
+      /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
       readLimit: String(limit?.['statement_timeout']),
     };
   } finally {
@@ -117,8 +121,9 @@ async function has(database: Database, table: string, columns: readonly string[]
 /** Null: there is no such table yet. */
 export async function overdueContests(database: Database, now: number): Promise<number | null> {
   if (!(await has(database, 'contests', ['status', 'due_at']))) return null;
-  const open = database.read('contests').whereNot({ status: 'resolved' }).where('due_at', '<', now);
-  return countOf(open);
+  // By tenant, as the index is.
+  const open = database.read('contests').whereIn('kid', (own) => void own.from('tenants').select('kid'));
+  return countOf(open.where({ status: 'open' }).where('due_at', '<', now));
 }
 
 /** Erasures that began a while ago and are not done; null: there is no such table yet. */
@@ -126,13 +131,24 @@ export async function incompleteErasures(database: Database, now: number): Promi
   if (!(await has(database, 'erasures', ['step', 'erased_at']))) return null;
   const late = database
     .read('erasures')
-    .whereNot({ step: 'done' })
+    .whereIn('step', UNFINISHED)
     .where('erased_at', '<', now - 5 * MINUTE);
   return countOf(late);
 }
 
-export async function expiredNonces(database: Database, before: number): Promise<number> {
-  return countOf(database.read('nonces').where('expires_at', '<', before));
+/** When the oldest of the erasures was that wait for a scrub; null: none waits. */
+export async function unscrubbedSince({ read }: Database): Promise<number | null> {
+  const at = await cellOf<number>(
+    read('erasures').where({ step: 'scrub' }).orderBy('erased_at'),
+    'erased_at',
+  );
+  return at == null ? null : Number(at);
+}
+
+/** At least so many, where there are more than a page of them. */
+export async function expiredNonces({ read }: Database, before: number): Promise<number> {
+  const some = read('nonces').where('expires_at', '<', before).limit(PAGE).select('kid');
+  return countOf(read.from(some.as('some')));
 }
 
 export async function newestDecision(database: Database): Promise<number | null> {
@@ -152,21 +168,20 @@ export async function oldestWaiting(
   kid: string,
   webhook: string,
 ): Promise<number | null> {
-  const [row] = (await database
-    .read('webhook_outbox')
-    .where({ kid, webhook, state: 'waiting' })
-    .min({ at: 'created_at' })) as { at: unknown }[];
-  return row?.at == null ? null : Number(row.at);
+  const waiting = database.read('webhook_outbox').where({ kid, webhook, state: 'waiting' });
+  const at = await cellOf<number>(waiting.orderBy('seq'), 'created_at');
+  return at == null ? null : Number(at);
 }
 
-/** The newest entries of a log and how many there are. */
+/** The last entry of a log, and how many there are with the page before it; `gpd consent verify` reads all of it. */
 export async function readLogEnd(database: Pick<Database, 'read'>, kid: string) {
   const { read } = database;
-  const entries = read('ledger_entries').where({ kid });
-  const newest = entries.clone().orderBy('seq', 'desc');
-  const last = await newest.first<StoredEntry | undefined>('seq', 'hash', 'entry');
+  const newest = read('ledger_entries').where({ kid }).orderBy('seq', 'desc');
+  const last = await newest.clone().first<StoredEntry | undefined>('seq', 'hash', 'entry');
+  const before = Math.max(0, Number(last?.seq ?? 0) - PAGE);
+  const page = read('ledger_entries').where({ kid }).where('seq', '>=', before);
   return {
-    entries: await countOf(entries),
+    entries: before + (await countOf(page)),
     last: last ?? null,
     headHash: (await cellOf<string>(read('ledger_heads').where({ kid }), 'head_hash')) ?? null,
   };

@@ -15,7 +15,7 @@ const isLocal = (config: Config): boolean => isLoopback(publicUrl(config).hostna
 const stepOf = (problem: string): number =>
   problem.startsWith('JWKS:') ? 2 : Number(problem.includes('its issuer is not'));
 
-const judgeOidc =
+const checkOidc =
   (step: number, good: (keys: number) => string, remedy: string) =>
   ({ oidc }: Facts): Finding => {
     if (!oidc) return skipped('no issuer is set');
@@ -29,12 +29,14 @@ const judgeOidc =
 export const NETWORK_CHECKS: Checks = {
   'url.base'({ config }) {
     if (config.base_url !== null) return pass(config.base_url);
-    return isLoopback(config.host) ? pass('unset, and only this machine calls') : warn('base_url is not set');
+    return isLoopback(config.host)
+      ? pass('unset, and only this machine can connect')
+      : warn('base_url is not set');
   },
   'url.https'({ config }) {
     if (publicUrl(config).protocol === 'https:') return pass('the public origin is https');
     return isLocal(config)
-      ? pass('plain http, on this machine alone')
+      ? pass('plain http, on this machine only')
       : fail('the public origin is plain http');
   },
   'url.authorities'({ config }) {
@@ -52,7 +54,7 @@ export const NETWORK_CHECKS: Checks = {
       : fail('no TLS termination is configured');
   },
   'tls.certificate'({ tls, now }) {
-    if (!tls) return skipped('gpd does not end TLS');
+    if (!tls) return skipped('gpd does not terminate TLS');
     if (!tls.readable) return fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read');
     if (!tls.matches) return fail('certificate and key do not belong together');
     if (now < tls.validFrom) return fail('the certificate is not valid yet');
@@ -62,47 +64,50 @@ export const NETWORK_CHECKS: Checks = {
     return tls.validTo - now < 14 * DAY ? warn(left) : pass(left);
   },
   'tls.key'({ tls }) {
-    if (!tls?.keyFile) return skipped('gpd does not end TLS');
+    if (!tls?.keyFile) return skipped('gpd does not terminate TLS');
     return (tls.keyFile.mode & 0o007) === 0
-      ? pass('others do not read its key')
+      ? pass('other users cannot read its key')
       : fail('anyone can read the TLS key', `chmod o-rwx ${tls.keyFile.path}, and renew it.`);
   },
   'listen.address'({ config }) {
     const where = `${config.host}:${config.port}`;
     if (hostReach(config.host) !== 'public' || config.tls_cert !== null) return pass(where);
-    return warn(`plain http on ${where}, which strangers may reach`);
+    return warn(`plain http on ${where}, which other machines can reach`);
   },
   'proxies.ranges'({ config }) {
     const wide = config.trusted_proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
-    if (config.trusted_proxies.length === 0) return skipped('none is trusted');
+    if (config.trusted_proxies.length === 0) return skipped('no proxy is trusted');
     return wide.length === 0
       ? pass(some(config.trusted_proxies))
       : fail(`${some(wide)} trusts X-Forwarded-For from any client`);
   },
   'proxies.strangers'({ config, data, now }) {
-    const { stranger } = data;
+    const { untrustedForwarded } = data;
     const trusted = config.trusted_proxies.join(' ');
-    const recent = stranger && now - stranger.at < DAY && stranger.trusted === trusted;
+    const recent =
+      untrustedForwarded && now - untrustedForwarded.at < DAY && untrustedForwarded.trusted === trusted;
     return recent
-      ? fail(`a peer that is not trusted sent X-Forwarded-For ${span(Math.max(0, now - stranger.at))} ago`)
-      : pass('no stranger sent X-Forwarded-For within a day');
+      ? fail(
+          `a peer that is not trusted sent X-Forwarded-For ${span(Math.max(0, now - untrustedForwarded.at))} ago`,
+        )
+      : pass('no untrusted peer sent X-Forwarded-For in the last day');
   },
   'proxies.ja4'({ config }) {
     if (config.ja4_header === null) return skipped('no JA4 header is set');
     return config.trusted_proxies.length > 0
       ? pass(`${config.ja4_header}, from a trusted proxy`)
-      : warn('no proxy is trusted to hand over JA4');
+      : warn('no proxy is trusted to send JA4');
   },
   'limits.rates'({ config }) {
     const off = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
       (name) => config[name] === null,
     );
     return off.length === 0
-      ? pass('every bucket has a limit')
+      ? pass('every rate limit is set')
       : warn(`off: ${off.map((name) => `GPD_${name.toUpperCase()}`).join(', ')}`);
   },
   'networks.mmdb'({ config, mmdb, now }) {
-    if (config.mmdb_file === null) return skipped('no database of networks is set');
+    if (config.mmdb_file === null) return skipped('GPD_MMDB_FILE is not set');
     if (!mmdb?.readable)
       return fail('GPD_MMDB_FILE cannot be read as a MaxMind database', 'Download it again.');
     const age = `built ${span(Math.max(0, now - mmdb.builtAt))} ago`;
@@ -113,7 +118,7 @@ export const NETWORK_CHECKS: Checks = {
     if (listen === null) return skipped('metrics are off');
     return hostReach(hostOf(listen)) !== 'public'
       ? pass(listen)
-      : fail(`${listen} shows metrics to strangers`);
+      : fail(`other machines can read the metrics at ${listen}`);
   },
   'server.health'({ server, version }) {
     if (!server.health) return skipped(`no server answers at ${server.url}`);
@@ -135,17 +140,17 @@ export const NETWORK_CHECKS: Checks = {
       ? pass(config.oidc_audience)
       : fail('every /privacy request is answered 401', missingOidcSettings(config).join(' '));
   },
-  'oidc.discovery': judgeOidc(
+  'oidc.discovery': checkOidc(
     0,
     () => 'the discovery document is there',
     'Check GPD_OIDC_ISSUER, and that this machine reaches the identity provider.',
   ),
-  'oidc.same-issuer': judgeOidc(
+  'oidc.same-issuer': checkOidc(
     1,
     () => 'it names the issuer that is set',
     'Set GPD_OIDC_ISSUER exactly as the provider writes it in its discovery document.',
   ),
-  'oidc.keys': judgeOidc(
+  'oidc.keys': checkOidc(
     2,
     (keys) => `${keys} usable keys`,
     'Have the provider sign with ES256, or with RS256 and 2048 bits or more.',
@@ -166,6 +171,9 @@ export const NETWORK_CHECKS: Checks = {
     if (!consoleSecret?.readable) return fail('the file of the client’s secret cannot be read', remedy);
     return (consoleSecret.mode & 0o077) === 0
       ? pass(config.console_client_id)
-      : fail('others may read the client’s secret', `chmod 0600 ${consoleSecret.path}, and make a new one.`);
+      : fail(
+          'other users can read the client’s secret',
+          `chmod 0600 ${consoleSecret.path}, and make a new one.`,
+        );
   },
 };

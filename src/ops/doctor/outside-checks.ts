@@ -10,7 +10,7 @@ export const OUTSIDE_CHECKS: Checks = {
     const stale = fetched.filter(({ fetchedAt }) => fetchedAt === null || now - fetchedAt > 2 * DAY);
     return noneOf(
       stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
-      `${agents.length} directories are fresh`,
+      `${agents.length} directories are up to date`,
       warn('not fetched for two days'),
     );
   },
@@ -28,8 +28,8 @@ export const OUTSIDE_CHECKS: Checks = {
     const failing = webhooks.filter(({ failed }) => failed > 0);
     return noneOf(
       failing.map(({ name, failed }) => `${name} (${failed})`),
-      'every delivery of the last week arrived or waits',
-      warn('given up on'),
+      'every delivery of the last week arrived or is waiting',
+      warn('abandoned'),
     );
   },
   'webhooks.backlog'({ webhooks, now }) {
@@ -37,7 +37,7 @@ export const OUTSIDE_CHECKS: Checks = {
     const late = webhooks.filter(
       ({ oldestWaitingAt }) => oldestWaitingAt !== null && now - oldestWaitingAt > HOUR,
     );
-    if (late.length === 0) return pass('nothing waits for long');
+    if (late.length === 0) return pass('nothing has waited for long');
     const said = late.map(({ name, waiting, oldestWaitingAt }) => {
       return `${name} (${waiting}, the oldest for ${span(now - (oldestWaitingAt ?? now))})`;
     });
@@ -53,7 +53,7 @@ export const OUTSIDE_CHECKS: Checks = {
     return noneOf(
       plain.map(({ name }) => name),
       'every target is https',
-      warn('told in the clear'),
+      warn('sent over plain http'),
     );
   },
 };

@@ -65,18 +65,18 @@ export const TENANT_CHECKS: Checks = {
   ),
   'keys.staged': each(
     (tenant, { now }) => tenant.stagedAt !== null && now - tenant.stagedAt > 30 * DAY,
-    'no generation waits for long',
+    'no generation has been staged for long',
     warn('a generation was staged over a month ago'),
   ),
   'keys.retiring': each(
     (tenant, { now }) => tenant.overdueKeys.some((at) => now - at > 10 * MINUTE),
-    'keys whose grace is over are overwritten',
-    fail('a private key outlives its grace'),
+    'keys past their grace period are overwritten',
+    fail('a private key is kept past its grace period'),
   ),
   'keys.symmetric': each(
     (tenant) => tenant.symmetric,
-    'nobody seals to a shared key',
-    warn('a shared key, which its clients can open bundles with'),
+    'no tenant has a shared key',
+    warn('a shared key: each of its clients can decrypt bundles'),
   ),
   'apikeys.any': each(
     (tenant) => tenant.activeApiKeys === 0,
@@ -86,7 +86,7 @@ export const TENANT_CHECKS: Checks = {
   'apikeys.idle': each(
     (tenant) => tenant.idleApiKeys.length > 0,
     'every API key is in use',
-    warn('API keys that nobody used for half a year'),
+    warn('API keys unused for half a year'),
   ),
   'terms.purpose': each(
     (tenant) => !tenant.purposes.includes('device-identification'),
@@ -95,8 +95,8 @@ export const TENANT_CHECKS: Checks = {
   ),
   'terms.policy': each(
     (tenant) => tenant.basis === 'ledger' && tenant.consentPolicies === 0,
-    'who proves consent has published a policy',
-    warn('consent is proven and no policy was ever published'),
+    'every tenant that requires proven consent has published a policy',
+    warn('proven consent is required, and no policy is published'),
   ),
   'terms.notice': each(
     (tenant) => tenant.emptyNotices.length > 0,
@@ -104,9 +104,14 @@ export const TENANT_CHECKS: Checks = {
     warn('the notice to people has gaps'),
   ),
   'terms.gpc': each(
-    ({ visits }) => visits.gpc * 5 > visits.all,
+    ({ optsOut, visits }) => optsOut && visits.gpc * 5 > visits.all,
     'Global Privacy Control refuses at most a fifth of the visits',
     warn('Global Privacy Control refuses more than a fifth of the visits of the last 30 days'),
+  ),
+  'agent.worker': each(
+    ({ visits }) => visits.workerless * 2 > visits.judged,
+    'most bundles bring what the worker file sees',
+    warn('most bundles of the last 30 days came without the worker file, so its rules never fire'),
   ),
   'terms.weights': each(
     (tenant) => tenant.badPolicy,
@@ -116,12 +121,14 @@ export const TENANT_CHECKS: Checks = {
   'consent.state': each(
     (tenant) => tenant.stateForged,
     'every row that a check reads carries its MAC',
-    fail('somebody wrote to consent_state, consent_principals, purposes or consent_policies without the key'),
+    fail(
+      'rows of consent_state, consent_principals, purposes or consent_policies were written without the key',
+    ),
   ),
   'log.entries': each(
     ({ log }) => log === null || log.entries !== log.size || !log.lastFits || !log.headFits,
-    'size, last entry and head of every log fit',
-    fail('the log does not fit its head'),
+    'size, last entry and head of every log match',
+    fail('the log does not match its head'),
   ),
   'log.checkpoint'({ tenants }) {
     if (tenants.length === 0) return skipped('there are no tenants');
@@ -135,14 +142,14 @@ export const TENANT_CHECKS: Checks = {
     );
   },
   'log.witnesses': read(({ jobFailures }, { config }) => {
-    if (config.witnesses.length === 0) return skipped('GPD_WITNESSES names none');
+    if (config.witnesses.length === 0) return skipped('GPD_WITNESSES is not set');
     const failed = jobFailures.filter(({ job }) => job === COSIGN);
     const names = failed.map(({ kid, reason }) => `${kid}: ${reason.replace('NotCosigned ', '')}`);
     const isFork = names.some((name) => name.includes(': fork '));
     const make = isFork ? fail : warn;
     const remedy = isFork
       ? 'Run gpd consent verify KID, and compare with what the witness keeps: docs/witnesses.md.'
-      : 'See that the witness answers at its URL and knows the log: docs/witnesses.md.';
+      : 'Check that the witness answers at its URL and knows the log: docs/witnesses.md.';
     return noneOf(names, 'every witness has cosigned', make('checkpoints that are not cosigned', remedy));
   }),
   'log.origin': each(

@@ -116,7 +116,7 @@ export function makeMeters() {
   };
 }
 
-/** What lies in the database, read when somebody asks and not more often than every ten seconds. */
+/** What the database holds, read on request and at most every ten seconds. */
 
 const KEEP_MS = 10 * SECOND;
 /** Less than a scrape may take (Prometheus: 10 s). */

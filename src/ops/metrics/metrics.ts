@@ -7,20 +7,16 @@ import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import { STATE_INVALID } from '../../db/state-invalid.ts';
 import { errorReply } from '../../http/reply.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
 import { makeMeters, registerStock } from './meters.ts';
-import { startOtlpPush } from './otlp-push.ts';
 import { makeRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
-/** GPD_METRICS_LISTEN and GPD_OTLP_ENDPOINT: loaded only where one is set, so that nobody else pays for it. */
+/** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
 export type Metrics = Awaited<ReturnType<typeof startMetrics>>;
 
 export interface MetricsDeps {
   readonly database: Database;
-  readonly version: string;
-  readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -48,11 +44,10 @@ function listenOn(server: Server, where: Where): Promise<void> {
 }
 
 async function startServer(
-  listen: Where | null,
+  listen: Where,
   registry: Registry,
   deps: MetricsDeps,
 ): Promise<() => Promise<void>> {
-  if (listen === null) return async () => {};
   const server = makeMetricsServer({
     contentType: registry.contentType,
     text: () => registry.metrics(),
@@ -71,7 +66,7 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(config: Config, listen: Where | null, deps: MetricsDeps) {
+export async function startMetrics(config: Config, listen: Where, deps: MetricsDeps) {
   const meters = makeMeters();
   const read = () => readStock(deps.database, databaseLocation(config));
   registerStock(meters.registry, { read, onFault: deps.onFault });
@@ -81,10 +76,6 @@ export async function startMetrics(config: Config, listen: Where | null, deps: M
     meters.batch(group, size, waiting);
   };
   const stopServer = await startServer(listen, meters.registry, deps);
-  const push =
-    config.otlp_endpoint === null
-      ? null
-      : startOtlpPush(config.otlp_endpoint, { ...deps, registry: meters.registry });
   const onInvalid = (): void => meters.invalidState();
   subscribe(BATCHES, onBatch);
   subscribe(STATE_INVALID, onInvalid);
@@ -120,12 +111,12 @@ export async function startMetrics(config: Config, listen: Where | null, deps: M
     async stop() {
       unsubscribe(BATCHES, onBatch);
       unsubscribe(STATE_INVALID, onInvalid);
-      await Promise.all([stopServer(), push?.stop()]);
+      await stopServer();
     },
   };
 }
 
-/** GET /metrics on a listener of its own: nothing of it is reachable where browsers are. */
+/** GET /metrics on a separate listener: browsers cannot reach it. */
 function makeMetricsServer(deps: {
   readonly contentType: string;
   readonly text: () => Promise<string>;

@@ -2,7 +2,7 @@ import type { Config } from '../../config.ts';
 import type { Metrics, MetricsDeps } from './metrics.ts';
 
 /**
- * Null without GPD_METRICS_LISTEN, a socket of the unit and GPD_OTLP_ENDPOINT; then nothing of it is loaded either.
+ * Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either.
  * @throws {ConfigError} with the database closed, so that the process ends
  */
 export async function startMetricsWhereAsked(
@@ -11,7 +11,7 @@ export async function startMetricsWhereAsked(
   deps: MetricsDeps,
 ): Promise<Metrics | null> {
   const where = socket ?? config.metrics_listen;
-  if (where === null && config.otlp_endpoint === null) return null;
+  if (where === null) return null;
   const { startMetrics } = await import('./metrics.ts');
   try {
     return await startMetrics(config, where, deps);

@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 import type { Database } from '../../db/db.ts';
-import { rowsOf } from '../../db/sql.ts';
+import { cellOf, rowsOf } from '../../db/sql.ts';
+import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
+import { talliedUntil } from '../../rights/tally-store.ts';
 
 /** How much of everything there is, for metrics and `gpd status`: cheap enough to ask every few seconds. */
 
@@ -41,29 +43,36 @@ export async function readStock(database: Database, location: string) {
 
 export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
 
-/** Decisions that are kept, by when they were made. Reads the whole table: for a person who asks. */
+/** What the overview has not counted yet row by row, and the rest by its hours, of which the middle counts. */
+const TRAFFIC = `SELECT class, SUM(n) AS total, SUM(CASE WHEN at > ? THEN fresh ELSE 0 END) AS minute,
+    SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS hour, SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS day
+  FROM (SELECT class, decided_at AS at, 1 AS n, 1 AS fresh FROM decisions WHERE kid = ? AND decided_at > ?
+    UNION ALL SELECT name, hour + ${HOUR / 2}, n, 0 FROM tallies WHERE kid = ? AND kind = 'verdict' AND hour > ?) AS counted
+  GROUP BY class`;
+
+type TrafficRow = Readonly<Record<'class', string> & Record<'total' | 'minute' | 'hour' | 'day', unknown>>;
+
+/** About how many decisions are kept, by when they were made; those of the last minute exactly. */
 export async function readTraffic(database: Database, now: number) {
-  const since = (ms: number) =>
-    database.read.raw('SUM(CASE WHEN decided_at > ? THEN 1 ELSE 0 END)', [now - ms]);
-  const [row] = (await database.read('decisions').select({
-    total: database.read.raw('count(*)'),
-    minute: since(60_000),
-    hour: since(3_600_000),
-    day: since(86_400_000),
-  })) as Record<string, unknown>[];
-  const classes = (await database
-    .read('decisions')
-    .where('decided_at', '>', now - 86_400_000)
-    .groupBy('class')
-    .select('class')
-    .count({ n: '*' })) as { class: string; n: unknown }[];
-  const number = (value: unknown): number => Number(value ?? 0);
-  return {
-    total: number(row?.['total']),
-    lastMinute: number(row?.['minute']),
-    lastHour: number(row?.['hour']),
-    lastDay: number(row?.['day']),
-    /** Of the last day. */
-    byClass: Object.fromEntries(classes.map((found) => [found.class, number(found.n)])),
-  };
+  const { read } = database;
+  const traffic = { total: 0, lastMinute: 0, lastHour: 0, lastDay: 0 };
+  /** Of the last day. */
+  const byClass: Record<string, number> = {};
+  for (const kid of (await read('tenants').pluck('kid')) as string[]) {
+    const mark = (await talliedUntil(database, kid)) ?? -1;
+    const first =
+      (await cellOf<number>(read('decisions').where({ kid }).orderBy('decided_at'), 'decided_at')) ?? now;
+    const windows = [now - MINUTE, now - HOUR, now - DAY];
+    const rows = rowsOf<TrafficRow>(
+      await read.raw(TRAFFIC, [...windows, kid, mark, kid, Number(first) - HOUR]),
+    );
+    for (const { class: name, total, minute, hour, day } of rows) {
+      traffic.total += Number(total);
+      traffic.lastMinute += Number(minute);
+      traffic.lastHour += Number(hour);
+      traffic.lastDay += Number(day);
+      if (Number(day) > 0) byClass[name] = (byClass[name] ?? 0) + Number(day);
+    }
+  }
+  return { ...traffic, byClass };
 }

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 export interface Notifier {
   /** `READY=1`, `WATCHDOG=1`, `STATUS=…`: one assignment a line, told in this order. */
   send(...assignments: readonly string[]): void;
-  /** Resolves when the last line was told, or after `deadlineMs`. */
+  /** Resolves when the last line was sent, or after `deadlineMs`. */
   close(deadlineMs?: number): Promise<void>;
 }
 

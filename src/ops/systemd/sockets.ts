@@ -31,7 +31,7 @@ export function takeSockets(given: ServiceManager['sockets']): GivenSockets {
       throw new ConfigError(`socket ${name} of the unit: FileDescriptorName= is http or metrics`);
     if (taken[use] !== null) throw new ConfigError(`two sockets of the unit are for ${use}: leave one`);
     if (!isSocket(fd))
-      throw new ConfigError(`descriptor ${fd} is no socket: LISTEN_FDS was not set by systemd`);
+      throw new ConfigError(`descriptor ${fd} is not a socket: LISTEN_FDS was not set by systemd`);
     taken[use] = fd;
   }
   return taken;

@@ -11,7 +11,7 @@ const EXTEND_EVERY_MS = 10 * SECOND;
 const EXTEND = `EXTEND_TIMEOUT_USEC=${3 * EXTEND_EVERY_MS * 1000}`;
 
 /**
- * `gpd serve` as a unit of Type=notify (systemd.service(5)): what it is told, and when.
+ * `gpd serve` as a unit of Type=notify (systemd.service(5)): what it reports, and when.
  * @throws {ConfigError} when a socket of the unit is for nothing here
  */
 export function makeSupervisor(by: ServiceManager, log: Logger) {
@@ -29,7 +29,7 @@ export function makeSupervisor(by: ServiceManager, log: Logger) {
   };
   return {
     sockets,
-    /** Migrated, loaded and listening; from here on a sign of life is expected. */
+    /** Migrated, loaded and listening; from here on systemd expects a heartbeat. */
     ready(app: RunningApp) {
       clearInterval(starting);
       const said = (): string[] => {
@@ -52,7 +52,7 @@ export function makeSupervisor(by: ServiceManager, log: Logger) {
       watchdog?.stop();
       notifier.send(...tell('draining'), 'STOPPING=1');
     },
-    /** The last word is told. */
+    /** The last message was sent. */
     async close() {
       clearInterval(starting);
       watchdog?.stop();

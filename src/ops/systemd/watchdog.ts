@@ -1,4 +1,4 @@
-/** A sign of life only while there is one: the timer needs the event loop, the probe the database. */
+/** A heartbeat only while both work: the timer needs the event loop, the probe the database. */
 
 export interface WatchdogDeps {
   /** After so long without a sign the service manager ends this process. */

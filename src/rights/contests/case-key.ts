@@ -1,7 +1,7 @@
 import { hmacSha256Text } from '../../lib/hash.ts';
 import { ALPHABET, type Random } from '../../lib/random.ts';
 
-/** The key of a case that was filed without an account: whoever has it reads the case and answers (contract-2 section 15). */
+/** The key of a case that was filed without an account: anyone who has it reads the case and answers (contract-2 section 15). */
 
 const KEY_BYTES = 16;
 const CHARACTERS = 26;

@@ -9,7 +9,7 @@ import type { CaseFiled, CaseFiling, CaseResponse } from '../../schema/rights.ts
 import { hashCaseKey, makeCaseKey } from './case-key.ts';
 import { findCase } from './case-store.ts';
 import type { Contest } from './contest.ts';
-import type { ContestWords } from './contest-text.ts';
+import type { ContestTexts } from './contest-text.ts';
 import { dueDates, reasonsOf } from './record.ts';
 import type { makeContestService } from './service.ts';
 
@@ -20,7 +20,7 @@ export interface CaseDeps {
   readonly serverSecret: Uint8Array;
   readonly tenantOf: (kid: string) => { readonly rightsKey: Uint8Array } | undefined;
   readonly contests: Pick<ReturnType<typeof makeContestService>, 'file' | 'answer'>;
-  readonly words: ContestWords;
+  readonly contestTexts: ContestTexts;
   readonly random: Random;
   /** Hashes a network under a key of the day. */
   readonly markNetwork: (network: string) => string;
@@ -62,11 +62,11 @@ async function caseResponse(database: Database, contest: Contest): Promise<CaseR
 
 /** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
 async function open(
-  { database, serverSecret, words, tenantOf }: CaseDeps,
+  { database, serverSecret, contestTexts, tenantOf }: CaseDeps,
   caseKey: string,
 ): Promise<Contest> {
   const caseHash = hashCaseKey(serverSecret, caseKey);
-  const contest = await findCase(database.read, words, caseHash);
+  const contest = await findCase(database.read, contestTexts, caseHash);
   // A writer of the database may have moved a hash to another row.
   if (contest?.caseHash !== caseHash || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
   return contest;

@@ -1,12 +1,16 @@
 import type { Knex } from 'knex';
 import type { Contest } from './contest.ts';
-import type { ContestWords } from './contest-text.ts';
+import type { ContestTexts } from './contest-text.ts';
 import { type ContestRow, rowToContest } from './store.ts';
 
 /** By the keyed hash of its case key. */
-export async function findCase(db: Knex, words: ContestWords, caseHash: string): Promise<Contest | null> {
+export async function findCase(
+  db: Knex,
+  contestTexts: ContestTexts,
+  caseHash: string,
+): Promise<Contest | null> {
   const row = await db('contests').where({ case_hash: caseHash }).first<ContestRow | undefined>();
-  return row ? rowToContest(row, words) : null;
+  return row ? rowToContest(row, contestTexts) : null;
 }
 
 /** Open cases that were filed from this network today; marks of earlier days are deleted. */

@@ -11,7 +11,7 @@ import type { Random } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
 import type { Contest } from './contest.ts';
-import type { ContestWords } from './contest-text.ts';
+import type { ContestTexts } from './contest-text.ts';
 import { contestResponse } from './record.ts';
 import { lockContest, updateContest } from './store.ts';
 
@@ -22,7 +22,7 @@ export interface ContestDeps {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  readonly words: ContestWords;
+  readonly contestTexts: ContestTexts;
 }
 
 export type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
@@ -67,7 +67,7 @@ export function tellOf(deps: ContestDeps, { tx, contest, now }: Changed, event: 
 }
 
 export interface Step {
-  /** How one that is not of the tenant is refused; undefined: as staff are told. */
+  /** How a contest of another tenant is refused; undefined: as for staff. */
   readonly missing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
   /** It writes to the log, whose head is locked before any contest, as an erasure does. */
@@ -77,7 +77,7 @@ export interface Step {
 
 /** Locks, changes, writes. What changes nothing is answered as it is. */
 export async function change(
-  { database, words, clock }: ContestDeps,
+  { database, contestTexts, clock }: ContestDeps,
   kid: string,
   contestId: string,
   step: Step,
@@ -85,12 +85,12 @@ export async function change(
   const now = clock();
   return database.transaction(async (tx) => {
     if (step.locksHead) await lockHead(tx, kid);
-    const contest = await lockContest(tx, words, contestId);
+    const contest = await lockContest(tx, contestTexts, contestId);
     if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
     if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');
     const next = step.change(contest, now);
     if (next === contest) return contest;
-    await updateContest(tx, words, next);
+    await updateContest(tx, contestTexts, next);
     await step.after({ tx, contest: next, now });
     return next;
   });

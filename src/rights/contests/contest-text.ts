@@ -2,7 +2,7 @@ import type { ConsentTenant } from '../../consent/tenant.ts';
 import { contestContext } from '../../keys/contexts.ts';
 
 /** What the person and the reviewers wrote, sealed under the tenant's own key and bound to its contest. */
-export interface Words {
+export interface Texts {
   readonly statement: string | null;
   readonly question: string | null;
   readonly reason: string | null;
@@ -15,7 +15,7 @@ export interface Words {
   readonly caseHash: string | null;
   /** Why an answer takes longer. */
   readonly extensionReason: string | null;
-  /** Questions that were answered before the last one was asked. */
+  /** Questions answered before the last one was asked. */
   readonly earlier: readonly Exchange[];
 }
 
@@ -24,7 +24,7 @@ export interface Exchange {
   readonly answer: string;
 }
 
-export const NO_WORDS: Words = {
+export const NO_TEXTS: Texts = {
   statement: null,
   question: null,
   reason: null,
@@ -36,42 +36,42 @@ export const NO_WORDS: Words = {
   earlier: [],
 };
 
-/** In the order in which a row holds them; what was sealed before a text existed is shorter. */
+/** In the order in which a row holds them; older ciphertexts lack the later texts. */
 const TEXTS = ['statement', 'question', 'reason', 'proposedReason', 'answer', 'email', 'caseHash'] as const;
 
 /** After `earlier`, where rows without it end. */
 const LAST = 'extensionReason' as const;
 
-export interface ContestWords {
+export interface ContestTexts {
   /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
-  seal(kid: string, contestId: string, words: Words): string | null;
+  seal(kid: string, contestId: string, texts: Texts): string | null;
   /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was sealed otherwise */
-  open(kid: string, contestId: string, sealed: string): Words;
+  open(kid: string, contestId: string, sealed: string): Texts;
 }
 
 /** Under the key that also wraps the keys of principals and the messages that wait. */
-export function contestWordsOf(
+export function contestTextsOf(
   tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined,
-): ContestWords {
+): ContestTexts {
   return {
-    seal(kid, contestId, words) {
-      if ([...TEXTS, LAST].every((name) => words[name] === null)) return null;
+    seal(kid, contestId, texts) {
+      if ([...TEXTS, LAST].every((name) => texts[name] === null)) return null;
       const tenant = tenantOf(kid);
       if (!tenant) throw new Error('a contest of no tenant');
-      const text = JSON.stringify([...TEXTS.map((name) => words[name]), words.earlier, words[LAST]]);
+      const text = JSON.stringify([...TEXTS.map((name) => texts[name]), texts.earlier, texts[LAST]]);
       return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
     open(kid, contestId, sealed) {
       const tenant = tenantOf(kid);
-      if (!tenant) return NO_WORDS;
+      if (!tenant) return NO_TEXTS;
       const text = tenant.wrapper.unwrap(sealed, contestContext(kid, contestId)).toString();
       const stored = JSON.parse(text) as (string | null)[];
       const texts = TEXTS.map((name, i): [string, string | null] => [name, stored[i] ?? null]);
-      const earlier = (stored as unknown[])[TEXTS.length] as Words['earlier'] | undefined;
+      const earlier = (stored as unknown[])[TEXTS.length] as Texts['earlier'] | undefined;
       const last = stored[TEXTS.length + 1] ?? null;
       return {
-        ...NO_WORDS,
-        ...(Object.fromEntries(texts) as Partial<Words>),
+        ...NO_TEXTS,
+        ...(Object.fromEntries(texts) as Partial<Texts>),
         earlier: earlier ?? [],
         [LAST]: last,
       };

@@ -44,7 +44,7 @@ export interface Contest {
   /** The date before the extension; null: not extended. */
   readonly extendedFrom: number | null;
   readonly extensionReason: string | null;
-  /** What was told of the due date: 0 nothing, 1 that it is soon, 2 that it has passed. */
+  /** Which notice of the due date was sent: 0 none, 1 that it is soon, 2 that it has passed. */
   readonly dueNotice: number;
   readonly status: 'open' | 'resolved';
   /** Counts changes. */
@@ -58,7 +58,7 @@ export interface Contest {
   /** How they are called in the console; null: not by the console. */
   readonly resolvedLabel: string | null;
   readonly claim: Claim | null;
-  /** `review.fourEyes`: what one reviewer found and another has to confirm; it stays beside the ruling of the other. */
+  /** `review.fourEyes`: what one reviewer found and another has to confirm; it is kept with the ruling of the other. */
   readonly proposal: Proposal | null;
   /** What the reviewer asked the subject. */
   readonly question: string | null;
@@ -148,7 +148,7 @@ export function claimContest(contest: Contest, holder: Omit<Claim, 'until'>, now
   return changed(contest, { claim: { ...holder, until: now + CLAIM_MS } });
 }
 
-/** Gives the case back; whoever does not hold it has nothing to give. @throws {Refusal} */
+/** Gives the case back; only its holder can. @throws {Refusal} */
 export function releaseContest(contest: Contest, by: string, now: number): Contest {
   refuseResolved(contest);
   refuseClaimed(contest, by, now);

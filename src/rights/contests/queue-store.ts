@@ -1,6 +1,6 @@
 import type { Database } from '../../db/db.ts';
 import type { Contest } from './contest.ts';
-import type { ContestWords } from './contest-text.ts';
+import type { ContestTexts } from './contest-text.ts';
 import { LONGEST_MS } from './due.ts';
 import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueQuery, type QueueRow } from './queue.ts';
 import { type ContestRow, narrow, rowToContest } from './store.ts';
@@ -17,13 +17,13 @@ export interface Viewer {
   readonly now: number;
 }
 
-/** Claims last an hour and are made by hand: there are as many as people can click, and no more are read. */
+/** Claims last an hour and are made by hand: there are only as many as people can click. */
 const MAX_CLAIMS = 1000;
 
 /** @param words null: what was written is left closed */
 async function claimedContests(
   database: Database,
-  words: ContestWords | null,
+  contestTexts: ContestTexts | null,
   kid: string,
   now: number,
 ): Promise<readonly Contest[]> {
@@ -33,7 +33,7 @@ async function claimedContests(
     .where('claimed_until', '>', now)
     .limit(MAX_CLAIMS);
   return (rows as ContestRow[])
-    .map((row) => rowToContest(row, words))
+    .map((row) => rowToContest(row, contestTexts))
     .sort((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
 }
 
@@ -54,7 +54,7 @@ function isAfter(contest: Contest, after: QueueCursor | null): boolean {
 
 async function freePage(
   database: Database,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   { kid, now }: Viewer,
   { filter, after, limit }: QueueQuery,
 ): Promise<QueueRow[]> {
@@ -66,18 +66,18 @@ async function freePage(
   if (filter.filedBefore !== undefined) query.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
   if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
   const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
-  return rows.map((row) => ({ group: 'free', contest: rowToContest(row, words) }));
+  return rows.map((row) => ({ group: 'free', contest: rowToContest(row, contestTexts) }));
 }
 
 /** Open contests in the order of the queue. */
 export async function queuePage(
   database: Database,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   viewer: Viewer,
   { filter, after, limit }: QueueQuery,
 ): Promise<readonly QueueRow[]> {
   const { kid, me, now } = viewer;
-  const claimed = (await claimedContests(database, words, kid, now)).filter((contest) =>
+  const claimed = (await claimedContests(database, contestTexts, kid, now)).filter((contest) =>
     fits(contest, filter),
   );
   const rows: QueueRow[] = [];
@@ -87,7 +87,7 @@ export async function queuePage(
     if (left <= 0) break;
     const from = after?.group === group ? after : null;
     if (group === 'free') {
-      rows.push(...(await freePage(database, words, viewer, { filter, after: from, limit: left })));
+      rows.push(...(await freePage(database, contestTexts, viewer, { filter, after: from, limit: left })));
       continue;
     }
     const own = claimed.filter((contest) => (contest.claim?.by === me) === (group === 'mine'));
@@ -100,7 +100,7 @@ export async function queuePage(
 /** Resolved contests, the latest first. */
 export async function resolvedPage(
   database: Database,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   kid: string,
   { filter, after, limit }: QueueQuery,
 ): Promise<readonly Contest[]> {
@@ -111,7 +111,7 @@ export async function resolvedPage(
     { column: 'contest_id', order: 'desc' },
   ];
   const rows = (await query.orderBy(order).limit(limit)) as ContestRow[];
-  return rows.map((row) => rowToContest(row, words));
+  return rows.map((row) => rowToContest(row, contestTexts));
 }
 
 export interface QueueCounts {

@@ -9,7 +9,7 @@ export const dueDates = ({ dueAt, extendedFrom, extensionReason }: Contest) => (
   extensionReason,
 });
 
-/** The record as the subject and a reviewer are told it. */
+/** The record as the subject and a reviewer see it. */
 export function contestResponse(contest: Contest): ContestResponse {
   const { contestId, requestId, status, outcome, statement, version, question, reason, resolvedBy } = contest;
   const proposal = status === 'open' ? contest.proposal : null;
@@ -36,7 +36,7 @@ export const ownContest = (contest: Contest): OwnContest => ({
   answer: contest.answer,
 });
 
-/** Of everybody who decided, the first reviewer first; a proposal of another outcome decided nothing. */
+/** Of everyone who decided, the first reviewer first; a proposal of another outcome decided nothing. */
 export function reasonsOf({ status, outcome, reason, proposal }: Contest): string[] {
   if (status === 'open') return [];
   return [proposal?.outcome === outcome ? proposal.reason : null, reason].filter((text) => text !== null);

@@ -8,8 +8,8 @@ import { makeUlid } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
+import { countRuling } from '../outcome-store.ts';
 import { type Reach, reaches } from '../subject.ts';
-import { countReview } from '../tally-store.ts';
 import { countCases } from './case-store.ts';
 import {
   type Changed,
@@ -91,7 +91,7 @@ async function refuseTooMany(tx: Tx, kid: string, caseNetwork: string, now: numb
 }
 
 async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
-  const { words } = deps;
+  const { contestTexts } = deps;
   const { kid } = reach;
   const now = deps.clock();
   return deps.database.transaction(async (tx) => {
@@ -100,13 +100,13 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
     const decision = await decisionKey(tx, kid, filing.requestId);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
-    const first = await contestOf(tx, words, kid, filing.requestId);
+    const first = await contestOf(tx, contestTexts, kid, filing.requestId);
     if (first) return first;
     if (filing.caseNetwork) await refuseTooMany(tx, kid, filing.caseNetwork, now);
     const contestId = `con_${makeUlid(() => now, deps.random)}`;
     const profile = tenantFor(deps, kid).settings['rights.profile'];
     const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now, profile);
-    if (!(await insertContest(tx, words, contest)))
+    if (!(await insertContest(tx, contestTexts, contest)))
       throw new Error('a second contest while its decision was locked');
     const actor = { role: 'subject', ref: filedBy } as const;
     await toldAs(deps, actor, 'contest.filed')({ tx, contest, now });
@@ -134,7 +134,7 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
       const action = resolved ? 'contest.resolved' : 'contest.proposed';
       await note(deps, changed, { actor: actorOf(reviewer), action });
       if (!resolved) return;
-      await countReview(tx, kid, requestId, outcome);
+      await countRuling(tx, kid, requestId, outcome);
       await tellOf(deps, changed, 'contest.resolved');
     },
   });

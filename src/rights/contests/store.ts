@@ -3,7 +3,7 @@ import type { Database } from '../../db/db.ts';
 import { hasRowLocks } from '../../db/sql.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import type { Claim, Contest, Proposal, ResolverRole } from './contest.ts';
-import { type ContestWords, NO_WORDS, type Words } from './contest-text.ts';
+import { type ContestTexts, NO_TEXTS, type Texts } from './contest-text.ts';
 import type { QueueFilter } from './queue.ts';
 
 export interface ContestRow {
@@ -43,27 +43,27 @@ function claimOf(row: ContestRow): Claim | null {
   return by === null || until === null ? null : { by, label: label ?? '', until };
 }
 
-function proposalOf(row: ContestRow, { proposedReason }: Words): Proposal | null {
+function proposalOf(row: ContestRow, { proposedReason }: Texts): Proposal | null {
   const { proposed_outcome: outcome, proposed_by: by, proposed_label: label, proposed_at: at } = row;
   return outcome === null || by === null
     ? null
     : { outcome, reason: proposedReason ?? '', by, label, at: Number(at) };
 }
 
-function wordsOf({ kid, contest_id: contestId, sealed }: ContestRow, words: ContestWords): Words {
-  return sealed === null ? NO_WORDS : words.open(kid, contestId, sealed);
+function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestTexts: ContestTexts): Texts {
+  return sealed === null ? NO_TEXTS : contestTexts.open(kid, contestId, sealed);
 }
 
-/** A row as an export of the tenant holds it: its key goes with the tenant. */
-export function openRow(row: ContestRow, words: ContestWords): object {
+/** A row as an export of the tenant holds it: its key is deleted with the tenant. */
+export function openRow(row: ContestRow, contestTexts: ContestTexts): object {
   const { sealed: _, case_hash: _hash, case_network: _network, ...rest } = row;
-  const { proposedReason, caseHash: _sealed, ...said } = wordsOf(row, words);
+  const { proposedReason, caseHash: _sealed, ...said } = textsOf(row, contestTexts);
   return { ...rest, ...said, proposed_reason: proposedReason };
 }
 
 /** @param words null: what was written is left closed, and is null */
-export function rowToContest(row: ContestRow, words: ContestWords | null): Contest {
-  const said = words === null ? NO_WORDS : wordsOf(row, words);
+export function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Contest {
+  const said = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
   const { resolved_role: role, resolved_by: ref } = row;
   return {
     kid: row.kid,
@@ -98,7 +98,7 @@ export function rowToContest(row: ContestRow, words: ContestWords | null): Conte
   };
 }
 
-function contestToRow(contest: Contest, words: ContestWords): ContestRow {
+function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow {
   const { kid, contestId, claim, proposal, resolvedBy } = contest;
   const said = { ...contest, proposedReason: proposal?.reason ?? null };
   return {
@@ -125,7 +125,7 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
     proposed_label: proposal?.label ?? null,
     proposed_at: proposal?.at ?? null,
     asked_at: contest.askedAt,
-    sealed: words.seal(kid, contestId, said),
+    sealed: contestTexts.seal(kid, contestId, said),
     answered_at: contest.answeredAt,
     case_hash: contest.caseHash,
     case_network: contest.caseNetwork,
@@ -134,19 +134,19 @@ function contestToRow(contest: Contest, words: ContestWords): ContestRow {
   };
 }
 
-async function oneOf(query: Knex.QueryBuilder, words: ContestWords): Promise<Contest | null> {
+async function oneOf(query: Knex.QueryBuilder, contestTexts: ContestTexts): Promise<Contest | null> {
   const row = await query.first<ContestRow | undefined>();
-  return row ? rowToContest(row, words) : null;
+  return row ? rowToContest(row, contestTexts) : null;
 }
 
 /** The contest of a decision, if there is one. */
 export function contestOf(
   db: Knex,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   kid: string,
   requestId: string,
 ): Promise<Contest | null> {
-  return oneOf(db('contests').where({ kid, request_id: requestId }), words);
+  return oneOf(db('contests').where({ kid, request_id: requestId }), contestTexts);
 }
 
 export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
@@ -158,29 +158,33 @@ export async function isContested(database: Database, kid: string, requestId: st
 }
 
 /** By its id alone: contest ids are unique over all tenants. */
-export function findContest(db: Knex, words: ContestWords, contestId: string): Promise<Contest | null> {
-  return oneOf(db('contests').where({ contest_id: contestId }), words);
+export function findContest(
+  db: Knex,
+  contestTexts: ContestTexts,
+  contestId: string,
+): Promise<Contest | null> {
+  return oneOf(db('contests').where({ contest_id: contestId }), contestTexts);
 }
 
 /** The same, locked until the transaction ends. */
 export function lockContest(
   tx: Knex.Transaction,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   contestId: string,
 ): Promise<Contest | null> {
   const query = tx('contests').where({ contest_id: contestId });
   if (hasRowLocks(tx)) query.forUpdate();
-  return oneOf(query, words);
+  return oneOf(query, contestTexts);
 }
 
 /** @returns false when the decision has a contest already */
 export async function insertContest(
   tx: Knex.Transaction,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   contest: Contest,
 ): Promise<boolean> {
   const inserted = await tx('contests')
-    .insert(contestToRow(contest, words))
+    .insert(contestToRow(contest, contestTexts))
     .onConflict(['kid', 'request_id'])
     .ignore()
     .returning('contest_id');
@@ -190,11 +194,11 @@ export async function insertContest(
 /** The contest has to be locked. */
 export async function updateContest(
   tx: Knex.Transaction,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   contest: Contest,
 ): Promise<void> {
   const { kid, contestId } = contest;
-  await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest, words));
+  await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest, contestTexts));
 }
 
 /** The durable-keyed neverAutomation override; one that is there already stays. */
@@ -231,7 +235,7 @@ export function narrow(query: Knex.QueryBuilder, filter: QueueFilter): Knex.Quer
 /** By due date, the most urgent first. */
 export async function listContests(
   database: Database,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   kid: string,
   filter: ContestFilter,
   limit: number,
@@ -242,5 +246,5 @@ export async function listContests(
   const { after } = filter;
   if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
   const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
-  return rows.map((row) => rowToContest(row, words));
+  return rows.map((row) => rowToContest(row, contestTexts));
 }

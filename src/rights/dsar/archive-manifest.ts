@@ -28,6 +28,6 @@ export function makeManifest(head: DsarHead, facts: ManifestFacts): Buffer {
     decisions,
     files,
   };
-  // CR LF, to which openssl turns a text unless it is told `-binary`: so the signature holds either way.
+  // CR LF, to which openssl converts a text without `-binary`: so the signature is valid either way.
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`.replaceAll('\n', '\r\n'));
 }

@@ -7,7 +7,7 @@ import type { MasterKey } from '../../keys/master-key.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { readArchiveSigner, type StoredSigner, saveArchiveSigner } from './archive-signer-store.ts';
 
-/** Signs exports, so that whoever gets one knows that it came from this installation and was not changed. */
+/** Signs exports, so that the recipient knows that one came from this installation and was not changed. */
 export interface ArchiveSigner {
   /** PEM, for a recipient to pin. */
   readonly certificate: string;
@@ -22,7 +22,7 @@ export interface SignerDeps {
   readonly database: Database;
   readonly masterKey: MasterKey;
   readonly clock: Clock;
-  /** Stands in the certificate, for a person who reads it. */
+  /** The name in the certificate, for a person who reads it. */
   readonly host: string;
   /** An identity is about to be made, which takes seconds. */
   readonly onMake?: () => void;
@@ -69,7 +69,7 @@ function signDetached(content: Uint8Array, certificate: string, key: string, now
   return Buffer.from(forge.asn1.toDer(message.toAsn1()).getBytes(), 'binary');
 }
 
-/** The identity of this installation; it is made when the first export needs it, and anew when its time is over. */
+/** The identity of this installation; it is created when the first export needs it, and again when it has expired. */
 export async function openArchiveSigner(deps: SignerDeps): Promise<ArchiveSigner> {
   const { database, masterKey, clock } = deps;
   const held = await readArchiveSigner(database);

@@ -27,7 +27,7 @@ export async function readArchiveSigner(database: Database): Promise<StoredSigne
 
 /**
  * Writes it unless another process was faster.
- * @param replaces the certificate that is over; null when there is none
+ * @param replaces the expired certificate, or null
  * @returns the one that holds
  */
 export function saveArchiveSigner(

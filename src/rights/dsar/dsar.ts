@@ -13,7 +13,7 @@ type NoticeSettings = Pick<
   | 'retention.days'
 >;
 
-const UNSET = 'The controller has not said so here yet; ask the contact above.';
+const UNSET = 'The operator of this site has not filled this in yet; ask the contact above.';
 
 /** Who is responsible, and where to turn to (GDPR articles 13(1)(a) and 15(1)): without them an export leads nowhere. */
 const NAMING = ['notice.controller', 'notice.contact'] as const;
@@ -32,21 +32,21 @@ export function makeNotice(settings: NoticeSettings, purposeTitles: readonly str
     contact: said(settings['notice.contact'], 'The contact that this site names in its privacy notice.'),
     purposes: said(settings['notice.purposes'], purposeTitles.join('; ')),
     categories:
-      'Verdicts about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
-      'how many client networks it came from in a day; consent given, refused and withdrawn; contests. No raw signal is stored.',
+      'Decisions about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
+      'how many networks it came from in a day; consent given, refused and withdrawn; contests. No raw signal values are stored.',
     recipients: said(
       settings['notice.recipients'],
-      'The operator of this site alone; gpd runs on its own machines.',
+      'Only the operator of this site; gpd runs on its own machines.',
     ),
     transfers: said(settings['notice.transfers'], 'None that this system makes.'),
-    retention: `Verdicts are kept for ${settings['retention.days']} days, network marks for the day, counts for a week; consent evidence until it is erased.`,
-    source: 'The browser of the visitor, behind its consent, and the network the request came from.',
+    retention: `Decisions are kept for ${settings['retention.days']} days, network marks for the day, counts for a week; consent evidence until it is erased.`,
+    source: 'The visitor’s browser, with consent, and the network that the request came from.',
     rights:
-      'Access, erasure, restriction while a contest is open, a review of every automated decision by a person, withdrawal of ' +
+      'Access, erasure, restriction while a contest is open, review of any automated decision by a person, withdrawal of ' +
       'consent at any time, and a complaint to the authority.',
     authority: said(settings['notice.authority'], 'The data-protection authority of your country.'),
     automatedDecisions:
-      'A fixed table of rules weighs what the browser tells. Each decision lists the rules that fired, in plain words, and what ' +
+      'A fixed table of rules weighs what the browser reports. Each decision lists the rules that fired, in plain words, and what ' +
       'would have changed it. It may lead the site to ask for a check or to refuse a request.',
   };
 }

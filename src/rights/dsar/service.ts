@@ -13,7 +13,7 @@ import { pagesBy } from '../../lib/chunks.ts';
 import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Contest } from '../contests/contest.ts';
-import type { ContestWords } from '../contests/contest-text.ts';
+import type { ContestTexts } from '../contests/contest-text.ts';
 import { heldContest } from '../contests/record.ts';
 import type { Reach } from '../subject.ts';
 import { besideRulesText, changeText, classText, makeNotice } from './dsar.ts';
@@ -35,7 +35,7 @@ export interface DsarDeps {
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
   readonly clock: Clock;
-  readonly words: ContestWords;
+  readonly contestTexts: ContestTexts;
 }
 
 export type DsarDecision = ReturnType<typeof describeDecision>;
@@ -45,7 +45,7 @@ export type DsarHead = Dsar['head'];
 
 const HISTORY_PAGE = 500;
 const HOW_TO_CONTEST =
-  'POST /privacy/contest with this requestId and, if you like, a statement of your own; a person will look at it, by the due date in the answer.';
+  'POST /privacy/contest with this requestId and, if you like, a statement. A person will review it by the due date in the answer.';
 
 const dateOf = (day: number): string => isoTime(day * DAY).slice(0, 10);
 const timeOf = (at: number): string | null => (at === 0 ? null : isoTime(at));
@@ -102,6 +102,7 @@ export function describeDecision(held: HeldDecision, tenant: IngestTenant, conte
     howToContest: HOW_TO_CONTEST,
     signals: held.summary,
     supersededBy: held.supersededBy ?? null,
+    reportedOutcome: held.reported ? { ...held.reported, at: isoTime(held.reported.at) } : null,
   };
 }
 
@@ -128,12 +129,12 @@ async function consentOf(database: Database, { kid, principal, principalId }: Re
 }
 
 /** Data other than decisions; null when there are no decisions either. */
-async function readHeld({ database, words }: DsarDeps, reach: Reach) {
+async function readHeld({ database, contestTexts }: DsarDeps, reach: Reach) {
   const { kid, durable, principal } = reach;
   const where = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await heldDevice(database, kid, durable);
   const total = await countDecisions(database, kid, where);
-  const contests = await heldContests(database, words, kid, where);
+  const contests = await heldContests(database, contestTexts, kid, where);
   const override = await heldOverride(database, kid, where);
   const links = principal === null ? [] : await heldLinks(database, kid, principal);
   const consent = await consentOf(database, reach);

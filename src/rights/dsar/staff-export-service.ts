@@ -45,7 +45,7 @@ export function makeStaffExports(deps: StaffExportDeps) {
     },
     gather,
 
-    /** The audit row is there before the first byte is: an export that was broken off was one too. */
+    /** The audit row is written before the first byte: an interrupted export counts too. */
     async write(
       dsar: Dsar,
       actor: Actor,

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { countOf, isTrue, whereAmong } from '../../db/sql.ts';
+import { countOf, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
-import type { ContestWords } from '../contests/contest-text.ts';
+import type { ContestTexts } from '../contests/contest-text.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
@@ -73,7 +73,7 @@ export async function heldOverride(
 
 export async function heldContests(
   database: Database,
-  words: ContestWords,
+  contestTexts: ContestTexts,
   kid: string,
   reach: HeldReach,
 ): Promise<readonly Contest[]> {
@@ -82,7 +82,7 @@ export async function heldContests(
   const rows = durable === null ? [] : ((await all().where({ durable })) as ContestRow[]);
   for (const ids of chunksOf(linked))
     rows.push(...((await whereAmong(all(), database.read, 'request_id', ids)) as ContestRow[]));
-  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row, words)]));
+  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row, contestTexts)]));
   const before = (one: Contest, other: Contest): number =>
     one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
   return [...contests.values()].sort(before);
@@ -106,6 +106,8 @@ export interface HeldDecision {
   readonly summary: unknown;
   /** A later decision of the same browser session. */
   readonly supersededBy?: string | null;
+  /** What the tenant's backend reported of it. */
+  readonly reported?: { readonly outcome: string; readonly at: number } | null;
 }
 
 const PAGE = 500;
@@ -122,6 +124,9 @@ async function page(
       join.on('s.kid', 'd.kid').andOn('s.request_id', 'd.request_id'),
     )
     .leftJoin('decision_updates as u', (join) => join.on('u.kid', 'd.kid').andOn('u.earlier', 'd.request_id'))
+    .leftJoin('decision_outcomes as o', (join) =>
+      join.on('o.kid', 'd.kid').andOn('o.request_id', 'd.request_id'),
+    )
     .where('d.kid', kid);
   if ('durable' in part) query.where('d.durable', part.durable);
   else query.whereIn('d.request_id', part.requests);
@@ -131,15 +136,20 @@ async function page(
     verdict: 'd.verdict',
     summary: 's.summary',
     supersededBy: 'u.request_id',
+    outcome: 'o.outcome',
+    at: 'o.at',
   })) as {
     requestId: string;
     verdict: string;
     summary: string | null;
     supersededBy: string | null;
+    outcome: string | null;
+    at: number | null;
   }[];
-  return rows.map(({ requestId, verdict, summary, supersededBy }) => ({
+  return rows.map(({ requestId, verdict, summary, supersededBy, outcome, at }) => ({
     requestId,
     supersededBy,
+    reported: outcome === null ? null : { outcome, at: Number(at) },
     verdict: JSON.parse(verdict) as Verdict,
     summary: summary === null ? null : (JSON.parse(summary) as unknown),
   }));
@@ -170,10 +180,7 @@ export async function countDecisions(database: Database, kid: string, reach: Hel
   const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
   let total = durable === null ? 0 : await countOf(all().where({ durable }));
   for (const ids of chunksOf(linked)) {
-    const query =
-      database.kind === 'sqlite'
-        ? all().whereIn('request_id', ids)
-        : whereAmong(all(), database.read, 'request_id', ids);
+    const query = whereOneOf(all(), database.read, 'request_id', ids);
     // What the device has was counted.
     if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
     total += await countOf(query);

@@ -4,7 +4,7 @@ import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { type ContestRow, rowToContest } from '../contests/store.ts';
 
-/** What a reviewer sees beside a contested decision: the same device's other visits and contests. */
+/** What a reviewer sees with a contested decision: the same device's other visits and contests. */
 
 export interface TrailEntry {
   readonly requestId: string;

@@ -97,7 +97,7 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
 export function makeCleaner(deps: CleanDeps) {
   const { database } = deps;
   let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+  const serialise = <T>(work: () => Promise<T>): Promise<T> => {
     const next = last.then(work);
     last = next.catch(() => {});
     return next;
@@ -131,7 +131,7 @@ export function makeCleaner(deps: CleanDeps) {
         needles: one.needles ?? kept.get(one.receiptId) ?? null,
       }));
       for (const { receiptId } of wanted) kept.delete(receiptId);
-      return inTurn(() => clean(sought));
+      return serialise(() => clean(sought));
     },
     maxBatch: 1000,
     maxWaiting: 10_000,
@@ -140,6 +140,6 @@ export function makeCleaner(deps: CleanDeps) {
     /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
     submit: (one: Wanted) => group.submit(one),
     /** In its turn: a page that moves while the file is searched would be missed. */
-    releasePages: () => inTurn(() => releaseFreePages(database)),
+    releasePages: () => serialise(() => releaseFreePages(database)),
   };
 }

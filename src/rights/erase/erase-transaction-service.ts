@@ -15,13 +15,13 @@ import {
   asPending,
   consentCount,
   type ErasureTarget,
+  erasesAny,
   type Keep,
-  needsTombstone,
   type Requester,
   type ScopeCount,
   type ScopeCounts,
   scopeResults,
-  withBackups,
+  withCopies,
 } from './erasure.ts';
 import { type RowTarget, sizeUp } from './find-store.ts';
 import { shredWithin } from './principal-store.ts';
@@ -145,8 +145,10 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<B
   await lockHead(tx, kid);
   const rows = await erase(tx);
   const counts: ScopeCounts = { ...rows.counts, consent: await shredConsent(tx, request, now) };
-  const buries = marks || needsTombstone(counts, rows.waits);
-  const scopes = scopeResults(withBackups(counts, buries ? backups : 0));
+  const erases = marks || erasesAny(counts);
+  // Without a tombstone a restore applies nothing again.
+  const buries = erases || rows.waits;
+  const scopes = scopeResults(withCopies(counts, erases, buries ? backups : 0));
   const subject = again?.subject ?? subjectRef(tenant, target);
   const first = marks ? 'marked' : 'rows';
   const erasure: StoredErasure = {

@@ -4,7 +4,7 @@ import { hmacSha256, sha256 } from '../../lib/hash.ts';
 import { orElse } from '../../lib/or-else.ts';
 import { ERASURE_SCOPES } from '../../schema/rights.ts';
 
-/** The lines of DATA_DIR/erasures.log, held against their chain and against the count that the database keeps. Pure. */
+/** The lines of DATA_DIR/erasures.log, checked against their chain and the count that the database keeps. Pure. */
 
 export const ERASURES = 'gpd-erasures/1';
 

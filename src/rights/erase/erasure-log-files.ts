@@ -28,7 +28,7 @@ const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => 
 /** How many erasures the next start will repeat on this database, by the rules of `rights/reapply.ts`. */
 export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
   const since = await tenantsSince(database);
-  // What is said of a tenant that is gone, or was made anew after its offboarding, is done.
+  // Lines about a tenant that was removed, or created again after its offboarding, are done.
   const buried = tombstones.filter(isOffboarding).filter(({ tenant, at }) => {
     return (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at);
   });

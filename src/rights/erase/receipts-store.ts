@@ -25,10 +25,10 @@ export interface StoredErasure {
   readonly refs: readonly TombstoneRef[];
   readonly keep: Keep;
   /**
-   * rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; done. Before them, of a large erasure: marked,
-   * and going when its tombstone is on disk.
+   * rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; scrub: PostgreSQL's files still hold bytes of
+   * them; done. Before them, of a large erasure: marked, and deleting when its tombstone is on disk.
    */
-  readonly step: 'marked' | 'deleting' | 'rows' | 'logged' | 'done';
+  readonly step: 'marked' | 'deleting' | 'rows' | 'logged' | 'scrub' | 'done';
 }
 
 export interface TombstoneRef {
@@ -172,10 +172,17 @@ export async function knownReceipts(
   return new Set(known);
 }
 
-/** Those that are not done and began no later than `before`, the oldest first. */
-export async function unfinishedErasures(database: Database, before: number): Promise<StoredErasures> {
+/** Of erasures that a server finishes automatically. */
+export const UNFINISHED = ['marked', 'deleting', 'rows', 'logged'] as const;
+
+/** Those at these steps that began no later than `before`, the oldest first. */
+export async function erasuresAt(
+  database: Database,
+  steps: readonly StoredErasure['step'][],
+  before: number,
+): Promise<StoredErasures> {
   const found = await rows(database.read)
-    .whereIn('step', ['marked', 'deleting', 'rows', 'logged'])
+    .whereIn('step', steps)
     .where('erased_at', '<=', before)
     .orderBy(['erased_at', 'receipt_id']);
   return rowsToErasures(found);

@@ -17,11 +17,12 @@ import {
 import { asErased, isIncomplete, type Keep, NOTHING } from './erasure.ts';
 import {
   endSteps,
+  erasuresAt,
   findErasure,
   listErasures,
   type StoredErasure,
   saveErasureStep,
-  unfinishedErasures,
+  UNFINISHED,
 } from './receipts-store.ts';
 import { dropAbandoned } from './stage-store.ts';
 import { deleteMarked } from './steps-store.ts';
@@ -69,9 +70,11 @@ async function bury(deps: EraseDeps, erasure: StoredErasure): Promise<StoredEras
   return { ...erasure, step };
 }
 
-async function complete(deps: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
-  const done: StoredErasure = { ...erasure, step: 'done', scopes: asErased(erasure.scopes) };
-  await saveErasureStep(deps.database, erasure, done);
+/** What PostgreSQL's files hold of it no server cleans. */
+async function complete({ database }: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
+  const scopes = asErased(erasure.scopes, database.kind === 'sqlite');
+  const done: StoredErasure = { ...erasure, step: isIncomplete(scopes) ? 'scrub' : 'done', scopes };
+  await saveErasureStep(database, erasure, done);
   return done;
 }
 
@@ -143,7 +146,9 @@ async function resumeAll(
     }
   };
   await alone(null, () => dropAbandoned(database, before - HOUR));
-  const { erasures, unreadable } = await unfinishedErasures(database, before);
+  // Of a database that came from PostgreSQL the file is searched as for any other.
+  const steps = database.kind === 'sqlite' ? ([...UNFINISHED, 'scrub'] as const) : UNFINISHED;
+  const { erasures, unreadable } = await erasuresAt(database, steps, before);
   failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
   const found: StoredErasure[] = [];
   for (const erasure of erasures) {
@@ -158,7 +163,8 @@ async function resumeAll(
     found.map((erasure) =>
       alone(erasure.kid, async () => {
         const { receiptId, kid, step } = erasure;
-        const clean = step === 'logged' && (await cleaner.submit({ receiptId, kid, rewriteNow }));
+        const isDeleted = step === 'logged' || step === 'scrub';
+        const clean = isDeleted && (await cleaner.submit({ receiptId, kid, rewriteNow }));
         return receiptOf(clean ? await attempt(() => complete(run, erasure)) : erasure);
       }),
     ),

@@ -38,7 +38,7 @@ async function stageRows(tx: Knex.Transaction, staged: Staged, found: readonly R
 }
 
 /** Rows of a step: each costs a dozen statements, however few rows it has. */
-export const LEAST = 100;
+export const MIN_STEP = 100;
 const PAGE = 5000;
 
 /** Decisions of a device, by short reads. */
@@ -94,7 +94,7 @@ export async function stageTarget(database: Database, staged: Staged): Promise<v
       await stageRows(tx, staged, own);
       return own.length;
     };
-    await inPieces(database, await requestsOfDevice(database, kid, durable), stage, { least: LEAST });
+    await inPieces(database, await requestsOfDevice(database, kid, durable), stage, { minRows: MIN_STEP });
   }
   const stage = async (tx: Knex.Transaction, ids: readonly string[]): Promise<number> => {
     const found = whereAmong(tx('decisions').where({ kid }), tx, 'request_id', ids);
@@ -102,7 +102,7 @@ export async function stageTarget(database: Database, staged: Staged): Promise<v
     await stageRows(tx, staged, own);
     return own.length;
   };
-  await inPieces(database, requests, stage, { least: LEAST });
+  await inPieces(database, requests, stage, { minRows: MIN_STEP });
   await catchUp(database, staged);
 }
 

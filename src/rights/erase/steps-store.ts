@@ -8,11 +8,11 @@ import { lockHead } from '../../log/append-store.ts';
 import { hourOfVerdict, makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
 import { addCount, type Scope } from './erasure.ts';
 import { type Meant, type Requests, whoIsMeant } from './find-store.ts';
+import { markHeldDevices, markHeldRequests } from './held-mark-store.ts';
 import { holdsOn } from './hold-store.ts';
 import { addStep, type StoredErasure } from './receipts-store.ts';
 import { basisOfRequest, makeWork, type Work } from './rows-store.ts';
-import { settleDevices, settleRequests } from './settle-store.ts';
-import { LEAST, type RequestRow, type Staged, stageRest } from './stage-store.ts';
+import { MIN_STEP, type RequestRow, type Staged, stageRest } from './stage-store.ts';
 import { type ErasedRows, erasedRows, STEPS, takeParts, WITH_MARK } from './store.ts';
 
 /**
@@ -49,7 +49,7 @@ export async function markStaged(tx: Knex.Transaction, staged: Staged): Promise<
   const work = makeWork(tx, meant, { tx, marks: receiptId, allStaged });
   await takeParts(work, WITH_MARK);
   countDecisions(work, staged);
-  await settleDevices(tx, target, meant.holds);
+  await markHeldDevices(tx, target, meant.holds);
   for (const durable of meant.holds.devices)
     await tx('erasing')
       .where({ receipt_id: receiptId, durable })
@@ -97,7 +97,7 @@ async function eraseStep(
   const ids = [...requests.keys()];
   const work = makeWork(tx, meant, { tx, going: ids, places });
   await takeParts(work, STEPS);
-  const kept = meant.holds.devices.size > 0 ? await settleRequests(tx, meant, ids) : [];
+  const kept = meant.holds.devices.size > 0 ? await markHeldRequests(tx, meant, ids) : [];
   await these().delete();
   await addStep(tx, receiptId, work.counts);
   return kept;
@@ -133,6 +133,6 @@ export async function deleteMarked(
     for (const id of await eraseStep(tx, erasure, places, some)) gone.delete(id);
     return some.length;
   };
-  await inPieces(database, ids, step, { least: LEAST, goesOn });
+  await inPieces(database, ids, step, { minRows: MIN_STEP, goesOn });
   return gone;
 }

@@ -2,13 +2,12 @@ import type { Knex } from 'knex';
 import { countOf } from '../../db/sql.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
-import { dropExportsOf } from '../job-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { isStepped, PARTS, type Part, type RowWay, rowOf } from '../subject-folds.ts';
 import { addCount, DEFENCE_BASIS, type ScopeCounts } from './erasure.ts';
 import { type RowTarget, requestsOf, whoIsMeant } from './find-store.ts';
+import { markHeldDevices, markHeldRequests } from './held-mark-store.ts';
 import { makeWork, takeNamed, type Work } from './rows-store.ts';
-import { settleDevices, settleRequests } from './settle-store.ts';
 
 /** Deletes the rows of an erasure in the caller's transaction, table by table as the map of a person lists them. */
 
@@ -31,12 +30,9 @@ const takeRequests: Take = (work, table) =>
 const takeDevices: Take = (work, table) =>
   takeNamed(work, table, { column: 'durable', ids: work.meant.target.durables });
 
+/** No matter whom they are about: only a node of the previous release leaves any. */
 async function dropExports({ tx, meant }: Work): Promise<void> {
-  const { target, requests, devices } = meant;
-  if (tx === null) return;
-  await dropExportsOf(tx, target.kid, {
-    has: (subject) => devices.has(subject) || requests.has(subject) || subject === target.linksOf,
-  });
+  await tx?.('console_jobs').where({ kid: meant.target.kid }).delete();
 }
 
 /** Of contested requests: queued webhooks name them by a keyed reference. */
@@ -138,8 +134,8 @@ export async function eraseRows(
   const places = known ?? makeSealedPlaces(target.kid, meant.requests);
   const work = makeWork(tx, meant, { tx, going, places });
   await takeParts(work, PARTS);
-  await settleDevices(tx, target, meant.holds);
-  const held = await settleRequests(tx, meant, going);
+  await markHeldDevices(tx, target, meant.holds);
+  const held = await markHeldRequests(tx, meant, going);
   return erasedRows(
     work,
     going.filter((id) => !held.has(id)),

@@ -20,7 +20,7 @@ import type { MeService } from './service.ts';
 
 export interface Sites {
   isTenant(kid: string): boolean;
-  /** Tenants whose pages are at this host; the only tenant where there is one. Others are told to nobody. */
+  /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }
 
@@ -56,11 +56,11 @@ export function myDataRoutes(sites: Sites): Handlers<'myData'> {
 
 function toldOf({ shared, scopes }: Forgotten): string {
   const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
-  if (acts.length === 0) return 'Forgotten: nothing was held any more.';
+  if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
-  if (isKept) return 'Not all of it was erased. The list below says what is kept, and why.';
+  if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
   if (shared) return 'Forgotten: only this visit was erased, because its id may be shared with other people.';
-  return 'Forgotten: the decisions and the hash of this device were erased.';
+  return 'Forgotten: the decisions about this device and its hash were erased.';
 }
 
 async function held(me: MeService, presented: Presented) {

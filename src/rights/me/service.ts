@@ -79,7 +79,7 @@ async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Prom
   return { forgotten: true, shared: found === null ? wasShared : isShared(found), scopes, receiptId };
 }
 
-/** Its request, and its device where the id is not shared. A review that decided is told in either case. */
+/** Its request, and its device where the id is not shared. A review that decided is shown in either case. */
 async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
   const { database } = deps;
   const { tenant, requestId } = opened;
@@ -156,7 +156,7 @@ async function link(
   return { principalId, requestId, linkedAt: isoTime(made.linkedAt) };
 }
 
-/** Each throws 401 for a token that is none. */
+/** Each throws 401 for an invalid token. */
 export function makeMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */

@@ -29,7 +29,7 @@ const PURPOSE = 'device-identification';
 const TIER = 'stable';
 const round = (bits: number): number => Math.round(bits * 100) / 100;
 
-/** Under the floor only bands are told, and no total: a count of few people points at them. */
+/** Under the floor only bands are shown, and no total: a count of few people points at them. */
 export function transparencyView(
   summary: StoredSummary,
   facts: { readonly handle: string; readonly purposes: readonly string[]; readonly kAnonymityFloor: number },

@@ -35,7 +35,7 @@ export interface RetentionRules {
   readonly now: number;
 }
 
-/** Whole hours: what was sealed together leaves together. */
+/** Whole hours: rows anchored together are deleted together. */
 export function cutoffsOf({ now, days }: Omit<RetentionRules, 'kid'>) {
   return { retention: floorHour(now - days * DAY), audit: floorHour(now - AUDIT_DAYS_MS) };
 }
@@ -122,7 +122,7 @@ const OF_AUDIT_HOURS = expiring('audit-hour');
 const WITH_DECISIONS = expiring('decision');
 
 /**
- * Sealed hours leave whole: the seal in the log stays and has nothing left to be held against. The log says so before anything
+ * Anchored hours are deleted whole: their entry in the log stays and has nothing left to compare with. The log says so before anything
  * goes, so that what expired differs from what somebody took.
  */
 async function announce(database: Database, rules: RetentionRules): Promise<void> {
@@ -165,7 +165,7 @@ async function sayRetained(
   await appendOne(tx, kid, impersonalEntry({ type: 'retention.applied', at: now, purpose: null }, body));
 }
 
-/** Visitor ids of devices that are known no more; those of ended epochs go by themselves. */
+/** Visitor ids of devices that are no longer known; those of ended epochs expire. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const query = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
   const ids = (await unlessHeld(query, tx, 'visitor_index').pluck('visitor_id')) as string[];
@@ -173,7 +173,7 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
   return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
 }
 
-/** What goes with rows that are due. @returns visitor ids among it */
+/** What is deleted with rows that are due. @returns visitor ids among it */
 async function takeAlong(
   tx: Knex.Transaction,
   table: AgingTable,

@@ -77,7 +77,7 @@ describeWithTool('cli/terminal', missingScript(), () => {
     const shown = await inTerminal(['top'], { GPD_DATA_DIR: dataDir }, 'q', '2 entries');
     expect(shown.code).toBe(0);
     expect(shown.text).toMatch(/verdicts +0\.0 a second/);
-    expect(shown.text).toContain('q ends it');
+    expect(shown.text).toContain('press q to quit');
   });
 
   it('a destructive command asks, and goes on for yes alone', async () => {

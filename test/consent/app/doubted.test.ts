@@ -225,7 +225,7 @@ it('gpd consent verify holds the doubts against the log', async () => {
   const { ok, problems } = await verify();
   expect(ok).toBe(false);
   expect(problems).toEqual([
-    { code: 'state-changed', what: expect.stringContaining('does not know of it'), seq: written.seq + 1 },
+    { code: 'state-changed', what: expect.stringContaining('does not include entry'), seq: written.seq + 1 },
   ]);
 });
 

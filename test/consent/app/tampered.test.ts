@@ -60,7 +60,7 @@ describe('a log of which the last entry was taken', () => {
     const { code, stderr } = await api.gpd.cli(['consent', 'verify', KID, '--against', file]);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `gpd: ${file} holds no checkpoint that this log signed\n`,
+      stderr: `gpd: ${file} has no checkpoint that this log signed\n`,
     });
   });
 

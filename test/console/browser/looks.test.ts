@@ -108,7 +108,7 @@ describeInChromium('the looks of the console', () => {
         await page.goto(`${site.url}/console/ledger`);
         await page.getByRole('button', { name: 'Verify now' }).click();
         await page.getByText('The ledger is whole').waitFor({ timeout: 10_000 });
-        await look('a job');
+        await look('a verified ledger');
         await page.getByRole('button', { name: 'Sign out' }).click();
         await look('signed out');
         await page.goto(`${site.url}/console/callback?code=x&state=y`);

@@ -92,9 +92,9 @@ async function stocked(): Promise<Console> {
     await tx('tallies').insert(rows.filter(({ n }) => n > 0));
     await tx('tallies').insert(consent.filter(({ n }) => n > 0));
     await tx('rule_reviews').insert([
-      { kid: KID, rule: 'A1', upheld: 41, overturned: 3 },
-      { kid: KID, rule: 'T9', upheld: 6, overturned: 9 },
-      { kid: KID, rule: 'W4', upheld: 12, overturned: 10 },
+      { kid: KID, rule: 'A1', upheld: 41, overturned: 3, confirmed: 212, mistaken: 4 },
+      { kid: KID, rule: 'T9', upheld: 6, overturned: 9, confirmed: 0, mistaken: 21 },
+      { kid: KID, rule: 'W4', upheld: 12, overturned: 10, confirmed: 0, mistaken: 0 },
     ]);
     const [first, second] = (await tx('contests').orderBy('contest_id').pluck('contest_id')) as string[];
     await tx('contests')

@@ -29,17 +29,6 @@ import {
   oldestDecision,
 } from '../../../src/rights/dsar/trail-store.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
-import {
-  appendPart,
-  beatJob,
-  deleteJob,
-  dropExportsOf,
-  endJob,
-  findJob,
-  insertJob,
-  purgeJobs,
-  readPart,
-} from '../../../src/rights/job-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {
   countReview,
@@ -51,7 +40,7 @@ import {
 } from '../../../src/rights/tally-store.ts';
 import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { WORDS } from '../../rights/contract/words.ts';
+import { WORDS } from '../../rights/contract/contest-texts.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 
@@ -156,8 +145,13 @@ export function consoleContract(make: MakeDatabase): void {
       await deleteDrafts(db.database, { kid, actor: 'a', contestId }, ['ask', 'resolve']);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
       await saveDraft(db.database, draft);
+      const old = { kid, actor: 'a', kind: 'export', state: 'done', done: 1, total: 1, started_at: 0 };
+      await db.database.transaction((tx) =>
+        tx('console_jobs').insert([NOW, NOW + 1].map((at) => ({ ...old, hash: `h-${at}`, beat_at: at }))),
+      );
       await purgeConsole(db.database, 0, NOW + 1);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
+      expect(await other.read('console_jobs').where({ kid }).pluck('hash')).toEqual([`h-${NOW + 1}`]);
       await saveDraft(db.database, draft);
       await db.database.transaction((tx) => tx('contests').where({ contest_id: contestId }).delete());
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
@@ -172,92 +166,6 @@ export function consoleContract(make: MakeDatabase): void {
       await purgeConsole(db.database, NOW, 0);
       expect(await findConsoleSession(other, 'p-old')).toBeNull();
       expect(await findConsoleSession(other, 'p-new')).not.toBeNull();
-    });
-
-    const newJob = (kid: string, hash: string, subjects: readonly string[] = []) =>
-      insertJob(db.database, { hash, kid, actor: 'a', kind: 'export', subjects, at: NOW }, 3, NOW - 1);
-    const beat = { done: 1, total: 2, at: NOW + 5 };
-    const there = async (hash: string): Promise<number[]> => {
-      const tables = ['console_jobs', 'console_job_subjects', 'console_job_parts'];
-      return Promise.all(tables.map(async (table) => (await other.read(table).where({ hash })).length));
-    };
-
-    it('a job is its owner’s on every node; it beats, writes and ends while it runs, and then no more', async () => {
-      const kid = await addTenant(db.database, 'jobs');
-      expect(await newJob(kid, 'j-1', ['d', 'd', 'r'])).toBe(true);
-      const mine = { hash: 'j-1', kid, actor: 'a' };
-      expect(await findJob(other, mine, NOW - 1)).toEqual({
-        ...mine,
-        kind: 'export',
-        state: 'running',
-        done: 0,
-        total: 0,
-        startedAt: NOW,
-        beatAt: NOW,
-        result: null,
-      });
-      expect(await findJob(other, mine, NOW)).toBeNull();
-      expect(await findJob(other, { ...mine, actor: 'b' }, 0)).toBeNull();
-      expect(await findJob(other, { ...mine, kid: 'another' }, 0)).toBeNull();
-      expect(await beatJob(other, 'j-1', beat)).toBe(true);
-      expect(await appendPart(other, 'j-1', { part: 0, sealed: Buffer.from([0, 255]) }, beat)).toBe(true);
-      expect(await readPart(db.database, 'j-1', 0)).toEqual(Buffer.from([0, 255]));
-      expect(await readPart(db.database, 'j-1', 1)).toBeNull();
-      expect(await endJob(other, 'j-1', { ...beat, state: 'done', result: '{}' })).toBe(true);
-      expect(await findJob(other, mine, NOW)).toMatchObject({
-        state: 'done',
-        done: 1,
-        total: 2,
-        result: '{}',
-      });
-      expect(await beatJob(other, 'j-1', beat)).toBe(false);
-      expect(await appendPart(other, 'j-1', { part: 1, sealed: Buffer.from('x') }, beat)).toBe(false);
-      expect(await endJob(other, 'j-1', { ...beat, state: 'failed', result: null })).toBe(false);
-      expect(await there('j-1')).toEqual([1, 2, 1]);
-      await purgeJobs(other, NOW + 4);
-      expect(await there('j-1')).toEqual([1, 2, 1]);
-      await purgeJobs(other, NOW + 5);
-      expect(await there('j-1')).toEqual([0, 0, 0]);
-    });
-
-    it('three of a tenant run at a time, whoever asks at once; one without a beat does not count', async () => {
-      const kid = await addTenant(db.database, 'busy');
-      const asked = ['b-1', 'b-2', 'b-3', 'b-4', 'b-5'].map((hash, i) =>
-        insertJob(
-          i % 2 ? other : db.database,
-          { hash, kid, actor: 'a', kind: 'verify', subjects: [], at: NOW },
-          3,
-          NOW,
-        ),
-      );
-      expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(3);
-      const late = { hash: 'b-6', kid, actor: 'a', kind: 'verify', subjects: [], at: NOW + 9 };
-      expect(await insertJob(other, late, 3, NOW + 1)).toBe(true);
-    });
-
-    it('an export goes with whom it is about, in its own tenant, with every part of it', async () => {
-      const kid = await addTenant(db.database, 'exports');
-      const next = await addTenant(db.database, 'exports-next');
-      await newJob(kid, 'e-1', ['dev-1', 'req-1']);
-      await newJob(kid, 'e-2', ['dev-2']);
-      await newJob(next, 'e-3', ['dev-1']);
-      for (let part = 0; part < 40; part += 1)
-        await appendPart(db.database, 'e-1', { part, sealed: Buffer.from('x') }, beat);
-      const drop = (ids: string[]) => db.database.transaction((tx) => dropExportsOf(tx, kid, new Set(ids)));
-      await drop(['nobody', '']);
-      expect(await there('e-1')).toEqual([1, 2, 40]);
-      await drop(['req-1']);
-      expect(await there('e-1')).toEqual([0, 0, 0]);
-      expect([await there('e-2'), await there('e-3')]).toEqual([
-        [1, 1, 0],
-        [1, 1, 0],
-      ]);
-      // Whoever still writes at it learns so with the next part.
-      expect(await appendPart(other, 'e-1', { part: 41, sealed: Buffer.from('x') }, beat)).toBe(false);
-      for (let part = 0; part < 33; part += 1)
-        await appendPart(db.database, 'e-2', { part, sealed: Buffer.from('x') }, beat);
-      await deleteJob(db.database, 'e-2');
-      expect(await there('e-2')).toEqual([0, 0, 0]);
     });
 
     it('the queue: mine, free and held, each by due date, in pages that meet without a gap', async () => {
@@ -463,17 +371,21 @@ export function consoleContract(make: MakeDatabase): void {
       const recorder = makeRecorder(db.database);
       const fired = (ids: readonly string[]) => ids.map((id) => ({ id, weight: 0.5, kind: 'A' as const }));
       await recorder.record(makeEntry({ kid, id: 'rules1', verdict: { rules: fired(['A1', 'T3']) } }));
-      await recorder.record(makeEntry({ kid, id: 'rules2', verdict: { rules: fired(['A1']) } }));
+      await recorder.record(
+        makeEntry({ kid, id: 'rules2', verdict: { class: 'undeclared_automation', rules: fired(['A1']) } }),
+      );
       await recorder.idle();
       await db.database.transaction(async (tx) => {
         await countReview(tx, kid, 'req_rules1', 'overturned');
         await countReview(tx, kid, 'req_rules2', 'upheld');
+        // Only of automation can a rule have been right.
+        await countReview(tx, kid, 'req_rules1', 'upheld');
         await countReview(tx, kid, 'req_none', 'upheld');
       });
       const reviews = [...(await ruleReviews(other, kid))].sort((a, b) => a.rule.localeCompare(b.rule));
       expect(reviews).toEqual([
-        { rule: 'A1', upheld: 1, overturned: 1 },
-        { rule: 'T3', upheld: 0, overturned: 1 },
+        { rule: 'A1', upheld: 1, overturned: 1, confirmed: 0, mistaken: 0 },
+        { rule: 'T3', upheld: 0, overturned: 1, confirmed: 0, mistaken: 0 },
       ]);
     });
 
@@ -496,8 +408,8 @@ export function consoleContract(make: MakeDatabase): void {
       const visit = { ...use, generation: 0, bundles: 2, visit: 'all' } as const;
       await Promise.all([addKeyTraffic(db.database, [visit]), addKeyTraffic(other, [visit])]);
       await addKeyTraffic(db.database, [{ ...visit, bundles: 1, visit: 'gpc' }]);
-      expect(await readVisits(other, kid, NOW - DAY)).toEqual({ all: 4, gpc: 1 });
-      expect(await readVisits(other, kid, NOW + DAY)).toEqual({ all: 0, gpc: 0 });
+      expect(await readVisits(other, kid, NOW - DAY)).toEqual({ all: 4, gpc: 1, judged: 0, workerless: 0 });
+      expect(await readVisits(other, kid, NOW + DAY)).toMatchObject({ all: 0, gpc: 0 });
       expect(await read(NOW)).toHaveLength(2);
       await purgeKeyTraffic(db.database, NOW + 62 * DAY);
       expect(await read(0)).toEqual([]);

@@ -33,9 +33,6 @@ const ACCOUNTS: NonNullable<IdpOptions['accounts']> = {
   nils: { gpd_role: ['dpo'], gpd_tenant: 'gone', name: 'Nils Nowhere' },
 };
 
-/** For `expect.poll`: the first export of an installation makes the key that signs it. */
-export const WRITTEN_WITHIN = { timeout: 20_000, interval: 100 } as const;
-
 export interface Console {
   readonly gpd: Gpd;
   /** Settings of this server, for a second node on its data. */

@@ -25,8 +25,6 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/holds/release': 'POST',
   '/receipts': 'GET, HEAD',
   '/receipts/:id': 'GET, HEAD',
-  '/jobs/:id': 'GET, HEAD',
-  '/jobs/:id/file': 'GET, HEAD',
   '/register': 'GET, HEAD',
   '/register.csv': 'GET, HEAD',
   '/audit': 'GET, HEAD',

@@ -28,6 +28,7 @@ import { eraseLargeContract } from '../../rights/contract/erase-large.ts';
 import { erasePlanContract } from '../../rights/contract/erase-plan.ts';
 import { erasureContract } from '../../rights/contract/erasure.ts';
 import { noticesContract } from '../../rights/contract/notices.ts';
+import { outcomesContract } from '../../rights/contract/outcomes.ts';
 import { receiptContract } from '../../rights/contract/receipts.ts';
 import { registerContract } from '../../rights/contract/register.ts';
 import { retentionStepsContract } from '../../rights/contract/retention-steps.ts';
@@ -68,6 +69,7 @@ export function storageContract(make: MakeDatabase): void {
   casesContract(make);
   noticesContract(make);
   registerContract(make);
+  outcomesContract(make);
   rightsContract(make);
   retentionStepsContract(make);
   erasePlanContract(make);

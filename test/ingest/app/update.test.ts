@@ -87,7 +87,12 @@ describe('a bundle that supersedes an earlier one', () => {
       { after: '', session: mine.session },
       { after, session: mine.session, tenant: 1 },
     ];
-    for (const sent of wrong) expectError(await send(sent), 'unauthenticated');
+    for (const sent of wrong) {
+      const reply = await send(sent);
+      expectError(reply, 'unauthenticated');
+      // A page may read why.
+      expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
+    }
     expect(await decision(after)).not.toHaveProperty('supersededBy');
     expectCore(await send({ after, session: mine.session }), 'ok');
   });

@@ -112,6 +112,8 @@ const PROTECTED: readonly (readonly [string, Change])[] = [
     all(virtual, header('accept-language', undefined)),
   ],
   ['a remote desktop over http', all(remote, insecure)],
+  ['a virtual machine that is reached by remote desktop', all(virtual, remote)],
+  ['developer tools on a virtual machine that is reached by remote desktop', all(virtual, remote, tools)],
 ];
 
 describe('people to protect (signals.md section 2b)', () => {
@@ -122,7 +124,6 @@ describe('people to protect (signals.md section 2b)', () => {
 
 describe('what protects them is no way around the rules', () => {
   it.each<readonly [string, Change]>([
-    ['software graphics without a pointer', all(virtual, remote)],
     [
       'software graphics in a window that its screen does not hold',
       all(

@@ -85,5 +85,19 @@ export function decisionContract(make: MakeDatabase): void {
       expect(gone[0]! + gone[1]!).toBe(2000);
       expect(await nonces()).toEqual([]);
     });
+
+    // Two nodes that wait for each other's rows are a deadlock. SQLite has one writer.
+    it('does not wait for the rows that another node deletes', async () => {
+      if (db.database.kind === 'sqlite') return;
+      await db.database.transaction((tx) => tx('nonces').delete());
+      const recorder = makeRecorder(db.database);
+      for (const id of ['w1', 'w2', 'w3'])
+        await recorder.record(makeEntry({ kid: 'waits', id, durable: null, expiresAt: 1 }));
+      await other.transaction(async (tx) => {
+        await tx('nonces').where({ nonce: 'nonce-w2' }).delete();
+        expect(await purgeNonces(db.database, NOW)).toBe(2);
+      });
+      expect(await nonces()).toEqual([]);
+    });
   });
 }

@@ -9,7 +9,7 @@ import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { WORDS } from '../../rights/contract/words.ts';
+import { WORDS } from '../../rights/contract/contest-texts.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';

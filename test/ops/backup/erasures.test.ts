@@ -91,7 +91,7 @@ describe('an erasure after the backup', { timeout: 120_000 }, () => {
     expect(filesWith(mine.dataDir, late.requestId)).toEqual(['gpd.db']);
     expect(log(mine.dataDir)).toBe(kept);
     const doctor = await runGpd(['doctor'], mine);
-    expect(doctor.stdout).toMatch(/data\.restore +1 erasures came after this database/);
+    expect(doctor.stdout).toMatch(/data\.restore +1 erasures are newer than this copy/);
     await expectForgotten(mine.dataDir, [early, late]);
     expect((await runGpd(['doctor', '--all'], mine)).stdout).toMatch(/pass +data\.restore/);
   });

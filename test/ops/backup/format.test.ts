@@ -117,7 +117,7 @@ describe('gpd-backup/1', () => {
     const long = Buffer.concat([Buffer.from('gpd-backup/1\n'), Buffer.from([255, 255, 255, 255])]);
     for (const bytes of [Buffer.alloc(0), Buffer.from('SQLite format 3'), long, long.subarray(0, 14)]) {
       writeFileSync(file, bytes);
-      await expect(readHead(file)).rejects.toThrow('no backup of gpd');
+      await expect(readHead(file)).rejects.toThrow('not a backup made by gpd');
     }
   });
 });

@@ -15,7 +15,7 @@ it('a backup beside `keys rewrap` fails, for no master key would open it', async
   const folder = tempDir('backups');
   const by = { actorOf: () => undefined, at: Date.now() };
   const made = makeBackup(store, config, join(folder, 'b'), { version: 'test', by, onProgress: () => {} });
-  await expect(made).rejects.toThrow('the master key was changed meanwhile: make the backup once more');
+  await expect(made).rejects.toThrow('the master key changed during the backup: run it again');
   await store.database.close();
   expect(existsSync(join(folder, 'b'))).toBe(false);
   expect(readdirSync(folder)).toEqual([]);

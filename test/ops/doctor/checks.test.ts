@@ -35,6 +35,7 @@ const postgres = (settings: Partial<typeof DURABLE>): Change =>
 const tenant = (parts: Partial<TenantFacts>): Change => ({
   tenants: [makeTenant({ kid: 'good' }), makeTenant({ kid: 'bad-one', ...parts })],
 });
+const VISITS = { all: 0, gpc: 0, judged: 0, workerless: 0 };
 const log = (parts: object): Change => {
   const { log: good } = makeTenant();
   return tenant({ log: good && { ...good, origin: 'id.shop.example/ledger/bad-one', ...parts } });
@@ -43,7 +44,8 @@ const agent = (parts: object): Change => ({ agents: base.agents.map((one) => ({ 
 const webhook = (parts: object): Change => ({ webhooks: base.webhooks.map((one) => ({ ...one, ...parts })) });
 const tls = (parts: object): Change => ({ tls: base.tls && { ...base.tls, ...parts } });
 const oidc = (parts: Partial<Facts['oidc']>): Change => ({ oidc: base.oidc && { ...base.oidc, ...parts } });
-const stranger = (at: number, trusted = '10.0.0.1'): Change => data({ stranger: { at, trusted } });
+const untrustedForwarded = (at: number, trusted = '10.0.0.1'): Change =>
+  data({ untrustedForwarded: { at, trusted } });
 
 const failing = (kid: string | null, since = NOW - 3 * HOUR): Change =>
   database({ jobFailures: [{ job: 'seal-verdicts', kid, reason: 'Error X', since, failedAt: NOW }] });
@@ -81,26 +83,26 @@ const ROWS: readonly Row[] = [
     'host.credential',
     'fail',
     host({ unitCredential: { path: '/etc/k', file: null } }),
-    /\/etc\/k.*not there/,
+    /\/etc\/k.*does not exist/,
   ],
   [
     'host.credential',
     'fail',
     host({ unitCredential: { path: '/etc/k', file: makeFile({ mode: 0o644 }) } }),
-    /others may read \/etc\/k/,
+    /other users can read \/etc\/k/,
   ],
   ['data.file-system', 'warn', host({ fileSystem: 'tmpfs' }), /memory/],
   ['data.file-system', 'fail', host({ fileSystem: 'network' }), /network/],
-  ['data.directory', 'fail', data({ directory: null }), /\/data is not there/],
+  ['data.directory', 'fail', data({ directory: null }), /\/data does not exist/],
   ['data.directory', 'fail', data({ directory: makeFile({ mode: 0o777 }) }), /write.*777/],
-  ['data.directory', 'warn', data({ directory: makeFile({ mode: 0o755 }) }), /look.*755/],
+  ['data.directory', 'warn', data({ directory: makeFile({ mode: 0o755 }) }), /list.*755/],
   ['data.database-file', 'fail', data({ database: null }), /no database/],
   ['data.database-file', 'fail', data({ database: makeFile({ mode: 0o644 }) }), /read the database/],
   ['data.database-file', 'fail', data({ database: makeFile({ uid: 0 }) }), /user 0.*990/],
   ['data.leftovers', 'warn', data({ leftovers: ['staging-1-gpd.db'] }), /staging-1-gpd\.db/],
-  ['data.restore', 'warn', database({ undoneErasures: 2 }), /2 erasures came after/],
+  ['data.restore', 'warn', database({ undoneErasures: 2 }), /2 erasures are newer/],
   ['data.erasure-log', 'fail', data({ erasureLog: { lines: 0, problem: 'line 2 is damaged' } }), /line 2/],
-  ['data.backup', 'warn', database({ lastBackupAt: null }), /never/],
+  ['data.backup', 'warn', database({ lastBackupAt: null }), /no backup was ever made/],
   ['data.backup', 'warn', database({ lastBackupAt: NOW - 8 * DAY }), /8 days old/],
   ['master-key.present', 'fail', unheld({ file: null }), /missing/],
   ['master-key.present', 'fail', unheld({ file: makeFile({ readable: false }) }), /not readable/],
@@ -149,7 +151,7 @@ const ROWS: readonly Row[] = [
   ['database.logging', 'warn', postgres({ log_min_duration_statement: '500' }), /parameters/],
   ['database.encrypted', 'warn', database({ kind: 'postgres', encrypted: false }), /not encrypted/],
   ['database.pooler', 'warn', pooling({ readLimit: '0' }), /no time limit/],
-  ['database.pooler', 'fail', pooling({ transactions: false }), /takes transactions apart/],
+  ['database.pooler', 'fail', pooling({ transactions: false }), /splits transactions/],
   ['jobs.housekeeping', 'warn', database({ expiredNonces: 1234 }), /1,234 nonces/],
   ['jobs.failing', 'fail', failing('bbb'), /seal-verdicts of bbb for 3 hours \(Error X\)/],
   ['jobs.failing', 'fail', failing(null), /seal-verdicts for 3 hours/],
@@ -167,6 +169,7 @@ const ROWS: readonly Row[] = [
     /changed from 7 to 30 2 days ago/,
   ],
   ['rights.erasures', 'fail', database({ incompleteErasures: 2 }), /2 erasures/],
+  ['rights.storage', 'warn', database({ unscrubbedSince: NOW - 2 * DAY }), /2 days ago/],
   ['rights.contests', 'fail', database({ overdueContests: 1 }), /1 contests/],
   ['url.base', 'warn', config({ base_url: null, host: '0.0.0.0' }), /not set/],
   ['url.https', 'fail', config({ base_url: 'http://id.shop.example' }), /plain http/],
@@ -181,7 +184,7 @@ const ROWS: readonly Row[] = [
   ['tls.key', 'fail', tls({ keyFile: makeFile({ mode: 0o644 }) }), /anyone can read/],
   ['listen.address', 'warn', config({ host: '0.0.0.0', tls_cert: null, tls_key: null }), /0\.0\.0\.0:8080/],
   ['proxies.ranges', 'fail', config({ trusted_proxies: ['10.0.0.1', '0.0.0.0/0'] }), /0\.0\.0\.0\/0/],
-  ['proxies.strangers', 'fail', stranger(NOW - 2 * HOUR), /X-Forwarded-For 2 hours ago/],
+  ['proxies.strangers', 'fail', untrustedForwarded(NOW - 2 * HOUR), /X-Forwarded-For 2 hours ago/],
   ['proxies.ja4', 'warn', config({ trusted_proxies: [] }), /no proxy/],
   [
     'limits.rates',
@@ -192,7 +195,7 @@ const ROWS: readonly Row[] = [
   ['networks.mmdb', 'fail', { mmdb: { readable: false, builtAt: 0 } }, /cannot be read/],
   ['networks.mmdb', 'warn', { mmdb: { readable: true, builtAt: NOW - 61 * DAY } }, /61 days/],
   ['metrics.listen', 'fail', config({ metrics_listen: '0.0.0.0:9100' }), /0\.0\.0\.0:9100/],
-  ['metrics.listen', 'fail', config({ metrics_listen: '[::]:9100' }), /strangers/],
+  ['metrics.listen', 'fail', config({ metrics_listen: '[::]:9100' }), /other machines/],
   ['server.health', 'warn', { server: { ...base.server, health: { version: '0.0.9' } } }, /0\.0\.9 runs/],
   ['server.ready', 'fail', { server: { ...base.server, notReady: ['draining'] } }, /draining/],
   ['oidc.issuer', 'warn', { ...config({ oidc_issuer: null }), oidc: null }, /401/],
@@ -210,7 +213,7 @@ const ROWS: readonly Row[] = [
   ['console.client', 'fail', config({ console_client_id: null }), /no client id/],
   ['console.client', 'fail', config({ oidc_issuer: null }), /no issuer/],
   ['console.client', 'fail', { consoleSecret: null }, /cannot be read/],
-  ['console.client', 'fail', { consoleSecret: makeFile({ mode: 0o644 }) }, /others may read/],
+  ['console.client', 'fail', { consoleSecret: makeFile({ mode: 0o644 }) }, /other users can read/],
   ['tenants.any', 'fail', { tenants: [] }, /no tenant/],
   ['tenants.readable', 'fail', { damagedTenants: ['bbb'] }, /bbb/],
   ['tenants.origins', 'warn', tenant({ origins: [] }), /bad-one/],
@@ -233,7 +236,8 @@ const ROWS: readonly Row[] = [
   ['terms.purpose', 'fail', tenant({ purposes: ['marketing'] }), /bad-one/],
   ['terms.policy', 'warn', tenant({ basis: 'ledger' }), /bad-one/],
   ['terms.notice', 'warn', tenant({ emptyNotices: ['notice.contact'] }), /bad-one/],
-  ['terms.gpc', 'warn', tenant({ visits: { all: 9, gpc: 2 } }), /bad-one/],
+  ['terms.gpc', 'warn', tenant({ visits: { ...VISITS, all: 9, gpc: 2 } }), /bad-one/],
+  ['agent.worker', 'warn', tenant({ visits: { ...VISITS, judged: 9, workerless: 5 } }), /bad-one/],
   ['terms.weights', 'fail', tenant({ badPolicy: true }), /bad-one/],
   ['log.entries', 'fail', tenant({ log: null }), /bad-one/],
   ['log.entries', 'fail', log({ entries: 11 }), /bad-one/],
@@ -324,8 +328,8 @@ describe('gpd doctor', () => {
   });
 
   it.each([
-    ['an old note', stranger(NOW - 2 * DAY)],
-    ['a note from before the proxies were named', stranger(NOW - HOUR, '')],
+    ['an old note', untrustedForwarded(NOW - 2 * DAY)],
+    ['a note from before the proxies were named', untrustedForwarded(NOW - HOUR, '')],
   ])('%s of strangers is no fault', (_name, change) => {
     expect(found({ ...base, ...change }, 'proxies.strangers')).toMatchObject({ status: 'pass' });
   });

@@ -65,11 +65,14 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     const old = await runGpd(['tenants', 'list'], { env: envOf(dataDir) });
     expect([old.code, old.stderr]).toEqual([
       78,
-      expect.stringContaining('the data were moved to postgres://'),
+      expect.stringContaining('the data was moved to postgres://'),
     ]);
     expect(old.stderr).not.toContain(password);
     const again = await runGpd(['move', '--to', url], { env: envOf(dataDir) });
-    expect([again.code, again.stderr]).toEqual([7, expect.stringContaining('were moved to postgres://')]);
+    expect([again.code, again.stderr]).toEqual([
+      7,
+      expect.stringContaining('was already moved to postgres://'),
+    ]);
 
     const moved = await startGpd({ dataDir, settings: { GPD_DATABASE_URL: url } });
     expect(await askAll(moved.url, key, requestId)).toEqual(said);
@@ -77,7 +80,7 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     const busy = await moved.cli(['move', '--to', join(tempDir('back'), 'gpd.db')]);
     expect([busy.code, busy.stderr]).toEqual([
       7,
-      expect.stringMatching(/connections of gpd to .*: stop the servers/),
+      expect.stringMatching(/other connections to .*: stop the servers/),
     ]);
     await moved.stop();
 
@@ -144,7 +147,7 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     const full = await runGpd(['move', '--to', url], { env: envOf(dataDir) });
     expect([full.code, full.stderr]).toEqual([7, expect.stringContaining('already holds an installation')]);
     const same = await runGpd(['move', '--to', join(tempDir('same'), 'gpd.db')], { env: envOf(dataDir) });
-    expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('--to takes postgres://')]);
+    expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('--to must be postgres://')]);
     const backup = join(tempDir('backups'), 'b');
     await gpdJson(['backup', backup], { env: envOf(dataDir) });
     const onto = await runGpd(['move', '--to', url, '--from', backup], { env: envOf(dataDir) });

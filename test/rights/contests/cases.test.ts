@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/lib/clock.ts';
-import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { caseFiledSchema, caseResponseSchema } from '../../../src/schema/rights.ts';
 import { KID, ORIGIN, OTHER_ORIGIN } from '../../support/constants.ts';
@@ -26,7 +26,13 @@ beforeAll(async () => {
     const tenant = store.tenantOf(kid);
     return tenant && { ...tenant, settings: { ...tenant.settings, 'review.fourEyes': true } };
   };
-  const deps = { database, tenantOf, clock: Date.now, random: randomBytes, words: contestWordsOf(tenantOf) };
+  const deps = {
+    database,
+    tenantOf,
+    clock: Date.now,
+    random: randomBytes,
+    contestTexts: contestTextsOf(tenantOf),
+  };
   reviewer = makeContestService(deps);
 }, 60_000);
 afterAll(async () => {
@@ -247,8 +253,14 @@ it('is due by the law of the tenant', async () => {
     return tenant && { ...tenant, settings: { ...tenant.settings, 'rights.profile': profile } as const };
   };
   const { database } = store;
-  const words = contestWordsOf(tenantOf);
-  const service = makeContestService({ database, tenantOf, clock: Date.now, random: randomBytes, words });
+  const contestTexts = contestTextsOf(tenantOf);
+  const service = makeContestService({
+    database,
+    tenantOf,
+    clock: Date.now,
+    random: randomBytes,
+    contestTexts,
+  });
   const { requestId } = await rights.visit({ bot: true });
   const nobody = { durable: null, visitorId: null, principal: null, principalId: null };
   const reach = { ...nobody, kid: KID, linked: new Set([requestId]) };

@@ -12,7 +12,7 @@ import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './contest-texts.ts';
 
 const SECRET = Buffer.alloc(32, 9);
 const FILING = { statement: 'I am a person.', email: 'anna@example.org' };
@@ -38,7 +38,13 @@ export function casesContract(make: MakeDatabase): void {
         wrapper,
       };
       const tenantOf = (id: string) => (id === kid ? (tenant as unknown as ConsentTenant) : undefined);
-      const deps = { database: db.database, tenantOf, clock: () => now, random: randomBytes, words: WORDS };
+      const deps = {
+        database: db.database,
+        tenantOf,
+        clock: () => now,
+        random: randomBytes,
+        contestTexts: WORDS,
+      };
       const contests = makeContestService(deps);
       const markNetwork = (network: string): string => `${network} ${Math.floor(now / DAY)}`;
       const cases = makeCaseService({ ...deps, contests, serverSecret: SECRET, markNetwork });

@@ -19,7 +19,7 @@ import {
 } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './contest-texts.ts';
 
 /** What another node commits while an erasure waits for it. */
 export function eraseBesideContract(make: MakeDatabase): void {

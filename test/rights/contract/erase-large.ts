@@ -32,7 +32,7 @@ import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contra
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './contest-texts.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 

@@ -11,6 +11,7 @@ import { lockHead } from '../../../src/log/append-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
 import {
+  asErased,
   type ErasureTarget,
   type Keep,
   NOTHING,
@@ -33,7 +34,7 @@ import {
 import { tempDir } from '../../support/command.ts';
 import { makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './contest-texts.ts';
 
 const PAUL = { ref: 'ref-1', id: 'id of ref-1' };
 const FORGET: Keep = { openContests: true, override: true };
@@ -119,8 +120,9 @@ export function erasePlanContract(make: MakeDatabase): void {
       const actor = { role: 'dpo', ref: 'dora' } as const;
       const tenant = tenantOf(kid);
       const receipt = await eraser.erase({ tenant, target, requestedBy: 'dpo', actor, keep });
-      expect(receipt.incomplete).toBe(false);
-      expect(scopeResults(plan)).toEqual(receipt.scopes);
+      expect(asErased(receipt.scopes, true)).toEqual(scopeResults(plan));
+      const waits = db.database.kind === 'postgres' && plan.storage?.erased === 1;
+      expect(receipt.incomplete).toBe(waits);
       return plan;
     }
 

@@ -8,7 +8,6 @@ import { sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
 import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { shredPrincipal } from '../../../src/rights/erase/principal-store.ts';
-import { insertJob } from '../../../src/rights/job-store.ts';
 import { appender, macOf, makeRequest, readState, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
@@ -78,21 +77,29 @@ export function erasureContract(make: MakeDatabase): void {
       expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
     });
 
-    it('takes along the exports that staff began of the principal, and no other', async () => {
-      const kid = await addTenant(db.database, 'exported');
+    it('takes along the exports of its tenant that an older node keeps, and no other', async () => {
+      const [kid, next] = [
+        await addTenant(db.database, 'exported'),
+        await addTenant(db.database, 'not-exported'),
+      ];
       await appender(db.database).append(makeRequest(kid));
-      for (const [hash, subject] of [
-        ['x-1', 'ref-1'],
-        ['x-2', 'ref-2'],
-      ] as const) {
-        const job = { hash, kid, actor: 'a', kind: 'export', subjects: [subject], at: NOW };
-        await insertJob(db.database, job, 3, NOW);
-      }
+      const row = {
+        actor: 'a',
+        kind: 'export',
+        state: 'done',
+        done: 1,
+        total: 1,
+        started_at: NOW,
+        beat_at: NOW,
+      };
+      await db.database.transaction(async (tx) => {
+        await tx('console_jobs').insert([kid, next].map((of) => ({ ...row, kid: of, hash: `x-${of}` })));
+        await tx('console_job_subjects').insert(
+          [kid, next].map((of) => ({ hash: `x-${of}`, subject: 'ref-1' })),
+        );
+      });
       await shred(other, kid);
-      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual(['x-2']);
-      // Nothing is known of this one, and an export says so too.
-      await shred(other, kid, 'ref-2');
-      expect(await db.database.read('console_jobs').where({ kid }).pluck('hash')).toEqual([]);
+      expect(await db.database.read('console_job_subjects').pluck('hash')).toEqual([`x-${next}`]);
     });
 
     it('erases once, however often and on however many nodes it is asked for', async () => {

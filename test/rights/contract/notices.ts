@@ -9,7 +9,7 @@ import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './contest-texts.ts';
 
 /** Notices that time brings, told once by however many nodes. */
 export function noticesContract(make: MakeDatabase): void {
@@ -31,7 +31,13 @@ export function noticesContract(make: MakeDatabase): void {
         wrapper: makeMasterKey(Buffer.alloc(32, 7), randomBytes),
         webhooksFor: () => ['w1'],
       } as unknown as ConsentTenant;
-      const deps = { database, tenantOf: () => tenant, clock: () => now, random: randomBytes, words: WORDS };
+      const deps = {
+        database,
+        tenantOf: () => tenant,
+        clock: () => now,
+        random: randomBytes,
+        contestTexts: WORDS,
+      };
       const contests = makeContestService(deps);
       return {
         contests,

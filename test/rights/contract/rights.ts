@@ -11,7 +11,7 @@ import { lockHead } from '../../../src/log/append-store.ts';
 import { sealAudit } from '../../../src/log/audit-seal-store.ts';
 import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
-import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
 import {
   type ContestRow,
   contestOf,
@@ -48,7 +48,7 @@ import {
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
-import { WORDS } from './words.ts';
+import { WORDS } from './contest-texts.ts';
 
 export function rightsContract(make: MakeDatabase): void {
   describe('contests, links, erasure and retention', () => {
@@ -170,9 +170,9 @@ export function rightsContract(make: MakeDatabase): void {
           tx('contests').where({ contest_id: two.contestId }).update({ sealed }),
         );
         await expect(findContest(other.read, WORDS, two.contestId)).rejects.toThrow('does not open');
-        const stranger = contestWordsOf(() => ({ wrapper: makeMasterKey(Buffer.alloc(32, 8), randomBytes) }));
+        const stranger = contestTextsOf(() => ({ wrapper: makeMasterKey(Buffer.alloc(32, 8), randomBytes) }));
         await expect(findContest(other.read, stranger, one.contestId)).rejects.toThrow('does not open');
-        const nobody = contestWordsOf(() => undefined);
+        const nobody = contestTextsOf(() => undefined);
         expect(await findContest(other.read, nobody, one.contestId)).toMatchObject({ statement: null });
         const writing = db.database.transaction((tx) => updateContest(tx, nobody, one));
         await expect(writing).rejects.toThrow('no tenant');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
 import { gather } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/subject-folds.ts';
 import { KID } from '../../support/constants.ts';
@@ -22,7 +22,7 @@ it('an export reads every table that the map of a person says it contains, and n
     tenantOf,
     ingestTenantOf: () => makeIngestTenant(),
     clock: () => NOW,
-    words: contestWordsOf(tenantOf),
+    contestTexts: contestTextsOf(tenantOf),
   };
   const reach = {
     kid: KID,

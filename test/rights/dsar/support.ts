@@ -13,8 +13,8 @@ import type { Database } from '../../../src/db/db.ts';
 import { RULES } from '../../../src/ingest/classify/policy.ts';
 import type { Verdict } from '../../../src/ingest/verdict.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
-import type { ContestWords } from '../../../src/rights/contests/contest-text.ts';
-import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
+import type { ContestTexts } from '../../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
@@ -114,10 +114,12 @@ async function insertDevice(database: Database): Promise<void> {
       expires_at: NOW * 2,
       summary: JSON.stringify(summary),
     });
+    const reported = { outcome: 'passed-step-up', at: NOW + 8000 };
+    await tx('decision_outcomes').insert({ kid: KID, request_id: requestId(1), ...reported });
   });
 }
 
-async function insertContests(database: Database, words: ContestWords): Promise<void> {
+async function insertContests(database: Database, words: ContestTexts): Promise<void> {
   const filing = (n: number, statement: string | null) => ({
     kid: KID,
     contestId: `con_01KAG0000000000000000000A${n}`,
@@ -197,7 +199,7 @@ export async function holdSomebody(): Promise<Held> {
     await insertDevice(database);
     await insertContests(
       database,
-      contestWordsOf(() => tenant),
+      contestTextsOf(() => tenant),
     );
     const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
     await database.transaction((tx) => linkRequest(tx, link));

@@ -9,7 +9,7 @@ import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
-import { WORDS } from '../contract/words.ts';
+import { WORDS } from '../contract/contest-texts.ts';
 import { eraserOn, open, requestOf } from '../support/eraser.ts';
 
 /** What is done to the database file after an erasure: searched always, rewritten only where it has to be, and when. */

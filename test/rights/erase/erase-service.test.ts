@@ -39,6 +39,21 @@ it('never reads beside its own transaction: on PostgreSQL both wait for a connec
   await database.close();
 });
 
+it('completes on SQLite a receipt that came from PostgreSQL and waits for a scrub there', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  await record(database, 'a');
+  const eraser = eraserOn(database, dataDir, () => NOW);
+  const { receiptId, scopes } = await eraser.erase(requestOf(tenant));
+  expect(scopes.at(-1)).toEqual({ scope: 'storage', action: 'erased', count: 1 });
+  const moved = scopes.map((one) => (one.scope === 'storage' ? { ...one, action: 'pending' } : one));
+  const row = { step: 'scrub', scopes: JSON.stringify(moved) };
+  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
+  expect(await eraser.status(receiptId)).toMatchObject({ incomplete: true });
+  expect((await eraser.resume()).receipts).toMatchObject([{ receiptId, incomplete: false, scopes }]);
+  await database.close();
+});
+
 // Guards against: of 8,000,000 visitorIds all were read to delete one, and every write waited for a second.
 it('reads no table of a tenant whole', async () => {
   const { dataDir } = await initGpd();

@@ -108,6 +108,7 @@ describe('a subject’s erasure', () => {
       credentials: 'none',
       consent: 'retained',
       backups: 'none',
+      storage: 'erased',
     });
     expect(receipt).toMatchObject({ tenant: KID, requestedBy: 'subject', incomplete: false });
     expect(found(person.ids)).toEqual([]);

@@ -2,6 +2,9 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/db/db.ts';
+import { scrubFiles } from '../../../src/rights/erase/scrub-store.ts';
+import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { gpdJson, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
@@ -15,11 +18,12 @@ import { type Rights, rightsOf, type Visit } from '../support/rights.ts';
 
 describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
   let postgres: PostgresServer;
+  let url: string;
   let client: pg.Client;
   let rights: Rights;
   beforeAll(async () => {
     postgres = await startPostgres();
-    const url = await postgres.freshUrl();
+    url = await postgres.freshUrl();
     const dataDir = join(tempDir('rights-postgres'), 'gpd-data');
     const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
     const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], { env });
@@ -57,49 +61,99 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
     });
   });
 
-  /** Files below the server's data directory in which ids stand, and how many of them. */
-  async function found(below: string, visits: readonly Visit[]): Promise<number> {
+  /** How many of these ids stand in files below the server's data directory; the write-ahead log is not looked at. */
+  async function found(ids: readonly string[]): Promise<number> {
     const [row] = (await client.query<{ data_directory: string }>('SHOW data_directory')).rows;
-    const root = join(row?.data_directory ?? '', below);
+    const root = join(row?.data_directory ?? '', 'base');
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
       .map((name) => join(root, name))
       .filter((path) => statSync(path).isFile())
       .map((path) => readFileSync(path));
-    return visits.filter(({ requestId }) => files.some((bytes) => bytes.includes(requestId))).length;
+    return ids.filter((id) => files.some((bytes) => bytes.includes(id))).length;
   }
 
-  /** Closes the segments of the write-ahead log that are there and lets go of them. */
-  async function recycle(): Promise<void> {
-    for (let i = 0; i < 3; i += 1) await client.query('SELECT pg_switch_wal()').then(() => checkpoint());
-  }
   const checkpoint = (): Promise<unknown> => client.query('CHECKPOINT');
 
-  it('erases the rows at once; their bytes are gone once the tables are written anew and the log is recycled', async () => {
+  const idsOf = (visits: readonly Visit[]): string[] => visits.map(({ requestId }) => requestId);
+
+  /** As a release before the statistics were switched off: values of the table stand in pg_statistic. */
+  async function sampleDurables(): Promise<void> {
+    for (const target of ['SET STATISTICS 100', 'SET STATISTICS 0'])
+      await client.query(`ALTER TABLE decisions ALTER COLUMN durable ${target}; ANALYZE decisions`);
+    await client.query('ALTER TABLE decisions ALTER COLUMN durable TYPE text');
+  }
+
+  it('erases the rows at once; gpd erase scrub takes their bytes out of tables, indexes and statistics', async () => {
     const visits: Visit[] = [];
     for (let i = 0; i < 30; i += 1)
       visits.push(await rights.visit({ bot: true, device: String(i).padStart(32, 'a') }));
+    await sampleDurables();
+    const erased = visits.slice(5, 25);
+    const ids = idsOf(erased);
+    const devices = await client.query<{ durable: string }>(
+      'SELECT durable FROM decisions WHERE request_id = ANY($1)',
+      [ids],
+    );
+    const durables = devices.rows.map(({ durable }) => durable);
     await checkpoint();
     // The negative control: the same search finds them before.
-    expect(await found('base', visits)).toBe(visits.length);
-    expect(await found('pg_wal', visits)).toBe(visits.length);
-    const erased = visits.slice(5, 25);
+    expect(await found([...idsOf(visits), ...durables])).toBe(visits.length + durables.length);
     const token = await dpo();
     for (const { visitorId } of erased) {
       const reply = await rights.call('/privacy/erase', { visitorId }, token);
-      expect(reply.json()).toMatchObject({ incomplete: false });
+      const receipt = reply.json() as ErasureReceipt;
+      expect(receipt.incomplete).toBe(true);
+      expect(receipt.scopes.filter(({ action }) => action === 'pending')).toEqual([
+        { scope: 'storage', action: 'pending', count: 1 },
+      ]);
     }
-    const ids = erased.map(({ requestId }) => requestId);
     const left = await client.query('SELECT 1 FROM decisions WHERE request_id = ANY($1)', [ids]);
     expect(left.rowCount).toBe(0);
     // What docs/rights.md says of the rest: VACUUM gives the room back and does not overwrite it.
-    await client.query('VACUUM');
+    await client.query('VACUUM decisions');
     await checkpoint();
-    expect(await found('base', erased)).toBeGreaterThan(0);
-    await client.query('VACUUM FULL');
+    expect(await found(ids)).toBeGreaterThan(0);
+    expect(await found(durables)).toBeGreaterThan(0);
+
+    const { gpd } = rights;
+    const { receiptId } = (
+      await rights.call('/privacy/erase', { visitorId: visits[0]?.visitorId }, token)
+    ).json() as ErasureReceipt;
+    const shown = await gpd.cli(['erase', 'status', receiptId]);
+    expect([shown.code, shown.stdout]).toEqual([
+      5,
+      expect.stringContaining('until `gpd erase scrub` has run'),
+    ]);
+    // It waits for nothing that a resume could do.
+    expect(await gpd.cli(['erase', 'resume'])).toMatchObject({
+      code: 0,
+      stdout: 'every erasure is complete\n',
+    });
+    expect(JSON.parse((await gpd.cli(['erase', 'scrub', KID, '--json'])).stdout)).toEqual({ scrubbed: 21 });
     await checkpoint();
-    expect(await found('base', erased)).toBe(0);
-    await recycle();
-    expect(await found('pg_wal', erased)).toBe(0);
-    expect(await found('base', visits)).toBe(visits.length - erased.length);
+    expect(await found([...ids, ...durables])).toBe(0);
+    const listed = await gpd.cli(['erase', 'list', KID, '--json']);
+    const receipts = JSON.parse(listed.stdout) as ErasureReceipt[];
+    expect(receipts.map(({ incomplete }) => incomplete)).toEqual(receipts.map(() => false));
+    expect(receipts[0]?.scopes.at(-1)).toEqual({ scope: 'storage', action: 'erased', count: 1 });
+    expect((await gpd.cli(['erase', 'scrub'])).stdout).toBe('no receipt waits for it\n');
+    expect(await found(idsOf(visits))).toBe(visits.length - erased.length - 1);
   }, 60_000);
+
+  it('does not scrub while somebody may still read what was erased', async () => {
+    const { visitorId, requestId } = await rights.visit({ bot: true, device: 'b'.repeat(32) });
+    const reader = new pg.Client({ connectionString: url });
+    await reader.connect();
+    await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM tenants');
+    await rights.call('/privacy/erase', { visitorId }, await dpo());
+    const owner = await openDatabase({ location: url });
+    const [{ pid }] = (await reader.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows as [
+      { pid: number },
+    ];
+    await expect(scrubFiles(owner, 0)).rejects.toThrow(`process ${pid} of PostgreSQL may still read`);
+    await reader.end();
+    await scrubFiles(owner);
+    await owner.close();
+    expect(await found([requestId])).toBe(0);
+  });
 });

@@ -30,7 +30,11 @@ interface Dsar {
     };
     readonly linkedRequests: object[];
   };
-  readonly decisions: readonly { readonly signals: object | null; readonly supersededBy: string | null }[];
+  readonly decisions: readonly {
+    readonly signals: object | null;
+    readonly supersededBy: string | null;
+    readonly reportedOutcome: object | null;
+  }[];
   readonly override: object | null;
   readonly contests: object[];
   readonly consent: { readonly principalId: string; readonly state: object[]; readonly history: object[] };
@@ -40,6 +44,7 @@ interface Dsar {
 const TOLD: Readonly<Record<string, (dsar: Dsar) => unknown>> = {
   decisions: ({ decisions }) => decisions.length,
   decision_updates: ({ decisions }) => decisions.some(({ supersededBy }) => supersededBy !== null),
+  decision_outcomes: ({ decisions }) => decisions.some(({ reportedOutcome }) => reportedOutcome !== null),
   sightings: ({ subject }) => subject.device.seen,
   visitor_index: ({ subject }) => subject.device.visitorIds.length,
   credentials: ({ subject }) => subject.device.passkey,
@@ -115,6 +120,7 @@ async function leaveTheRest(contestId: string, durable: string, requests: readon
     `INSERT INTO console_job_subjects (hash, subject) VALUES ('job', '${durable}')`,
     `INSERT INTO decision_updates (kid, earlier, request_id) VALUES ('${KID}', '${requests.join("', '")}')`,
   );
+  await post(`/v1/decisions/${requests[0]}/outcome`, { outcome: 'false-alarm' }, secret);
 }
 
 it('is exported from every store and erased from every store', async () => {

@@ -85,7 +85,7 @@ describe('what a token reaches, without JavaScript', () => {
     const [receipt] = await rights.sql('SELECT receipt_id FROM erasures ORDER BY erased_at DESC LIMIT 1');
     expect(text).toContain(receipt?.['receipt_id']);
     // The contested decision is kept, so no sentence may say that the decisions are gone.
-    expect(text).toContain('Not all of it was erased. The list below says what is kept, and why.');
+    expect(text).toContain('Not all of it was erased. The list below says what is kept and why.');
     expect(text).not.toMatch(/decisions and the hash of this device were erased/);
     expect(text).toMatch(/contests kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
     expect(text).toContain('privacy@shop.example');
@@ -98,7 +98,7 @@ describe('what a token reaches, without JavaScript', () => {
     const visit = await rights.visit({ signals });
     const shown = textOf(await form(visit));
     expect(shown).toMatch(/its id may be shared with other people/);
-    expect(shown).toMatch(/It erases no other visit of this device/);
+    expect(shown).toMatch(/Other visits of this device stay/);
     const text = textOf(await form(visit, { action: 'forget' }));
     expect(text).toMatch(/Forgotten: only this visit was erased/);
     expect(text).toMatch(/To have the rest erased, write to the contact below and quote the receipt/);
@@ -117,7 +117,7 @@ describe('what a token reaches, without JavaScript', () => {
     const filed = await rights.call('/privacy/contest', { requestId: contested.requestId }, subject);
     const { contestId } = filed.json() as { contestId: string };
     const open = textOf(await form(contested));
-    expect(open).toMatch(/You contested this\. A person answers by \d+ \w+ \d{4}/);
+    expect(open).toMatch(/You contested this\. A person will answer by \d+ \w+ \d{4}/);
     expect(open).not.toMatch(/You can contest it/);
     const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
     const ruling = { contestId, outcome: 'overturned', reason: REASON };
@@ -176,7 +176,7 @@ describe('what a token reaches, without JavaScript', () => {
     ]) {
       expect(reply.status).toBe(401);
       expect(reply.headers['content-type']).toBe('text/html; charset=utf-8');
-      expect(textOf(reply)).toMatch(/Nothing was changed\. This page was open too long/);
+      expect(textOf(reply)).toMatch(/Nothing was changed\. This page was open for too long/);
       expect(reply.text).not.toContain(visit.requestId);
     }
     expect(await rights.sql(`SELECT 1 FROM decisions WHERE request_id = '${visit.requestId}'`)).toHaveLength(
@@ -191,7 +191,7 @@ describe('addresses', () => {
     try {
       expect((await ask(one.url, '/my-data')).text).toContain('data-kid="alone"');
       const wrong = textOf(await ask(one.url, '/my-data?kid=nobody', { headers: { accept: HTML } }));
-      expect(wrong).toMatch(/No site with that name.*One site uses this address/s);
+      expect(wrong).toMatch(/No site here has that name.*One site uses this address/s);
       expect(wrong).not.toContain('More than one');
     } finally {
       await one.stop();
@@ -225,7 +225,7 @@ describe('addresses', () => {
     expectError(await ask(rights.gpd.url, '/nowhere'), 'not-found');
     const unknown = await ask(rights.gpd.url, '/my-data?kid=nobody', { headers: { accept: HTML } });
     expect(unknown.status).toBe(404);
-    expect(textOf(unknown)).toMatch(/No site with that name/);
+    expect(textOf(unknown)).toMatch(/No site here has that name/);
   });
 });
 

@@ -8,9 +8,9 @@ import {
   insertWebhook,
   listWebhooks,
   purgeOutbox,
+  recordAttempt,
   removeWebhook,
   replayFrom,
-  settle,
   takeDue,
   type Webhook,
 } from '../../../src/webhooks/store.ts';
@@ -112,10 +112,10 @@ export function webhookContract(make: MakeDatabase): void {
       };
       const settleMost = async ([first, one, two, _three, grant]: Seqs): Promise<void> => {
         const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
-        await settle(outbox.database, first, done);
-        await settle(outbox.database, grant, done);
-        await settle(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
-        await settle(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
+        await recordAttempt(outbox.database, first, done);
+        await recordAttempt(outbox.database, grant, done);
+        await recordAttempt(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
+        await recordAttempt(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
       };
 
       it('is taken once, by however many nodes at once, the oldest first', async () => {

@@ -73,6 +73,16 @@ func RequestID(id string) string {
 	return "requestID is that of an ingest, req_…"
 }
 
+func Report(id, outcome string) string {
+	if hint := RequestID(id); hint != "" {
+		return hint
+	}
+	if !isText(outcome) {
+		return "Outcome is a text in UTF-8 that is not empty"
+	}
+	return ""
+}
+
 // Asked is one check of a batch.
 type Asked struct {
 	PrincipalID string

@@ -45,6 +45,8 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   receipt: (run, args, options) => clientOf(run).receipt(Number(args['seq']), options),
   proof: (run, args, options) => clientOf(run).proof(Number(args['seq']), options),
   decision: (run, args, options) => clientOf(run).decision(String(args['requestId']), options),
+  reportOutcome: (run, { requestId, outcome, ...more }, options) =>
+    clientOf(run).reportOutcome(String(requestId), String(outcome), more, options),
   ping: (run, _args, options) => clientOf(run).ping(options),
   close: (run) => clientOf(run).close(),
   verifyProof: (_run, { proof, ...expected }) =>

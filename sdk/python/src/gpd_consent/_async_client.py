@@ -15,7 +15,17 @@ from ._async_transport import AsyncTransport
 from ._course import Course
 from ._operations import Operation, Operations, WriteName
 from ._options import OnUnavailable, check_call_seconds, read_environment, read_settings
-from ._types import ConsentState, Decision, Health, History, Receipt, Session, Verdict, WriteResult
+from ._types import (
+    ConsentState,
+    Decision,
+    Health,
+    History,
+    Receipt,
+    ReportedOutcome,
+    Session,
+    Verdict,
+    WriteResult,
+)
 
 T = TypeVar("T")
 
@@ -146,6 +156,12 @@ class AsyncConsentClient:
     async def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
         """The verdict of one ingest: a browser must not be the messenger of its own."""
         return await self._run(self._operations.decision(request_id), timeout)
+
+    async def report_outcome(
+        self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
+    ) -> ReportedOutcome:
+        """What became of a decision, once: the same again changes nothing, another is a conflict."""
+        return await self._run(self._operations.report_outcome(request_id, outcome, at), timeout)
 
     async def ping(self, *, timeout: float | None = None) -> Health:
         """Whether the server answers; says nothing about the key."""

@@ -7,7 +7,17 @@ from typing import Any
 
 from ._fake import FakeCall, FakeConsent
 from ._options import OnUnavailable
-from ._types import ConsentState, Decision, Health, History, Receipt, Session, Verdict, WriteResult
+from ._types import (
+    ConsentState,
+    Decision,
+    Health,
+    History,
+    Receipt,
+    ReportedOutcome,
+    Session,
+    Verdict,
+    WriteResult,
+)
 
 
 class AsyncFakeConsent:
@@ -116,6 +126,11 @@ class AsyncFakeConsent:
 
     async def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
         return self._fake.decision(request_id)
+
+    async def report_outcome(
+        self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
+    ) -> ReportedOutcome:
+        return self._fake.report_outcome(request_id, outcome, at=at)
 
     async def ping(self, *, timeout: float | None = None) -> Health:
         return self._fake.ping()

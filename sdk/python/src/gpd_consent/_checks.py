@@ -61,6 +61,11 @@ def check_request_id(method: str, request_id: object) -> None:
     _require(method, holds, "request_id is that of an ingest, req_…")
 
 
+def check_report(method: str, request_id: object, outcome: object) -> None:
+    check_request_id(method, request_id)
+    _require(method, _is_text(outcome), "outcome is a str that is not empty")
+
+
 def check_idempotency_key(method: str, key: object) -> None:
     holds = isinstance(key, str) and _IDEMPOTENCY_KEY.fullmatch(key) is not None
     _require(method, holds, "idempotency_key is 1 to 255 visible ASCII characters")

@@ -33,8 +33,8 @@ class Call:
     """The method's name, for errors."""
     method: Literal["GET", "POST"]
     path: str
-    status: int
-    """The only status that is an answer."""
+    statuses: tuple[int, ...]
+    """The only ones that are an answer."""
     seconds: float
     body: bytes | None = None
     accept: str = "application/json"
@@ -75,7 +75,7 @@ class Course:
 
     def judge(self, outcome: Answer | Break) -> Answer | ConsentError | float:
         """The end of the call, or the seconds to wait before the next attempt."""
-        if isinstance(outcome, Answer) and outcome.status == self.call.status:
+        if isinstance(outcome, Answer) and outcome.status in self.call.statuses:
             return outcome
         if outcome == "timeout":
             return ConsentError(self.call.name, "timeout")

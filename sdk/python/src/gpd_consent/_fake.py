@@ -9,7 +9,7 @@ from typing import Any
 
 from . import _checks as checks_of
 from ._errors import ConsentError
-from ._fake_log import GENESIS, TIME, Choice, Event, history_of, state_of
+from ._fake_log import TIME, Choice, Event, history_of, judge, state_of, store_outcome
 from ._options import OnUnavailable
 from ._shapes import unavailable
 from ._types import (
@@ -19,6 +19,7 @@ from ._types import (
     History,
     ProofRef,
     Receipt,
+    ReportedOutcome,
     Session,
     Verdict,
     WriteEntry,
@@ -47,6 +48,7 @@ class FakeConsent:
         self._on_unavailable = on_unavailable
         self._events: list[Event] = []
         self._verdicts: dict[str, Verdict] = {}
+        self._outcomes: dict[str, ReportedOutcome] = {}
         self._unavailable = False
         self._closed = False
 
@@ -142,15 +144,7 @@ class FakeConsent:
     ) -> History:
         checks_of.check_principal("history", principal_id)
         self._reach("history", principal_id=principal_id, cursor=cursor, limit=limit)
-        before = len(self._events) + 1 if cursor is None else int(cursor)
-        found = [
-            event
-            for event in reversed(self._events)
-            if event.principal_id == principal_id and event.proof.seq < before
-        ]
-        page = found[: 50 if limit is None else limit]
-        cursor_after = str(page[-1].proof.seq) if page and len(found) > len(page) else None
-        return History(principal_id, tuple(map(history_of, page)), cursor_after)
+        return history_of(self._events, principal_id, cursor, limit)
 
     def receipt(self, seq: int, *, timeout: float | None = None) -> Receipt:
         checks_of.check_seq("receipt", seq)
@@ -165,10 +159,15 @@ class FakeConsent:
     def decision(self, request_id: str, *, timeout: float | None = None) -> Verdict:
         checks_of.check_request_id("decision", request_id)
         self._reach("decision", request_id=request_id)
-        verdict = self._verdicts.get(request_id)
-        if verdict is None:
-            raise ConsentError("decision", "not-found", code="no-such-decision", status=404)
-        return verdict
+        return self._verdict_of("decision", request_id)
+
+    def report_outcome(
+        self, request_id: str, outcome: str, *, at: str | None = None, timeout: float | None = None
+    ) -> ReportedOutcome:
+        checks_of.check_report("report_outcome", request_id, outcome)
+        self._reach("report_outcome", request_id=request_id, outcome=outcome, at=at)
+        self._verdict_of("report_outcome", request_id)
+        return store_outcome(self._outcomes, request_id, outcome, at)
 
     def ping(self, *, timeout: float | None = None) -> Health:
         self._reach("ping")
@@ -176,6 +175,12 @@ class FakeConsent:
 
     def close(self) -> None:
         self._closed = True
+
+    def _verdict_of(self, method: str, request_id: str) -> Verdict:
+        verdict = self._verdicts.get(request_id)
+        if verdict is None:
+            raise ConsentError(method, "not-found", code="no-such-decision", status=404)
+        return verdict
 
     def _called(self, method: str, **args: Any) -> None:
         if self._closed:
@@ -199,13 +204,7 @@ class FakeConsent:
             if self._on_unavailable == "error":
                 raise error
             return unavailable(error)
-        for event in reversed(self._events):
-            if event.principal_id == principal_id and event.purpose == purpose:
-                return Decision(
-                    event.choice == "granted", event.choice, event.proof, event.policy_version, None
-                )
-        head = self._events[-1].proof if self._events else GENESIS
-        return Decision(False, "never-asked", head, 0, None)
+        return judge(self._events, principal_id, purpose)
 
     def _write(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ._types import HistoryEvent, ProofRef, PurposeState
+from ._errors import ConsentError
+from ._types import Decision, History, HistoryEvent, ProofRef, PurposeState, ReportedOutcome
 
 Choice = Literal["granted", "denied", "withdrawn"]
 
@@ -25,6 +26,13 @@ class Event:
     over_gpc: bool = False
 
 
+def judge(events: list[Event], principal_id: str, purpose: str) -> Decision:
+    for event in reversed(events):
+        if event.principal_id == principal_id and event.purpose == purpose:
+            return Decision(event.choice == "granted", event.choice, event.proof, event.policy_version, None)
+    return Decision(False, "never-asked", events[-1].proof if events else GENESIS, 0, None)
+
+
 def state_of(event: Event) -> PurposeState:
     return PurposeState(
         purpose=event.purpose,
@@ -38,7 +46,7 @@ def state_of(event: Event) -> PurposeState:
     )
 
 
-def history_of(event: Event) -> HistoryEvent:
+def _told(event: Event) -> HistoryEvent:
     return HistoryEvent(
         seq=event.proof.seq,
         type=f"consent.{event.choice}",
@@ -50,3 +58,23 @@ def history_of(event: Event) -> HistoryEvent:
         expires_at=None,
         over_gpc=event.over_gpc,
     )
+
+
+def history_of(events: list[Event], principal_id: str, cursor: str | None, limit: int | None) -> History:
+    """Newest first, from before the cursor on."""
+    before = len(events) + 1 if cursor is None else int(cursor)
+    found = [one for one in reversed(events) if one.principal_id == principal_id and one.proof.seq < before]
+    page = found[: 50 if limit is None else limit]
+    cursor_after = str(page[-1].proof.seq) if page and len(found) > len(page) else None
+    return History(principal_id, tuple(map(_told, page)), cursor_after)
+
+
+def store_outcome(
+    stored: dict[str, ReportedOutcome], request_id: str, outcome: str, at: str | None
+) -> ReportedOutcome:
+    """The first report stays; two times are the same when their texts are."""
+    first = ReportedOutcome(request_id, outcome, TIME if at is None else at)
+    kept = stored.setdefault(request_id, first)
+    if kept.outcome != outcome or (at is not None and kept.at != at):
+        raise ConsentError("report_outcome", "conflict", code="idempotency-conflict", status=409)
+    return kept

@@ -20,6 +20,7 @@ from ._types import (
     Health,
     History,
     Receipt,
+    ReportedOutcome,
     Session,
     Verdict,
     WriteResult,
@@ -72,14 +73,14 @@ class Operations:
         self._settings = settings
 
     def _post(self, name: str, path: str, body: dict[str, Any], *principals: str, **more: Any) -> Call:
-        more = {"status": 200, "seconds": self._settings.timeout, **more}
+        more = {"statuses": (200,), "seconds": self._settings.timeout, **more}
         encoded = _encode(body)
         if not encoded:
             raise ConsentError(name, "invalid-request", hint="an argument is no JSON value")
         return Call(name, "POST", path, body=encoded, principals=principals, **more)
 
     def _get(self, name: str, path: str, **more: Any) -> Call:
-        return Call(name, "GET", path, status=200, seconds=self._settings.timeout, **more)
+        return Call(name, "GET", path, statuses=(200,), seconds=self._settings.timeout, **more)
 
     def _unavailable(self) -> Callable[[ConsentError], Decision] | None:
         return shapes.unavailable if self._settings.on_unavailable == "deny" else None
@@ -135,7 +136,7 @@ class Operations:
             "gpc": gpc,
             "overGpc": over_gpc,
         }
-        more = {"status": 201, "seconds": self._settings.write_timeout, "idempotency_key": key}
+        more = {"statuses": (201,), "seconds": self._settings.write_timeout, "idempotency_key": key}
         call = self._post(name, f"/v1/consent/{name}", body, principal_id, **more)
         return Operation(call, _reading(shapes.read_write))
 
@@ -153,7 +154,7 @@ class Operations:
     def session(self, principal_id: str) -> Operation[Session]:
         name = "sessions.create"
         checks_of.check_principal(name, principal_id)
-        more = {"status": 201, "seconds": self._settings.write_timeout}
+        more = {"statuses": (201,), "seconds": self._settings.write_timeout}
         call = self._post(name, "/v1/sessions", {"principalId": principal_id}, principal_id, **more)
         return Operation(call, _reading(shapes.read_session))
 
@@ -170,6 +171,14 @@ class Operations:
         checks_of.check_request_id("decision", request_id)
         call = self._get("decision", f"/v1/decisions/{request_id}")
         return Operation(call, _reading(lambda value: shapes.read_verdict(value, request_id)))
+
+    def report_outcome(self, request_id: str, outcome: str, at: str | None) -> Operation[ReportedOutcome]:
+        name = "report_outcome"
+        checks_of.check_report(name, request_id, outcome)
+        more = {"statuses": (200, 201), "seconds": self._settings.write_timeout}
+        path = f"/v1/decisions/{request_id}/outcome"
+        call = self._post(name, path, {"outcome": outcome, "at": at}, **more)
+        return Operation(call, _reading(lambda value: shapes.read_outcome(value, request_id, outcome)))
 
     def ping(self) -> Operation[Health]:
         return Operation(self._get("ping", "/healthz", authorized=False), _reading(shapes.read_health))

@@ -17,6 +17,7 @@ from ._types import (
     ProofRef,
     PurposeState,
     Receipt,
+    ReportedOutcome,
     Session,
     Verdict,
     WriteEntry,
@@ -200,6 +201,13 @@ def read_verdict(value: object, request_id: str) -> Verdict | None:
         raw=value,
         attested=value["attested"] if is_object(value.get("attested")) else None,
     )
+
+
+def read_outcome(value: object, request_id: str, outcome: str) -> ReportedOutcome | None:
+    """What was reported, of the request it was reported of."""
+    if not is_object(value) or (value.get("requestId"), value.get("outcome")) != (request_id, outcome):
+        return None
+    return ReportedOutcome(request_id, outcome, value["at"]) if _is_text(value.get("at")) else None
 
 
 def read_health(value: object) -> Health | None:

@@ -142,6 +142,17 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedOutcome:
+    """What became of a decision, as it is stored."""
+
+    request_id: str
+    outcome: str
+    """`fraud`, `chargeback`, `passed-step-up`, `false-alarm` or `other`."""
+    at: str
+    """When it became known: ISO time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     status: str
     version: str

@@ -30,6 +30,7 @@ _METHODS = {
     "receipt": "receipt",
     "proof": "proof",
     "decision": "decision",
+    "reportOutcome": "report_outcome",
     "ping": "ping",
     "close": "close",
 }
@@ -46,6 +47,7 @@ _NAMES = {
     "witnesses": "witnesses",
     "proof": "text",
     **{name: name for name in ("purpose", "purposes", "gpc", "cursor", "limit", "seq", "hash", "type")},
+    **{name: name for name in ("outcome", "at")},
     **{name: name for name in ("oldSize", "oldRoot", "newSize", "newRoot")},
     **{name: name for name in ("vkey", "body", "headers", "secrets", "now", "retries", "url", "key")},
 }

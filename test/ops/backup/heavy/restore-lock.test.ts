@@ -84,7 +84,7 @@ describe('gpd restore', { timeout: 60_000 }, () => {
     expect(ran['restore']?.stderr).toMatch(/in use: stop the server/);
     for (const name of ['serve', 'tenants']) {
       expect(ran[name], name).toMatchObject({ status: 75, stdout: '' });
-      expect(ran[name]?.stderr, name).toMatch(/^gpd: a restore of .* is under way; try again in a moment\n$/);
+      expect(ran[name]?.stderr, name).toMatch(/^gpd: a restore of .* is running; try again in a moment\n$/);
     }
     await json('tenants', 'list');
     expect(existsSync(join(dataDir, 'gpd.db.before-restore'))).toBe(false);

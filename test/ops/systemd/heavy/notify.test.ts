@@ -166,7 +166,7 @@ describeWithTool('gpd serve under a service manager', missingManager(), () => {
     [
       'no TCP',
       { sockets: [{ name: 'http', kind: 'unix', path: join(tempDir('unix'), 's') }] },
-      /no TCP socket/,
+      /not a TCP socket/,
     ],
   ] as const)(
     'refuses %s with 78',

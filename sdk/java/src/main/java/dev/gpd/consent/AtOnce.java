@@ -87,6 +87,12 @@ abstract class AtOnce implements Consent {
   }
 
   @Override
+  public CompletableFuture<ReportedOutcome> reportOutcomeAsync(
+      String requestId, String outcome, String at, CallOptions options) {
+    return async(() -> reportOutcome(requestId, outcome, at, options));
+  }
+
+  @Override
   public CompletableFuture<Health> pingAsync(CallOptions options) {
     return async(() -> ping(options));
   }

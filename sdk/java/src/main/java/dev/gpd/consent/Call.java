@@ -5,6 +5,7 @@ import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 
 /**
  * What is to be sent.
@@ -13,7 +14,7 @@ import java.util.List;
  * @param body null for a GET
  * @param idempotencyKey or null
  * @param isOpen the key is not sent
- * @param status the only one that is an answer
+ * @param statuses the only ones that are an answer
  * @param principals of the call: they must not be in an error
  */
 record Call(
@@ -23,29 +24,34 @@ record Call(
     String accept,
     String idempotencyKey,
     boolean isOpen,
-    int status,
+    Set<Integer> statuses,
     Duration timeout,
     List<String> principals) {
 
   static Call get(String name, String path, Duration timeout) {
-    return new Call(name, path, null, "application/json", null, false, 200, timeout, List.of());
+    return new Call(name, path, null, "application/json", null, false, Set.of(200), timeout, List.of());
   }
 
   static Call post(String name, String path, JsonObject body, Duration timeout, List<String> principals) {
-    return new Call(name, path, body.toString(), "application/json", null, false, 200, timeout, principals);
+    return new Call(name, path, body.toString(), "application/json", null, false, Set.of(200), timeout, principals);
   }
 
   Call accepting(String type) {
-    return new Call(name, path, body, type, idempotencyKey, isOpen, status, timeout, principals);
+    return new Call(name, path, body, type, idempotencyKey, isOpen, statuses, timeout, principals);
   }
 
   Call open() {
-    return new Call(name, path, body, accept, idempotencyKey, true, status, timeout, principals);
+    return new Call(name, path, body, accept, idempotencyKey, true, statuses, timeout, principals);
   }
 
   /** A write answers 201 and has its own time. */
   Call writing(Duration writeTimeout, String newKey) {
-    return new Call(name, path, body, accept, newKey, isOpen, 201, writeTimeout, principals);
+    return new Call(name, path, body, accept, newKey, isOpen, Set.of(201), writeTimeout, principals);
+  }
+
+  /** A report is answered with 200 when the same was stored before. */
+  Call reporting(Duration writeTimeout) {
+    return new Call(name, path, body, accept, null, isOpen, Set.of(200, 201), writeTimeout, principals);
   }
 
   String method() {
@@ -58,6 +64,6 @@ record Call(
 
   ConsentException malformed(Answer answer) {
     String code = ErrorKind.RESPONSE.toString();
-    return ConsentException.answered(name, ErrorKind.RESPONSE, code, status, answer.requestId(), null);
+    return ConsentException.answered(name, ErrorKind.RESPONSE, code, answer.status(), answer.requestId(), null);
   }
 }

@@ -222,15 +222,21 @@ final class Calls {
           Rules.requestId("decision", requestId);
           return call;
         };
-    return json(
-        options,
-        made,
-        call,
-        fields -> {
-          Verdict verdict = Shapes.verdict(fields);
-          if (!verdict.requestId().equals(requestId)) throw new Fields.Malformed();
-          return verdict;
-        });
+    return json(options, made, call, fields -> Shapes.verdict(fields, requestId));
+  }
+
+  Pending<ReportedOutcome> reportOutcome(String requestId, String outcome, String at, CallOptions options) {
+    String name = "reportOutcome";
+    String path = "/v1/decisions/" + requestId + "/outcome";
+    Supplier<Call> made =
+        () -> {
+          Rules.report(name, requestId, outcome);
+          JsonObject body = new JsonObject();
+          body.addProperty("outcome", outcome);
+          if (at != null) body.addProperty("at", at);
+          return post(name, path, body).reporting(settings.writeTimeout);
+        };
+    return json(options, made, get(name, path), fields -> Shapes.outcome(fields, requestId, outcome));
   }
 
   Pending<Health> ping(CallOptions options) {

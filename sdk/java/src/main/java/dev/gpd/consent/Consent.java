@@ -167,6 +167,27 @@ public interface Consent extends AutoCloseable {
 
   CompletableFuture<Verdict> decisionAsync(String requestId, CallOptions options);
 
+  /**
+   * What became of a decision, once: the same again changes nothing, another is a conflict.
+   *
+   * @param outcome {@code fraud}, {@code chargeback}, {@code passed-step-up}, {@code false-alarm} or {@code other}
+   */
+  default ReportedOutcome reportOutcome(String requestId, String outcome) {
+    return reportOutcome(requestId, outcome, null, CallOptions.NONE);
+  }
+
+  /**
+   * @param at when it became known, in RFC 3339; when the report comes in, if null
+   */
+  ReportedOutcome reportOutcome(String requestId, String outcome, String at, CallOptions options);
+
+  default CompletableFuture<ReportedOutcome> reportOutcomeAsync(String requestId, String outcome) {
+    return reportOutcomeAsync(requestId, outcome, null, CallOptions.NONE);
+  }
+
+  CompletableFuture<ReportedOutcome> reportOutcomeAsync(
+      String requestId, String outcome, String at, CallOptions options);
+
   /** Whether the server answers; says nothing about the key. */
   default Health ping() {
     return ping(CallOptions.NONE);

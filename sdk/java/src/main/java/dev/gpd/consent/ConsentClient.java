@@ -155,6 +155,17 @@ public final class ConsentClient implements Consent {
   }
 
   @Override
+  public ReportedOutcome reportOutcome(String requestId, String outcome, String at, CallOptions options) {
+    return calls.reportOutcome(requestId, outcome, at, options).await();
+  }
+
+  @Override
+  public CompletableFuture<ReportedOutcome> reportOutcomeAsync(
+      String requestId, String outcome, String at, CallOptions options) {
+    return calls.reportOutcome(requestId, outcome, at, options).future();
+  }
+
+  @Override
   public Health ping(CallOptions options) {
     return calls.ping(options).await();
   }

@@ -29,6 +29,7 @@ public final class FakeConsent extends AtOnce {
   private final List<Call> calls = new ArrayList<>();
   private final List<Event> events = new ArrayList<>();
   private final Map<String, Verdict> verdicts = new HashMap<>();
+  private final Map<String, ReportedOutcome> outcomes = new HashMap<>();
   private boolean isUnavailable;
   private boolean isClosed;
 
@@ -212,9 +213,28 @@ public final class FakeConsent extends AtOnce {
   public synchronized Verdict decision(String requestId, CallOptions options) {
     Rules.requestId("decision", requestId);
     reach("decision", requestId);
+    return verdictOf("decision", requestId);
+  }
+
+  private Verdict verdictOf(String method, String requestId) {
     Verdict verdict = verdicts.get(requestId);
-    if (verdict == null) throw notFound("decision", "no-such-decision");
+    if (verdict == null) throw notFound(method, "no-such-decision");
     return verdict;
+  }
+
+  /** Of a decision that {@link #setDecision} told; two times are the same when their texts are. */
+  @Override
+  public synchronized ReportedOutcome reportOutcome(String requestId, String outcome, String at, CallOptions options) {
+    String method = "reportOutcome";
+    Rules.report(method, requestId, outcome);
+    reach(method, requestId, outcome, at);
+    verdictOf(method, requestId);
+    ReportedOutcome first = new ReportedOutcome(requestId, outcome, at == null ? TIME : at);
+    ReportedOutcome stored = outcomes.computeIfAbsent(requestId, id -> first);
+    if (!stored.outcome().equals(outcome) || (at != null && !stored.at().equals(at))) {
+      throw ConsentException.answered(method, ErrorKind.CONFLICT, "idempotency-conflict", 409, null, null);
+    }
+    return stored;
   }
 
   @Override

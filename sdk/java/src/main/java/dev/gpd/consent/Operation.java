@@ -145,8 +145,9 @@ final class Operation {
 
   /** Nanoseconds until the next attempt, or DONE; so does {@link #failed}. */
   private long answered(HttpResponse<byte[]> response) {
-    if (response.statusCode() == call.status()) {
-      outcome.complete(new Answer(response.body(), transport.requestIdOf(call, response.headers())));
+    if (call.statuses().contains(response.statusCode())) {
+      String requestId = transport.requestIdOf(call, response.headers());
+      outcome.complete(new Answer(response.statusCode(), response.body(), requestId));
       return DONE;
     }
     ConsentException error = transport.errorOf(call, response, Instant.now());

@@ -63,6 +63,11 @@ final class Rules {
     require(method, id != null && REQUEST_ID.matcher(id).matches(), "requestId is that of an ingest, req_…");
   }
 
+  static void report(String method, String id, String outcome) {
+    requestId(method, id);
+    require(method, isText(outcome), "outcome is a text that is not empty");
+  }
+
   static void idempotencyKey(String method, String key) {
     boolean holds = IDEMPOTENCY_KEY.matcher(key).matches();
     require(method, holds, "idempotencyKey is 1 to 255 visible ASCII characters");

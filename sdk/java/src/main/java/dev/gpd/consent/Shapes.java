@@ -77,9 +77,15 @@ final class Shapes {
     return new Receipt(fields.object("receipt").of(), fields.text("jws"), fields.object("jwk").of());
   }
 
-  static Verdict verdict(Fields fields) {
+  private static String equal(String told, String asked) {
+    if (!told.equals(asked)) throw new Fields.Malformed();
+    return told;
+  }
+
+  /** Of the request that was asked for, and of no other. */
+  static Verdict verdict(Fields fields, String requestId) {
     return new Verdict(
-        fields.text("requestId"),
+        equal(fields.text("requestId"), requestId),
         fields.text("class"),
         fields.text("reason"),
         fields.optionalText("visitorId"),
@@ -88,6 +94,12 @@ final class Shapes {
         fields.text("decidedAt"),
         fields.bool("restricted"),
         fields.of());
+  }
+
+  /** What was reported, of the request it was reported of. */
+  static ReportedOutcome outcome(Fields fields, String requestId, String outcome) {
+    return new ReportedOutcome(
+        equal(fields.text("requestId"), requestId), equal(fields.text("outcome"), outcome), fields.text("at"));
   }
 
   static Health health(Fields fields) {

@@ -90,4 +90,22 @@ class FakeConsentTest {
             new FakeConsent.Call("sessions.create", List.of("u-1")));
     assertEquals(expected, fake.calls());
   }
+
+  @Test
+  void storesAnOutcomeOnceOfADecisionThatItWasGiven() {
+    FakeConsent fake = new FakeConsent();
+    assertEquals(ErrorKind.NOT_FOUND, kindOf(() -> fake.reportOutcome("req_1", "fraud")));
+    fake.setDecision("req_1", Verdict.of("req_1", "human"));
+    String at = "2026-05-04T10:00:00.000Z";
+    ReportedOutcome stored = new ReportedOutcome("req_1", "fraud", at);
+    assertEquals(stored, fake.reportOutcome("req_1", "fraud", at, CallOptions.NONE));
+    assertEquals(stored, fake.reportOutcomeAsync("req_1", "fraud").join());
+    assertEquals(ErrorKind.CONFLICT, kindOf(() -> fake.reportOutcome("req_1", "other")));
+    assertEquals(ErrorKind.CONFLICT, kindOf(() -> fake.reportOutcome("req_1", "fraud", "2026", CallOptions.NONE)));
+    assertEquals(ErrorKind.INVALID_REQUEST, kindOf(() -> fake.reportOutcome("req_1", "")));
+    FakeConsent.Call last = fake.calls().get(fake.calls().size() - 1);
+    assertEquals(new FakeConsent.Call("reportOutcome", List.of("req_1", "fraud", "2026")), last);
+    fake.setUnavailable(true);
+    assertEquals(ErrorKind.NETWORK, kindOf(() -> fake.reportOutcome("req_1", "fraud")));
+  }
 }

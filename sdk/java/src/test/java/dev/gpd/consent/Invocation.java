@@ -51,6 +51,10 @@ final class Invocation {
     return told;
   }
 
+  private static String text(Map<String, Object> args, String name) {
+    return (String) args.get(name);
+  }
+
   private static Long whole(Object value) {
     return value == null ? null : ((Double) value).longValue();
   }
@@ -111,6 +115,8 @@ final class Invocation {
       case "receipt" -> client.receipt(whole(args.get("seq")), options);
       case "proof" -> client.proof(whole(args.get("seq")), options);
       case "decision" -> client.decision((String) args.get("requestId"), options);
+      case "reportOutcome" ->
+          client.reportOutcome(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "ping" -> client.ping(options);
       default -> other(name, args);
     };
@@ -132,6 +138,8 @@ final class Invocation {
       case "receipt" -> client.receiptAsync(whole(args.get("seq")), options);
       case "proof" -> client.proofAsync(whole(args.get("seq")), options);
       case "decision" -> client.decisionAsync((String) args.get("requestId"), options);
+      case "reportOutcome" ->
+          client.reportOutcomeAsync(text(args, "requestId"), text(args, "outcome"), text(args, "at"), options);
       case "ping" -> client.pingAsync(options);
       default -> null;
     };

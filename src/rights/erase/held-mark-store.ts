@@ -36,7 +36,7 @@ async function stillNamed(
 const waitsForHolds = ({ keep }: RowTarget): boolean => !keep.openContests && !keep.override;
 
 /** Records that a release has to erase these devices, which lead to their requests. */
-export async function settleDevices(tx: Knex.Transaction, target: RowTarget, holds: Holds): Promise<void> {
+export async function markHeldDevices(tx: Knex.Transaction, target: RowTarget, holds: Holds): Promise<void> {
   const { kid, durables, requestedBy } = target;
   if (!waitsForHolds(target)) return;
   await tx('held_erasures').where({ kid }).whereIn('durable', durables).delete();
@@ -49,7 +49,7 @@ export async function settleDevices(tx: Knex.Transaction, target: RowTarget, hol
  * @param ids all that were meant; of their rows those are gone that may go
  * @returns those of which a hold keeps a row
  */
-export async function settleRequests(
+export async function markHeldRequests(
   tx: Knex.Transaction,
   meant: Meant,
   ids: readonly string[],

@@ -37,7 +37,7 @@ export function browserGpc(): boolean {
  * @param receipt what the page says was granted
  * @param gpc the browser's own signal
  */
-export function passGate(receipt: unknown, gpc: boolean): ConsentReceipt | Refused {
+export function passConsentGate(receipt: unknown, gpc: boolean): ConsentReceipt | Refused {
   const whole = isReceipt(receipt) ? receipt : null;
   // Of a yes over the signal the server asks the ledger: without a proof it would only be refused there.
   const over = whole?.overGpc === true && whole.proof && whole.principalId;

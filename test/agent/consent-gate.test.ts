@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRefused, PURPOSE, passGate } from '../../src/agent/gate.ts';
+import { isRefused, PURPOSE, passConsentGate } from '../../src/agent/consent-gate.ts';
 import { fc } from '../support/property.ts';
 
 const makeReceipt = (more: object = {}) => ({
@@ -10,33 +10,33 @@ const makeReceipt = (more: object = {}) => ({
   ...more,
 });
 
-describe('passGate', () => {
+describe('passConsentGate', () => {
   it('lets a receipt with the purpose through as it is', () => {
     const receipt = makeReceipt({ purposes: ['analytics', PURPOSE] });
-    expect(passGate(receipt, false)).toBe(receipt);
+    expect(passConsentGate(receipt, false)).toBe(receipt);
   });
 
   it('refuses under GPC, whoever says it, before it looks at anything else', () => {
-    expect(passGate(makeReceipt(), true)).toMatchObject({ sent: false, reason: 'gpc' });
-    expect(passGate(makeReceipt({ gpc: true }), false)).toMatchObject({ sent: false, reason: 'gpc' });
-    expect(passGate(null, true)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passConsentGate(makeReceipt(), true)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passConsentGate(makeReceipt({ gpc: true }), false)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passConsentGate(null, true)).toMatchObject({ sent: false, reason: 'gpc' });
   });
 
   it('lets a yes over the signal through, which brings what the server asks the ledger for', () => {
     const proof = { seq: 7, hash: 'a'.repeat(64) };
     const over = makeReceipt({ gpc: true, overGpc: true, proof, principalId: 'b_1' });
-    expect(passGate(over, true)).toBe(over);
+    expect(passConsentGate(over, true)).toBe(over);
     for (const missing of [
       { proof: undefined },
       { principalId: undefined },
       { overGpc: 'yes' },
       { overGpc: undefined },
     ])
-      expect(passGate({ ...over, ...missing }, true), JSON.stringify(missing)).toMatchObject({
+      expect(passConsentGate({ ...over, ...missing }, true), JSON.stringify(missing)).toMatchObject({
         reason: 'gpc',
       });
-    expect(passGate({ ...over, purposes: [] }, true)).toMatchObject({ reason: 'consent-missing' });
-    expect(passGate({ ...over, version: 1.5 }, true)).toMatchObject({ reason: 'gpc' });
+    expect(passConsentGate({ ...over, purposes: [] }, true)).toMatchObject({ reason: 'consent-missing' });
+    expect(passConsentGate({ ...over, version: 1.5 }, true)).toMatchObject({ reason: 'gpc' });
   });
 
   it.each([
@@ -53,13 +53,13 @@ describe('passGate', () => {
     ['a time before 1970', makeReceipt({ issuedAt: -1 })],
     ['a time that is a text', makeReceipt({ issuedAt: '2025' })],
   ])('refuses %s', (_what, receipt) => {
-    expect(passGate(receipt, false)).toMatchObject({ sent: false, reason: 'consent-missing' });
+    expect(passConsentGate(receipt, false)).toMatchObject({ sent: false, reason: 'consent-missing' });
   });
 
   it('passes nothing that lacks the purpose or has GPC, whatever it looks like', () => {
     fc.assert(
       fc.property(fc.anything(), fc.boolean(), (receipt, gpc) => {
-        const outcome = passGate(receipt, gpc);
+        const outcome = passConsentGate(receipt, gpc);
         if (isRefused(outcome)) return;
         expect(gpc).toBe(false);
         expect(outcome.gpc).toBe(false);

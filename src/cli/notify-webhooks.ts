@@ -5,7 +5,7 @@ import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { readDirectory } from './directory.ts';
 
 /** All tenants of this installation that asked for the event. */
-export async function tellAll(store: Store, event: WebhookEvent, data: object): Promise<void> {
+export async function notifyWebhooks(store: Store, event: WebhookEvent, data: object): Promise<void> {
   const directory = await readDirectory(store);
   for (const kid of await makeTenantStore(store.database).kids()) {
     const tenant = directory.consentTenant(kid);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '../../src/auth/api-key.ts';
 import { makeConsentLane } from '../../src/consent/lane.ts';
-import { makeGate } from '../../src/http/admission.ts';
+import { makeConcurrencyLimit } from '../../src/http/admission.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/hot.ts';
 import { readEnvelope } from '../../src/ingest/envelope.ts';
 import { makeIngestLane } from '../../src/ingest/lane.ts';
@@ -66,7 +66,7 @@ function ingestLane(): Lane {
     },
     ingest: work.begin,
     limiter: async () => 0,
-    gate: makeGate(PLACES),
+    admission: makeConcurrencyLimit(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     mayRead: (_kid, origin) => origin === ORIGIN,
     sessionOf: () => 'session',
@@ -91,7 +91,7 @@ function consentLane(): Lane {
     findApiKey: async () => key,
     findSession: async () => null,
     limits: noLimits,
-    gate: makeGate(PLACES),
+    admission: makeConcurrencyLimit(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     check: work.begin,
   });

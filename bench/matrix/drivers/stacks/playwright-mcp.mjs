@@ -1,0 +1,51 @@
+// Playwright's server for language models, asked by hand: JSON-RPC 2.0, a line a message (Model Context Protocol, stdio).
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const {
+  STACK_FOLDER = '',
+  STACK_URL = '',
+  STACK_CHROMIUM = '',
+  STACK_PROFILE = '',
+  STACK_MODE,
+} = process.env;
+const server = spawn(
+  process.execPath,
+  [
+    join(STACK_FOLDER, 'node_modules/@playwright/mcp/cli.js'),
+    `--executable-path=${STACK_CHROMIUM}`,
+    `--user-data-dir=${STACK_PROFILE}`,
+    ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+    ...(STACK_MODE === 'headless' ? ['--headless'] : []),
+  ],
+  { stdio: ['pipe', 'pipe', 'inherit'] },
+);
+const waiting = new Map();
+createInterface({ input: server.stdout }).on('line', (line) => {
+  const { id, result, error } = JSON.parse(line);
+  if (error) throw new Error(error.message);
+  waiting.get(id)?.(result);
+});
+let count = 0;
+/** @param {object} message */
+const say = (message) => server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+/** @param {string} method @param {object} params */
+const ask = (method, params) =>
+  new Promise((resolve) => {
+    count += 1;
+    waiting.set(count, resolve);
+    say({ id: count, method, params });
+  });
+/** @param {string} name @param {object} args */
+const call = (name, args) => ask('tools/call', { name, arguments: args });
+
+await ask('initialize', {
+  protocolVersion: '2025-03-26',
+  capabilities: {},
+  clientInfo: { name: 'matrix', version: '1' },
+});
+say({ method: 'notifications/initialized' });
+await call('browser_navigate', { url: STACK_URL });
+await call('browser_wait_for', { text: 'Press' });
+await call('browser_click', { element: 'Press', target: '#press' });

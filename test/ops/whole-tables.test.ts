@@ -1,0 +1,121 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/db/db.ts';
+import { rowsOf } from '../../src/db/sql.ts';
+import { gatherDatabase } from '../../src/ops/doctor/gather-database.ts';
+import { oldestWaiting, readLogEnd } from '../../src/ops/doctor/inspect-store.ts';
+import { readStock, readTraffic } from '../../src/ops/metrics/stock-store.ts';
+import { tally } from '../../src/rights/tally-store.ts';
+import type { MakeDatabase } from '../db/contract/database.ts';
+import { onPostgres } from '../db/contract/makers.ts';
+import { makeEntry, NOW } from '../support/make.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
+import { ensureTenant, makeRecorder } from '../support/recorder.ts';
+import { describeWithTool } from '../support/tools.ts';
+
+/** Tables with a row a request, an event or a person. */
+const GROWING =
+  'decisions|nonces|sightings|visitor_index|network_\\w+|contests|links|webhook_outbox|ledger_entries|audit_log|erasures|consent_\\w+';
+
+interface Query {
+  readonly sql: string;
+  readonly bindings: readonly unknown[];
+}
+
+const SCAN = new RegExp(
+  `(Seq Scan|Bitmap Heap Scan|Index Scan|Index Only Scan)(?: using \\w+)? on (${GROWING})\\b`,
+);
+
+/**
+ * Scans of growing tables that no condition on an index bounds. A partial index bounds one too, and so does a limit on an
+ * index, as for the least key.
+ */
+function unbounded(plan: readonly string[]): string[] {
+  return plan.filter((line, i) => {
+    const [, how] = SCAN.exec(line) ?? [];
+    if (how === undefined || /using webhook_outbox_(lane|failed)/.test(line)) return false;
+    if (/^(Seq|Bitmap)/.test(how)) return !/Recheck Cond/.test(plan[i + 1] ?? '');
+    if (/(Index|Recheck) Cond/.test(plan[i + 1] ?? '')) return false;
+    return !/Limit/.test(plan[i - 1] ?? '') || /Filter/.test(plan[i + 1] ?? '');
+  });
+}
+
+describe('the check of plans', () => {
+  it('sees a table and an index that is read whole', () => {
+    expect(unbounded(['Seq Scan on decisions', '  Filter: x'])).toHaveLength(1);
+    expect(unbounded(['Index Only Scan using a on nonces', 'Other'])).toHaveLength(1);
+    expect(unbounded(['Limit', 'Seq Scan on decisions'])).toHaveLength(1);
+    expect(unbounded(['Bitmap Heap Scan on nonces', 'Filter: x'])).toHaveLength(1);
+    expect(unbounded(['Limit', 'Index Only Scan using a on nonces', 'Filter: x'])).toHaveLength(1);
+    expect(unbounded(['Limit', 'Index Only Scan using a on nonces', 'Other'])).toEqual([]);
+    expect(unbounded(['Index Scan using a on nonces', '  Index Cond: (kid = 1)'])).toEqual([]);
+  });
+});
+
+describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
+  let make: MakeDatabase;
+  beforeAll(async () => {
+    make = await onPostgres(sharedPostgres());
+  });
+
+  async function plansOf(database: Database, work: () => Promise<unknown>): Promise<string[]> {
+    const sent: Query[] = [];
+    const note = (query: Query): number => sent.push(query);
+    database.read.on('query', note);
+    await work();
+    database.read.removeListener('query', note);
+    const bad: string[] = [];
+    await database.transaction(async (tx) => {
+      for (const { sql, bindings } of sent.filter(({ sql: text }) => /^(select|with)/i.test(text.trim()))) {
+        const text = sql.replace(/\?/g, '\\?').replace(/\$\d+/g, '?');
+        const answer = await tx.raw(`EXPLAIN ${text}`, bindings as never);
+
+        const plan = rowsOf<{ 'QUERY PLAN': string }>(answer).map((row) => row['QUERY PLAN']);
+        bad.push(...unbounded(plan).map((line) => `${sql}: ${line.trim()}`));
+      }
+    });
+    return bad;
+  }
+
+  it('read no table whole', async () => {
+    const db = await make();
+    const { database } = db;
+    await ensureTenant(database, 'acme');
+    const bad = await plansOf(database, async () => {
+      await readStock(database, '');
+      await readTraffic(database, NOW);
+      await gatherDatabase(database, NOW, { tombstones: [], problem: null });
+      await readLogEnd(database, 'acme');
+      await oldestWaiting(database, 'acme', 'wh_1');
+    });
+    expect(bad).toEqual([]);
+    await db.close();
+  });
+
+  it('count what the overview has counted, and what came since', async () => {
+    const db = await make();
+    const { database } = db;
+    await ensureTenant(database, 'acme');
+    const recorder = makeRecorder(database);
+    const record = (id: string, decidedAt: number) =>
+      recorder.record(makeEntry({ kid: 'acme', id, decidedAt }));
+    await record('a', NOW - 3 * 86_400_000);
+    await record('b', NOW - 7_200_000);
+    await tally(database, 'acme', NOW - 3_600_000);
+    await record('c', NOW - 1000);
+    expect(await readTraffic(database, NOW)).toMatchObject({
+      total: 3,
+      lastMinute: 1,
+      lastHour: 1,
+      lastDay: 2,
+    });
+    // Counted by the hour: what is in the tallies is not read again.
+    await database.transaction((tx) => tx('tallies').update({ n: 100 }));
+    expect(await readTraffic(database, NOW)).toMatchObject({
+      total: 201,
+      lastMinute: 1,
+      lastHour: 1,
+      lastDay: 101,
+    });
+    await db.close();
+  });
+});

@@ -1,0 +1,278 @@
+import { randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ConsentTenant } from '../../../src/consent/tenant.ts';
+import type { Database } from '../../../src/db/db.ts';
+import { HOUR } from '../../../src/lib/clock.ts';
+import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import { makeContestService } from '../../../src/rights/contests/service.ts';
+import { insertContest } from '../../../src/rights/contests/store.ts';
+import { insertOutcome } from '../../../src/rights/outcome-store.ts';
+import { readPatterns } from '../../../src/rights/proposal-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
+import { ruleReviews } from '../../../src/rights/tally-store.ts';
+import type { ReportedOutcome } from '../../../src/schema/responses.ts';
+import type { Outcome } from '../../../src/schema/rights.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { addTenant, type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
+import { makeEntry, NOW } from '../../support/make.ts';
+import { makeRecorder } from '../../support/recorder.ts';
+import { sealProblems } from '../../support/verify.ts';
+import { WORDS } from './contest-texts.ts';
+
+const RULES = [
+  { id: 'M2', weight: 0.2, kind: 'M' },
+  { id: 'A1', weight: 0.9, kind: 'A' },
+] as const;
+
+/** A transaction that has done all and does not commit until it is told to. */
+async function holdAfter<T>(database: Database, run: (holding: Database) => Promise<T>) {
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let ran: Promise<T> | undefined;
+  await new Promise<void>((held, reject) => {
+    ran = run({
+      ...database,
+      transaction: (work) =>
+        database.transaction(async (tx) => {
+          const result = await work(tx);
+          held();
+          await released;
+          return result;
+        }),
+    });
+    ran.catch(reject);
+  });
+  return {
+    commit() {
+      release();
+      return ran;
+    },
+  };
+}
+
+/** What became of decisions, by both databases. */
+export function outcomesContract(make: MakeDatabase): void {
+  describe('outcomes of decisions', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    async function house(kid: string) {
+      await addTenant(db.database, kid);
+      const settings = tenantSettingsSchema.parse({});
+      const tenant = { kid, rightsKey: Buffer.alloc(32, 4), settings, webhooksFor: () => [] };
+      const contestsOf = (database: Database) =>
+        makeContestService({
+          database,
+          tenantOf: () => tenant as unknown as ConsentTenant,
+          clock: () => NOW,
+          random: randomBytes,
+          contestTexts: WORDS,
+        });
+      const idOf = (name: string): string => `req_${kid}-${name}`;
+      return {
+        decide: (name: string, verdict: object = {}) =>
+          makeRecorder(db.database).record(
+            makeEntry({
+              kid,
+              id: `${kid}-${name}`,
+              verdict: { class: 'undeclared_automation', rules: RULES, ...verdict },
+            }),
+          ),
+        report: (name: string, outcome: ReportedOutcome, on = db.database) =>
+          insertOutcome(on, { kid, requestId: idOf(name), outcome, at: NOW }),
+        file: (name: string) => {
+          const filing = { kid, contestId: `con_${kid}${name}`, requestId: idOf(name), durable: null };
+          const contest = fileContest(
+            { ...filing, class: 'undeclared_automation', filedBy: 'anna', statement: null },
+            NOW,
+          );
+          return db.database.transaction((tx) => insertContest(tx, WORDS, contest));
+        },
+        rule: (name: string, outcome: Outcome, on = other) =>
+          contestsOf(on).resolve(
+            { kid, role: 'reviewer', ref: 'rita' },
+            { contestId: `con_${kid}${name}`, outcome, reason: 'A reason of a reviewer.', version: null },
+          ),
+        /** [upheld, overturned, confirmed, mistaken] of A1; those of M2 have to be the same. */
+        counts: async () => {
+          const rows = await ruleReviews(other, kid);
+          const [a, m] = ['A1', 'M2'].map((rule) => {
+            const row = rows.find((one) => one.rule === rule);
+            return row && [row.upheld, row.overturned, row.confirmed, row.mistaken].map(Number);
+          });
+          expect(m).toEqual(a);
+          return a;
+        },
+        rows: async () =>
+          (await other.read('decision_outcomes').where({ kid }).pluck('outcome')) as ReportedOutcome[],
+      };
+    }
+
+    /** A large erasure has marked it. */
+    const erasing = (kid: string, name: string) =>
+      db.database.transaction(async (tx) => {
+        const id = { receipt_id: `era_${kid}`, kid };
+        const receipt = { ...id, subject: 's', requested_by: 'dpo', erased_at: NOW };
+        await tx('erasures').insert({ ...receipt, scopes: '[]', refs: '[]', step: 'rows' });
+        await tx('erasing').insert({ ...id, request_id: `req_${kid}-${name}`, staged_at: NOW });
+      });
+
+    it('one of many reports at once is stored, and counted once', async () => {
+      const { decide, report, counts, rows } = await house('race');
+      await decide('x');
+      const given = ['fraud', 'false-alarm', 'chargeback', 'fraud', 'passed-step-up', 'other'] as const;
+      const made = await Promise.all(given.map((one, i) => report('x', one, i % 2 ? other : db.database)));
+      expect(made.filter((one) => one?.created)).toHaveLength(1);
+      const [stored] = await rows();
+      expect(await rows()).toHaveLength(1);
+      for (const one of made) expect(one).toMatchObject({ outcome: stored, at: NOW });
+      const sum = ((await counts()) ?? []).reduce((total, n) => total + n, 0);
+      expect(sum).toBe(stored === 'other' ? 0 : 1);
+    });
+
+    it('takes the rules in one order, so that two transactions never wait for each other', async () => {
+      const { decide, report, counts } = await house('order');
+      await decide('first');
+      await decide('x');
+      await report('first', 'fraud');
+      const add = (tx: Knex.Transaction, rule: string) =>
+        tx('rule_reviews').where({ kid: 'order', rule }).increment('confirmed', 1);
+      let reported: Promise<unknown> = Promise.resolve();
+      // A deadlock is tried again.
+      let tries = 0;
+      const counted: Database = {
+        ...other,
+        transaction: (work) =>
+          other.transaction((tx) => {
+            tries += 1;
+            return work(tx);
+          }),
+      };
+      await db.database.transaction(async (tx) => {
+        tries += 1;
+        await add(tx, 'A1');
+        reported = report('x', 'fraud', counted);
+        await othersWait(db.database);
+        await add(tx, 'M2');
+      });
+      await reported;
+      expect({ tries, counts: await counts() }).toEqual({ tries: 2, counts: [0, 0, 3, 0] });
+    });
+
+    it('a ruling is counted in place of what was reported, whichever came first', async () => {
+      const { decide, report, file, rule, counts, rows } = await house('ruled');
+      for (const name of ['first', 'later', 'unreported', 'other']) {
+        await decide(name);
+        await file(name);
+      }
+      await report('first', 'fraud');
+      expect(await counts()).toEqual([0, 0, 1, 0]);
+      await rule('first', 'overturned');
+      expect(await counts()).toEqual([0, 1, 0, 0]);
+      await rule('later', 'upheld');
+      expect(await report('later', 'false-alarm')).toMatchObject({ created: true });
+      expect(await counts()).toEqual([1, 1, 0, 0]);
+      await rule('unreported', 'upheld');
+      await report('other', 'other');
+      await rule('other', 'upheld');
+      expect(await counts()).toEqual([3, 1, 0, 0]);
+      expect(new Set(await rows())).toEqual(new Set(['false-alarm', 'fraud', 'other']));
+    });
+
+    it('a report that meets a ruling under way is not counted beside it', async () => {
+      const { decide, report, file, rule, counts } = await house('meets');
+      await decide('x');
+      await file('x');
+      const ruling = await holdAfter(other, (database) => rule('x', 'overturned', database));
+      const reported = report('x', 'fraud');
+      await othersWait(db.database);
+      await ruling.commit();
+      await reported;
+      expect(await counts()).toEqual([0, 1, 0, 0]);
+    });
+
+    it('decisions are gathered by the rules that fired, with what was found right and wrong', async () => {
+      const { decide, report, file, rule } = await house('gather');
+      const agent = { class: 'declared_agent', declaredAgentId: 'https://agent.example' };
+      for (const name of ['fraud', 'alarm', 'other', 'none', 'ruled', 'cleared', 'open']) await decide(name);
+      await decide('person', { class: 'human', rules: [] });
+      await decide('unknown', { class: 'unknown', rules: RULES.slice(0, 1) });
+      await decide('agent', agent);
+      await decide('marked');
+      for (const [name, outcome] of [
+        ['fraud', 'fraud'],
+        ['alarm', 'false-alarm'],
+        ['other', 'other'],
+        ['ruled', 'false-alarm'],
+        ['cleared', 'fraud'],
+        ['person', 'fraud'],
+        ['agent', 'fraud'],
+      ] as const)
+        await report(name, outcome);
+      for (const name of ['ruled', 'cleared', 'open', 'unknown']) await file(name);
+      await rule('ruled', 'upheld');
+      await rule('cleared', 'overturned');
+      await rule('unknown', 'upheld');
+      await erasing('gather', 'marked');
+      const rules = ['A1', 'M2'];
+      const none = { incomplete: false, fixed: null, right: 0, wrong: 0 };
+      const found = await readPatterns(other, 'gather');
+      expect(found).toHaveLength(5);
+      expect(found).toEqual(
+        expect.arrayContaining([
+          { ...none, rules, decisions: 6, right: 2, wrong: 1 },
+          { ...none, rules, decisions: 1, wrong: 1, fixed: 'human' },
+          { ...none, rules, decisions: 1, fixed: 'declared_agent' },
+          { ...none, rules: [], decisions: 1 },
+          { ...none, rules: ['M2'], decisions: 1 },
+        ]),
+      );
+    });
+
+    it.each(['human', 'unknown', 'declared_agent'] as const)(
+      'of a decision %s counts no rule',
+      async (name) => {
+        const { decide, report, counts, rows } = await house(`class-${name.replace('_', '-')}`);
+        await decide('x', { class: name });
+        for (const outcome of ['fraud', 'chargeback', 'passed-step-up', 'false-alarm'] as const)
+          await report('x', outcome);
+        expect(await rows()).toEqual(['fraud']);
+        expect(await counts()).toBeUndefined();
+      },
+    );
+
+    it('leaves a sealed hour as it was sealed, and leaves with its decision', async () => {
+      const { decide, report, rows, counts } = await house('sealed');
+      await decide('x');
+      await sealVerdicts(db.database, 'sealed', NOW + 2 * HOUR);
+      await report('x', 'chargeback');
+      expect(await sealProblems(other, 'sealed')).toEqual([]);
+      expect(await rows()).toEqual(['chargeback']);
+      expect((await retain(db.database, { kid: 'sealed', days: 0, now: NOW + 2 * HOUR })).decisions).toBe(1);
+      expect(await rows()).toEqual([]);
+      expect(await report('x', 'chargeback')).toBeNull();
+      // Of nobody: it stays.
+      expect(await counts()).toEqual([0, 0, 1, 0]);
+    });
+
+    it('of a tenant that goes, and of a decision that an erasure has marked, is none', async () => {
+      const { decide, report, rows } = await house('going');
+      await decide('x');
+      await erasing('going', 'x');
+      expect(await report('x', 'fraud')).toBeNull();
+      await decide('y');
+      await db.database.transaction((tx) => tx('tenants').where({ kid: 'going' }).update({ revision: -1 }));
+      await expect(report('y', 'fraud')).rejects.toMatchObject({ code: 'unauthenticated' });
+      expect(await rows()).toEqual([]);
+    });
+  });
+}

@@ -1,6 +1,0 @@
-import { randomBytes } from 'node:crypto';
-import { makeMasterKey } from '../../../src/keys/master-key.ts';
-import { contestWordsOf } from '../../../src/rights/contests/contest-text.ts';
-
-/** What was written about contests, under one key for every tenant. */
-export const WORDS = contestWordsOf(() => ({ wrapper: makeMasterKey(Buffer.alloc(32, 7), randomBytes) }));
