@@ -1,6 +1,6 @@
+import { wilson } from '../../src/lib/wilson.ts';
 import { judge } from './lib/judge.ts';
 import type { Captured, MeasuredRun, Sides, Truth } from './lib/types.ts';
-import { wilson } from './lib/wilson.ts';
 
 /** What the runs add up to, apart for those that rules were written with and those that nobody had looked at. */
 
@@ -32,7 +32,7 @@ const percent = (share: number): string => (100 * share).toFixed(1);
 function cell(runs: readonly MeasuredRun[], hit: (run: MeasuredRun) => boolean): string {
   if (runs.length === 0) return '-';
   const found = runs.filter(hit).length;
-  const [low, high] = wilson(found, runs.length);
+  const { low, high } = wilson(found, runs.length);
   return `${found} of ${runs.length}: ${percent(found / runs.length)} % (${percent(low)} to ${percent(high)})`;
 }
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Router } from 'express';
 import { makeEmbed } from '../consent/embed.ts';
-import { makeConcurrencyLimit } from '../http/admission.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { LogService } from '../log/service.ts';
@@ -14,6 +13,7 @@ import { consoleRoutes } from './console-router.ts';
 import type { Context, SignInLimits } from './context.ts';
 import { makeRender } from './render.ts';
 import { makeProvider } from './sign-in-service.ts';
+import { makeReadWhole } from './staff.ts';
 import { loadStrings } from './strings-files.ts';
 
 /** Hands the console its services. */
@@ -41,7 +41,7 @@ export interface ConsoleParts
   readonly limiters: { readonly signIn: SignInLimits };
 }
 
-/** Exports and verifications at a time: each reads a whole trail or a whole log. */
+/** Exports and verifications of a tenant at a time, on each node. */
 const MAX_READING = 3;
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 
@@ -81,7 +81,7 @@ export function composeConsole(parts: ConsoleParts): Router {
     contestTexts,
     rights,
     exports: exportsOf(parts),
-    reading: makeConcurrencyLimit(MAX_READING),
+    readWhole: makeReadWhole(MAX_READING),
     book,
     log,
     embed: makeEmbed(bannerFiles),

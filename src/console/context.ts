@@ -3,7 +3,6 @@ import type { Config } from '../config.ts';
 import type { Embed } from '../consent/embed.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import type { ConcurrencyLimit } from '../http/admission.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -17,6 +16,7 @@ import type { EraseService } from '../rights/erase/service.ts';
 import type { OutsideLog } from '../rights/erase/tombstone-files.ts';
 import type { RightsApi } from '../rights/service.ts';
 import type { Render } from './render.ts';
+import type { makeReadWhole } from './staff.ts';
 import type { Translate } from './strings-files.ts';
 
 export interface SignInLimits {
@@ -47,8 +47,7 @@ export interface Context {
   /** Survives a restore. */
   readonly outside: OutsideLog;
   readonly exports: ReturnType<typeof makeStaffExports>;
-  /** Bounds the whole trails and logs that this process reads for pages at a time. */
-  readonly reading: ConcurrencyLimit;
+  readonly readWhole: ReturnType<typeof makeReadWhole>;
   readonly log: LogService;
   readonly book: CheckpointBook;
   /** The banner as it was built. */

@@ -15,7 +15,7 @@ import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import type { Context } from './context.ts';
-import { readWhole, type Staff } from './staff.ts';
+import type { Staff } from './staff.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
 
@@ -119,13 +119,14 @@ export async function readLedger(
 
 /** Null: too many entries for a page to wait for. */
 export async function verifyLedger(
-  { database, reading, book, tenantOf }: Context,
-  { kid }: Staff,
+  { database, readWhole, book, tenantOf }: Context,
+  staff: Staff,
 ): Promise<LogCheck | null> {
+  const { kid } = staff;
   const head = await readHead(database, kid);
   if (head && head.size > MAX_VERIFIED) return null;
   const keys = tenantOf(kid);
-  return readWhole(reading, () => verifyLog(database, kid, { trusted: keys && { book, keys } }));
+  return readWhole(staff, () => verifyLog(database, kid, { trusted: keys && { book, keys } }));
 }
 
 export async function readTerms({ database, embed, clock, config }: Context, { kid }: Staff) {

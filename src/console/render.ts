@@ -47,6 +47,7 @@ export function makeRender({ t, random, clock }: { t: Translate; random: Random;
     const now = clock();
     const policy = (values['policy'] as Policy | undefined) ?? usualPolicy;
     response.status(status).set({
+      'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy(nonce),
       'cache-control': 'no-store',
       // Under no-referrer browsers send `Origin: null` with a form, and every form would be refused.

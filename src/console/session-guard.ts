@@ -130,6 +130,7 @@ export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
       response.destroy();
       return;
     }
+    response.removeHeader('content-disposition');
     response.set(refusal?.headers ?? {});
     const code = refusal?.code ?? 'internal';
     const status = refusal?.status ?? 500;

@@ -1,6 +1,6 @@
 import type { StaffRole } from '../auth/console-session.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
-import type { ConcurrencyLimit } from '../http/admission.ts';
+import { type ConcurrencyLimit, makeConcurrencyLimit } from '../http/admission.ts';
 import type { Actor } from '../lib/act.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 
@@ -16,10 +16,16 @@ export interface Staff {
 /** As the audit log knows them. */
 export const actorOf = ({ role, ref }: Staff): Actor => ({ role, ref });
 
-/** @throws {Unavailable} when too many whole trails and logs are read already */
-export function readWhole<T>(reading: ConcurrencyLimit, work: () => Promise<T>): Promise<T> {
-  if (reading.isFull()) throw new Unavailable('too many exports and verifications are running', 10);
-  return reading.hold(work());
+/** Bounds the exports and verifications of one tenant, each of which reads a whole trail or a whole log. */
+export function makeReadWhole(places: number) {
+  const limits = new Map<string, ConcurrencyLimit>();
+  /** @throws {Unavailable} when the tenant's places are taken; another tenant's do not count */
+  return <T>({ kid }: Pick<Staff, 'kid'>, work: () => Promise<T>): Promise<T> => {
+    const limit = limits.get(kid) ?? makeConcurrencyLimit(places);
+    limits.set(kid, limit);
+    if (limit.isFull()) throw new Unavailable('too many exports and verifications are running', 10);
+    return limit.hold(work());
+  };
 }
 
 /** Theirs. @throws {Refusal} `not-found` when it was removed meanwhile */

@@ -17,7 +17,7 @@ import { HOLDABLE } from '../rights/subject-folds.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Context } from './context.ts';
 import { deviceHolds, placeHolds } from './holds-service.ts';
-import { actorOf, readWhole, requireTenant, type Staff } from './staff.ts';
+import { actorOf, requireTenant, type Staff } from './staff.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
 
@@ -137,12 +137,12 @@ export async function findExport(
 }
 
 export async function writeExport(
-  { database, exports, reading, tenantOf, clock }: Context,
+  { database, exports, readWhole, tenantOf, clock }: Context,
   staff: Staff,
   dsar: Dsar,
   output: Writable,
 ): Promise<void> {
-  await readWhole(reading, () => exports.write(dsar, actorOf(staff), output));
+  await readWhole(staff, () => exports.write(dsar, actorOf(staff), output));
   const at = clock();
   const told = { event: 'export.ready', data: { readyAt: isoTime(at) }, at } as const;
   await tellNow(database, requireTenant(tenantOf, staff.kid), told);

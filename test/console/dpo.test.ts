@@ -250,6 +250,21 @@ describe('exporting', () => {
     expect(log).toHaveLength(1);
     expect(log[0]?.['detail']).toBe('{"decisions":4,"encrypted":false}');
   });
+
+  it('a fault before the first byte is a page, never a file', async () => {
+    const { requestId } = await site.decide();
+    await change(site, (tx) => tx('meta').where({ name: 'archive-signer' }).update({ value: '{}' }));
+    const page = await dora.post('/console/subjects/export', {
+      csrf,
+      kind: 'request',
+      id: requestId,
+      unnamed: 'on',
+    });
+    await change(site, (tx) => tx('meta').where({ name: 'archive-signer' }).delete());
+    expect(page.status).toBe(500);
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(page.headers['content-disposition']).toBeUndefined();
+  });
 });
 
 describe('looking somebody up', () => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { readWhole } from '../../src/console/staff.ts';
-import { makeConcurrencyLimit } from '../../src/http/admission.ts';
+import { makeReadWhole } from '../../src/console/staff.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { KID } from '../support/constants.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
@@ -66,15 +65,17 @@ it('a verification is answered by either node', async () => {
 });
 
 it('as many at a time as there are places; the next one is told to wait, and finds a place again', async () => {
-  const gate = makeConcurrencyLimit(2);
+  const readWhole = makeReadWhole(2);
+  const ours = { kid: 'a' };
   const ends: (() => void)[] = [];
   const work = () => new Promise<void>((resolve) => void ends.push(resolve));
-  const running = [readWhole(gate, work), readWhole(gate, work)];
-  expect(() => readWhole(gate, work)).toThrow(Unavailable);
-  expect(ends).toHaveLength(2);
+  const running = [readWhole(ours, work), readWhole(ours, work)];
+  expect(() => readWhole(ours, work)).toThrow(Unavailable);
+  void readWhole({ kid: 'b' }, work);
+  expect(ends).toHaveLength(3);
   ends[0]?.();
   await running[0];
-  void readWhole(gate, work);
-  expect(ends).toHaveLength(3);
+  void readWhole(ours, work);
+  expect(ends).toHaveLength(4);
   for (const end of ends) end();
 });

@@ -24,7 +24,7 @@ export interface Webkit {
   goto(url: string): Promise<unknown>;
   /** @param body of an async function in the page */
   run<T>(body: string): Promise<T>;
-  /** As a person presses. @param element an expression of the page */
+  /** As a person presses, once it is there. @param element an expression of the page */
   click(element: string): Promise<unknown>;
   quit(): Promise<void>;
 }
@@ -64,7 +64,8 @@ export async function startWebkit(): Promise<Webkit> {
       return value[0] as T;
     },
     async click(element) {
-      const found = await call(`${session}/execute/sync`, { script: `return ${element}`, args: [] });
+      const script = `return ${element}`;
+      const found = await eventually(() => call(`${session}/execute/sync`, { script, args: [] }), 10_000);
       const [id] = Object.values(found as Record<string, string>);
       return call(`${session}/element/${id}/click`, {});
     },
