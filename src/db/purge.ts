@@ -15,8 +15,8 @@ const MIN_ROWS = 250;
 const MAX_ROWS = 4000;
 
 function nextRows({ kind }: Database, rows: number, took: number): number {
-  if (took > STEP_MS[kind]) return Math.max(MIN_ROWS, Math.floor(rows / 2));
-  return took < STEP_MS[kind] / 3 ? Math.min(MAX_ROWS, rows * 2) : rows;
+  const factor = Math.min(2, (STEP_MS[kind] * 0.7) / took);
+  return Math.max(MIN_ROWS, Math.min(MAX_ROWS, Math.floor(rows * factor)));
 }
 
 /**
@@ -137,15 +137,28 @@ export async function inPieces<T>(
 const removeFound = (database: Database, removal: Removal, found: readonly Key[]): Promise<number> =>
   inPieces(database, found, (tx, some) => removeStep(tx, removal, some));
 
-/** Removes what is due, found by reads that hold nobody up. */
-export async function remove(database: Database, removal: Removal): Promise<number> {
+/**
+ * Removes what is due, found by reads that hold nobody up.
+ * @param since the column of its time, in whose order an index has the due rows: a read begins where the one before it ended, and
+ *   passes no deleted rows, which PostgreSQL's index keeps while anybody may still see them
+ */
+export async function remove(database: Database, removal: Removal, since: string): Promise<number> {
+  const { key, table, due } = removal;
   let total = 0;
-  for (;;) {
-    const found = (await removal.due(database.read).limit(FOUND).pluck(removal.key)) as Key[];
-    const gone = await removeFound(database, removal, found);
+  for (let from: Key | undefined; ; ) {
+    const query = due(database.read).orderBy(`${table}.${since}`).limit(FOUND);
+    if (from !== undefined) query.where(`${table}.${since}`, '>=', from);
+    const rows = (await query.select(key, since)) as Readonly<Record<string, Key>>[];
+    const gone = await removeFound(
+      database,
+      removal,
+      rows.map((row) => row[key] as Key),
+    );
     total += gone;
+    const last = rows.at(-1)?.[since];
     // What was found and stays has become held or contested in between.
-    if (found.length < FOUND || gone === 0) return total;
+    if (rows.length < FOUND || (gone === 0 && last === from)) return total;
+    from = last;
   }
 }
 

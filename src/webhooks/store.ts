@@ -220,13 +220,9 @@ export async function purgeOutbox(database: Database, before: number): Promise<v
     const last = page.findLast(({ created_at: at }) => Number(at) < before);
     if (!last) return;
     const range: [number, number] = [after + 1, Number(last.seq)];
-    await remove(database, {
-      table: 'webhook_outbox',
-      key: 'seq',
-      within: {},
-      due: (db) =>
-        db('webhook_outbox').whereBetween('seq', range).where('created_at', '<', before).where(IS_SETTLED),
-    });
+    const due = (db: Knex) =>
+      db('webhook_outbox').whereBetween('seq', range).where('created_at', '<', before).where(IS_SETTLED);
+    await remove(database, { table: 'webhook_outbox', key: 'seq', within: {}, due }, 'seq');
     if (page.length < PAGE || last !== page.at(-1)) return;
     after = Number(last.seq);
   }

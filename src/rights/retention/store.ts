@@ -115,8 +115,9 @@ export async function planRetention(
   return counts as RetentionCounts;
 }
 
+/** But those that cascade. */
 const expiring = (expiry: Expiry): readonly TableName[] =>
-  tablesWhere(({ expires }) => expires.includes(expiry));
+  tablesWhere(({ expires, with: owner }) => expires.includes(expiry) && owner === undefined);
 const OF_VERDICT_HOURS = expiring('verdict-hour');
 const OF_AUDIT_HOURS = expiring('audit-hour');
 const WITH_DECISIONS = expiring('decision');
@@ -204,7 +205,8 @@ async function lockContests(
       by,
     ]);
     const rows = whereAmong(tx(table).where({ kid }), tx, key.at(-1) ?? '', keys).whereExists(decided);
-    if ((await rows.first('kid')) === undefined) return;
+    // Not the first of them: PostgreSQL would look for it among all rows of the tenant.
+    if ((await countOf(rows)) === 0) return;
   }
   await lockHead(tx, kid);
 }
@@ -230,7 +232,8 @@ export async function retain(database: Database, rules: RetentionRules): Promise
         counts.visitorIndex += await takeAlong(tx, table, kid, keys);
       },
     };
-    counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal);
+    const since = ages?.since[0] ?? '';
+    counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal, since);
   }
   return counts;
 }

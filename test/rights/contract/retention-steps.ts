@@ -18,6 +18,9 @@ const LARGE =
   /\b(decisions|sightings|visitor_index|contests|links|credentials|webhook_outbox|signal_summaries)\b/;
 /** Reads all that is due, all of a tenant, or everybody's. */
 const WIDE = /^SCAN|Seq Scan|decided_at_index|\(kid=\? AND (decided_at|status)[<=]|\(kid=\?\)$/;
+/** The line below a scan of one of them that reads all of a tenant. */
+const OF_TENANT = /Index Cond: \(kid = '[^']*'::text\)$/;
+const FILLED = /\b(decisions|sightings|visitor_index|links)\b/;
 
 /** What retention reads and locks a step: time alone makes rows due, and a step must not read them all again. */
 export function retentionStepsContract(make: MakeDatabase): void {
@@ -53,6 +56,12 @@ export function retentionStepsContract(make: MakeDatabase): void {
         ids(count).map((id) => [kid, `v${id}`, `d${id}`, 690, NOW + 400 * DAY]),
       );
     };
+    const addLinks = (kid: string, count: number) =>
+      insert(
+        'links',
+        'kid, request_id, principal, linked_at',
+        ids(count).map((id, i) => [kid, `req_${kid}${id}`, 'p', OLD + i]),
+      );
     const rulesOf = (kid: string) => ({ kid, days: 30, now: NOW });
 
     // Guards against: on SQLite each step read all 408,000 due rows inside the write transaction, and 34 went a second.
@@ -60,6 +69,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'by-key');
       await addDecisions(kid, 600);
       await addDevices(kid, 600);
+      await addLinks(kid, 600);
       const ran: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
       const watched: Database = {
         ...db.database,
@@ -71,12 +81,14 @@ export function retentionStepsContract(make: MakeDatabase): void {
       };
       expect(await retain(watched, rulesOf(kid))).toMatchObject({
         decisions: 600,
+        links: 600,
         sightings: 600,
         visitorIndex: 600,
       });
       // As at the beginning of a large run.
       await addDecisions(kid, 6000);
       await addDevices(kid, 6000);
+      await addLinks(kid, 6000);
       if (db.database.kind === 'postgres') await db.database.transaction((tx) => tx.raw('ANALYZE'));
       const wide = new Set<string>();
       const looked = new Set<string>();
@@ -84,8 +96,11 @@ export function retentionStepsContract(make: MakeDatabase): void {
         const explain = db.database.kind === 'sqlite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN (FORMAT TEXT)';
         for (const { sql, bindings } of ran.filter((query) => /^(select|delete)/i.test(query.sql))) {
           const plan = await tx.raw(`${explain} ${sql.replaceAll(/\$\d+/g, '?')}`, bindings as never);
+          let above = '';
           for (const row of rowsOf<Record<string, string>>(plan)) {
             const line = row['detail'] ?? row['QUERY PLAN'] ?? '';
+            if (OF_TENANT.test(line) && FILLED.test(above)) wide.add(`${above} ${line}`);
+            above = line;
             const large = LARGE.exec(line)?.[0];
             if (large === undefined) continue;
             looked.add(large);
@@ -93,7 +108,9 @@ export function retentionStepsContract(make: MakeDatabase): void {
           }
         }
       });
-      expect([...looked]).toEqual(expect.arrayContaining(['decisions', 'sightings', 'visitor_index']));
+      expect([...looked]).toEqual(
+        expect.arrayContaining(['decisions', 'links', 'sightings', 'visitor_index']),
+      );
       expect([...wide]).toEqual([]);
     });
 
