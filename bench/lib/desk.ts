@@ -141,7 +141,7 @@ export async function seedDesk(
       id('req', i),
       durableOf(i),
       hash(`s${i}`),
-      words.seal(KID, id('con', i), { ...NO_TEXTS, statement: text, reason }),
+      words.encrypt(KID, id('con', i), { ...NO_TEXTS, statement: text, reason }),
       filedAt,
       filedAt + 30 * DAY,
     ];

@@ -1,6 +1,6 @@
 import type { ApiKey } from '../auth/api-key.ts';
 import { hashApiKey } from '../auth/api-key.ts';
-import type { KeyChanges } from '../ingest/opening/messages.ts';
+import type { KeyChanges } from '../ingest/decrypt/messages.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { OnOpened } from '../tenants/key-use-service.ts';

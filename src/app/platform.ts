@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
-import { sealStates } from '../consent/state-mac-service.ts';
+import { addStateMacs } from '../consent/state-mac-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { FindApiKey } from '../http/caller.ts';
-import { chooseOpening } from '../ingest/opening/opening-worker.ts';
+import { chooseDecryptor } from '../ingest/decrypt/decryptor.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
@@ -30,19 +30,19 @@ export type Platform = Awaited<ReturnType<typeof openPlatform>>;
 /** Tenants and the keys that open their bundles, followed in the database; a thread opens with them. */
 async function followTenants(base: Base) {
   const { config, store, clock, logFault, keyUse, options } = base;
-  const opening = chooseOpening(options.openingThread ?? null, {
+  const decryptor = chooseDecryptor(options.decryptThread ?? null, {
     tenants: (kid) => directory.tenant(kid),
     noteOpened: (kid, generation) => directory.noteOpened(kid, generation),
-    onFault: logFault('opening-thread-ended'),
+    onFault: logFault('decryptor-thread-ended'),
   });
-  const directory = makeDirectory(clock, keyUse.note, opening.setKeys);
+  const directory = makeDirectory(clock, keyUse.note, decryptor.setKeys);
   const polling = await startPolling(store.database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKey(config),
     onFault: logFault('reload-failed'),
     onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
     interval: options.intervals?.poll,
   });
-  return { opening, directory, polling };
+  return { decryptor, directory, polling };
 }
 
 type Base = Awaited<ReturnType<typeof openBase>>;
@@ -51,7 +51,7 @@ async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
   const witnesses = readPolicy(config);
   const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
-  await sealStates(store);
+  await addStateMacs(store);
   removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(options.log);
   const sockets = options.sockets ?? NO_SOCKETS;
@@ -86,7 +86,7 @@ async function openBase(config: Config, options: AppOptions) {
 export async function openPlatform(config: Config, options: AppOptions) {
   const base = await openBase(config, options);
   const { database, clock, serverSecret, logFault, monotonic } = base;
-  const { opening, directory, polling } = await followTenants(base);
+  const { decryptor, directory, polling } = await followTenants(base);
   const agents = await startAgents(database, {
     openDiscovery: config.wba_open_discovery,
     clock,
@@ -99,7 +99,7 @@ export async function openPlatform(config: Config, options: AppOptions) {
   const findApiKey: FindApiKey = makeKeyFinder(database, findKey, clock);
   return {
     ...base,
-    opening,
+    decryptor,
     directory,
     polling,
     agents,
@@ -113,7 +113,7 @@ export async function openPlatform(config: Config, options: AppOptions) {
     /** Stops what follows the database and closes it. */
     async stop(): Promise<void> {
       deaf();
-      await Promise.all([opening.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
+      await Promise.all([decryptor.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
       await base.keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();
     },

@@ -6,12 +6,12 @@ import { type AdmitDeps, type Asker, boundNonce, visitOf } from './admit-service
 import {
   type Binding,
   boundCookies,
+  decryptBinding,
+  encryptBinding,
   instructionsOf,
   isBindable,
   type Keyring,
-  openBinding,
   rootOf,
-  sealBinding,
 } from './binding.ts';
 import { type ChallengeBinding, challengeKeyOf, makeChallenge, readChallenge } from './challenge.ts';
 import { Failed, telling } from './failed.ts';
@@ -48,7 +48,7 @@ const answerOf = (deps: BindingDeps, binding: Binding, id: string) => ({
   cookies: boundCookies(deps, binding, deps.clock()),
 });
 
-/** The challenge and the token, or the sealed identifier, hold the origin: a browser that names one names the same. */
+/** The challenge and the token, or the encrypted identifier, hold the origin: a browser that names one names the same. */
 async function register(deps: BindingDeps, { presented, gpc, requestId: bundle }: Asker, field: string) {
   const proof = readProof(field);
   if (!proof?.jwk) throw new Failed('malformed');
@@ -62,13 +62,13 @@ async function register(deps: BindingDeps, { presented, gpc, requestId: bundle }
   if (!tenant.bindsSessions) throw new Failed('unknown');
   await take(deps, proof, about, bundle);
   const binding = { kid, origin, root, requestId, principalId, key };
-  return answerOf(deps, binding, sealBinding(deps, 'id', binding, deps.clock()));
+  return answerOf(deps, binding, encryptBinding(deps, 'id', binding, deps.clock()));
 }
 
 /** A challenge where no proof came. */
 async function refresh(deps: BindingDeps, { presented, gpc, requestId }: Asker, id: string, field: string) {
   const { serverSecret, random, clock } = deps;
-  const binding = openBinding(serverSecret, 'id', id, clock());
+  const binding = decryptBinding(serverSecret, 'id', id, clock());
   const { origin = binding?.origin ?? '' } = presented;
   const { tenant, kid } = await visitOf(deps, binding && { ...binding, session: '' }, origin, gpc);
   // What the last bundle said: the visit that the session was bound at may be long ago.

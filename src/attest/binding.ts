@@ -1,7 +1,7 @@
 import { cookieValues } from '../http/cookies.ts';
 import type { SessionBinding } from '../ingest/ports.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
-import { openText, sealText } from '../lib/gcm.ts';
+import { decryptText, encryptText } from '../lib/gcm.ts';
 import { hmacSha256, sha256Text } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -10,7 +10,7 @@ import type { OpenedToken } from './presented.ts';
 import type { DeviceKey } from './proof.ts';
 
 /**
- * A session that a browser bound to a key of its device (W3C dbsc-1, ADR 0051). All of it is sealed and kept by the browser: as
+ * A session that a browser bound to a key of its device (W3C dbsc-1, ADR 0051). All of it is encrypted and kept by the browser: as
  * the session's identifier for as long as gp_session lives, and as a cookie for five minutes after each proof of the key.
  */
 
@@ -37,13 +37,23 @@ export interface Keyring {
 
 const keyOf = (serverSecret: Uint8Array): Buffer => hmacSha256(serverSecret, 'gpd/bound-session/v1');
 
-export function sealBinding(keys: Keyring, use: Kept, binding: Binding, now: number): string {
-  return sealText(keyOf(keys.serverSecret), keys.random, use, JSON.stringify([now + LIFE_MS[use], binding]));
+export function encryptBinding(keys: Keyring, use: Kept, binding: Binding, now: number): string {
+  return encryptText(
+    keyOf(keys.serverSecret),
+    keys.random,
+    use,
+    JSON.stringify([now + LIFE_MS[use], binding]),
+  );
 }
 
 /** Null for every cause alike. */
-export function openBinding(secret: Uint8Array, use: Kept, sealed: string, now: number): Binding | null {
-  const text = openText(keyOf(secret), use, sealed);
+export function decryptBinding(
+  secret: Uint8Array,
+  use: Kept,
+  ciphertext: string,
+  now: number,
+): Binding | null {
+  const text = decryptText(keyOf(secret), use, ciphertext);
   if (text === null) return null;
   const [until, binding] = JSON.parse(text) as [number, Binding];
   return now < until ? binding : null;
@@ -68,7 +78,7 @@ export const instructionsOf = (id: string) => ({
 });
 
 export function boundCookies(keyring: Keyring, binding: Binding, now: number): string[] {
-  const value = sealBinding(keyring, 'cookie', binding, now);
+  const value = encryptBinding(keyring, 'cookie', binding, now);
   return PATHS.map(
     (path) => `${COOKIE_NAME}=${value}; ${attributesAt(path)}; Max-Age=${LIFE_MS.cookie / 1000}`,
   );
@@ -81,7 +91,7 @@ export function provenRoots(
   asked: { readonly kid: string; readonly origin: string | undefined },
   now: number,
 ): string[] {
-  const opened = cookies.slice(0, MAX_COOKIES).map((cookie) => openBinding(secret, 'cookie', cookie, now));
+  const opened = cookies.slice(0, MAX_COOKIES).map((cookie) => decryptBinding(secret, 'cookie', cookie, now));
   return opened.flatMap((one) => (one?.kid === asked.kid && one.origin === asked.origin ? one.root : []));
 }
 

@@ -5,6 +5,7 @@ import { holdTenant } from '../db/tenant-hold.ts';
 import { commitAudit } from '../ledger/commitment.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 import type { Json } from '../lib/canonical-json.ts';
+import { anchoredTo } from './anchored-to-store.ts';
 import {
   type AuditAction,
   type AuditEvent,
@@ -13,7 +14,6 @@ import {
   type AuditRow,
   auditText,
 } from './audit.ts';
-import { sealedTo } from './sealed-to-store.ts';
 
 const SALT_BYTES = 16;
 
@@ -21,8 +21,8 @@ const SALT_BYTES = 16;
 export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
   const { kid, actor, action, object } = event;
   await holdTenant(tx, kid);
-  // An append-only log continues after the sealed hours, even if the clock went back.
-  const at = Math.max(event.at, await sealedTo(tx, 'audit_sealed_to', kid));
+  // An append-only log continues after the anchored hours, even if the clock went back.
+  const at = Math.max(event.at, await anchoredTo(tx, 'audit_sealed_to', kid));
   const row = {
     at,
     role: actor.role,

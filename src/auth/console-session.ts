@@ -19,7 +19,7 @@ export interface ConsoleSession {
   readonly label: string;
   readonly roles: readonly string[];
   readonly csrf: string;
-  /** Sealed; null when the provider takes no sign-out from here. */
+  /** Encrypted; null when the provider takes no sign-out from here. */
   readonly idToken: string | null;
   readonly createdAt: number;
   readonly seenAt: number;

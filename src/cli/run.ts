@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
 import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
-import { sealStates } from '../consent/state-mac-service.ts';
+import { addStateMacs } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
@@ -41,7 +41,7 @@ export async function withStore<T>(
   const config = configFor();
   const store = await openStore(config, options);
   try {
-    await sealStates(store);
+    await addStateMacs(store);
     return await work(store, config);
   } finally {
     await store.database.close();

@@ -51,7 +51,7 @@ async function dueRows(tx: HotTransaction, mark: Mark): Promise<readonly (StateR
 }
 
 /** What the entries are made under; null: the principal was erased. */
-async function readOpener(tx: HotTransaction, { tenant, principal, principalId }: Mark) {
+async function readSubjectKey(tx: HotTransaction, { tenant, principal, principalId }: Mark) {
   const { kid, wrapper } = tenant;
   const sql = `SELECT p.wrapped_key AS wrapped, (SELECT o.principal_id FROM consent_openings o WHERE o.kid = p.kid
     AND o.principal = p.principal AND o.choice = 'doubted' ORDER BY o.seq DESC LIMIT 1) AS known
@@ -62,23 +62,23 @@ async function readOpener(tx: HotTransaction, { tenant, principal, principalId }
   const id = principalId ?? wrapper.unwrap(row.known ?? '', context).toString();
   const keys = makeMasterKey(tenant.principalWrap, randomBytes);
   const key = keys.unwrap(row.wrapped, principalKeyContext(kid, principal));
-  return { key, principalId: id, sealedId: wrapper.wrap(Buffer.from(id), context) };
+  return { key, principalId: id, wrappedId: wrapper.wrap(Buffer.from(id), context) };
 }
 
 /** @returns the places of the entries; null: there is nobody to speak of any more */
 async function tellLog(tx: HotTransaction, mark: Mark, purposes: readonly string[]) {
   const { tenant, principal, detail, at } = mark;
   const { kid } = tenant;
-  const opener = await readOpener(tx, mark);
-  if (!opener) return null;
+  const subject = await readSubjectKey(tx, mark);
+  if (!subject) return null;
   const salts = purposes.map(() => randomBytes(SALT_BYTES));
   const entries = salts.map((salt, i) =>
-    personalEntry({ type: 'consent.doubted', at, purpose: purposes[i] ?? '' }, { ...opener, salt, detail }),
+    personalEntry({ type: 'consent.doubted', at, purpose: purposes[i] ?? '' }, { ...subject, salt, detail }),
   );
   const seqs = (await appendEntries(tx, kid, entries)).map(({ seq }) => seq);
   const rows = salts.map((bytes, i): Bindings => {
     const [salt, said] = [bytes.toString('base64url'), JSON.stringify(detail)];
-    return [kid, seqs[i] ?? 0, principal, purposes[i] ?? '', 'doubted', at, salt, said, opener.sealedId];
+    return [kid, seqs[i] ?? 0, principal, purposes[i] ?? '', 'doubted', at, salt, said, subject.wrappedId];
   });
   const columns = 'kid, seq, principal, purpose, choice, at, salt, detail, principal_id';
   await insertMany(tx, `INSERT INTO consent_openings (${columns})`, rows);

@@ -4,7 +4,7 @@ import type { MasterKey } from '../keys/master-key.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { tenantSecrets } from '../tenants/tenant-store.ts';
 import { makeStateMac } from './state-mac.ts';
-import { sealTenant } from './state-seal-store.ts';
+import { addTenantMacs } from './state-mac-store.ts';
 import type { TermsOf } from './terms-store.ts';
 
 /** The keys of the MACs, from the wrapped roots of the tenants. */
@@ -33,12 +33,12 @@ async function roots({ database, masterKey }: Keys): Promise<readonly Root[]> {
   });
 }
 
-/** Of each tenant whose rows are sealed. */
+/** Of each tenant whose rows have MACs. */
 export async function stateMacs(keys: Keys): Promise<ReadonlyMap<string, TermsOf>> {
-  return new Map((await roots(keys)).filter(isSealed).map((root) => [root.kid, root]));
+  return new Map((await roots(keys)).filter(hasMacs).map((root) => [root.kid, root]));
 }
 
-const isSealed = ({ kid, generation }: Root): boolean =>
+const hasMacs = ({ kid, generation }: Root): boolean =>
   generation === tenantSecretContext(kid, ROOT_SECRET).generation;
 
 /**
@@ -46,11 +46,11 @@ const isSealed = ({ kid, generation }: Root): boolean =>
  * writes the database can neither forge that nor take it back (ADR 0042).
  * @returns how many tenants
  */
-export async function sealStates(keys: Keys): Promise<number> {
-  const open = (await roots(keys)).filter((root) => !isSealed(root));
+export async function addStateMacs(keys: Keys): Promise<number> {
+  const open = (await roots(keys)).filter((root) => !hasMacs(root));
   for (const { kid, stateMac, secret } of open) {
     const wrapped = keys.masterKey.wrap(secret, tenantSecretContext(kid, ROOT_SECRET));
-    await sealTenant(keys.database, { kid, stateMac }, wrapped);
+    await addTenantMacs(keys.database, { kid, stateMac }, wrapped);
   }
   return open.length;
 }

@@ -30,7 +30,7 @@ const TO_PERSON: readonly WebhookEvent[] = [
   'contest.resolved',
 ];
 
-const sealed = ({ wrapper, kid }: ConsentTenant, payload: MailPayload): string =>
+const encrypted = ({ wrapper, kid }: ConsentTenant, payload: MailPayload): string =>
   wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));
 
 /** One mail an addressee, so that a refused address holds up no other. */
@@ -39,10 +39,10 @@ function mailsOf(tenant: ConsentTenant, { event, number, hasEmail = false }: Not
   const items = [{ event, number: number ?? null }];
   const webhook = settings['notify.digest'] === 'daily' ? DIGEST_LANE : MAIL_LANE;
   const staff = settings['notify.email'].map((to) => {
-    return { webhook, event, sealed: sealed(tenant, { to, items }) };
+    return { webhook, event, sealed: encrypted(tenant, { to, items }) };
   });
   if (!hasEmail || !TO_PERSON.includes(event)) return staff;
-  return [...staff, { webhook: MAIL_LANE, event, sealed: sealed(tenant, { to: null, items }) }];
+  return [...staff, { webhook: MAIL_LANE, event, sealed: encrypted(tenant, { to: null, items }) }];
 }
 
 /** Adds a notice to the outbox, in the transaction of the change that it reports. */
@@ -87,7 +87,7 @@ export async function tellDigests(database: Database, tenant: ConsentTenant, now
     const about = { kid, webhook: MAIL_LANE, event, requestId: null, principal: null, at: now };
     await enqueue(
       tx,
-      [...digests].map(([to, items]) => ({ ...about, sealed: sealed(tenant, { to, items }) })),
+      [...digests].map(([to, items]) => ({ ...about, sealed: encrypted(tenant, { to, items }) })),
     );
   });
 }

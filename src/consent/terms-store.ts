@@ -39,7 +39,7 @@ export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
   return { version, sha256: digest, material: isTrue(row.material), publishedAt: Number(row.published_at) };
 }
 
-/** Whose terms they are, with what seals them. */
+/** Whose terms they are, with the key of their MACs. */
 export interface TermsOf {
   readonly kid: string;
   readonly stateMac: StateMac;
@@ -55,7 +55,7 @@ async function termsMac(tx: Knex, { kid, stateMac }: TermsOf): Promise<string> {
 }
 
 /** After every change of them, in its transaction. */
-export async function sealTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
+export async function macTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
   const { kid } = tenant;
   await tx('tenants')
     .where({ kid })
@@ -102,7 +102,7 @@ export function savePurposes(
       const { id, gpc, ttlDays } = purpose;
       await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, gpc, ttlDays });
     }
-    await sealTerms(tx, tenant);
+    await macTerms(tx, tenant);
     return appended;
   });
 }
@@ -126,7 +126,7 @@ export function publishPolicy(
     const { text, material } = policy;
     const now = by.at;
     await tx('consent_policies').insert({ kid, version, text, sha256: digest, material, published_at: now });
-    await sealTerms(tx, tenant);
+    await macTerms(tx, tenant);
     const body = { version, sha256: digest, material };
     const entry = impersonalEntry({ type: 'policy.published', at: now, purpose: null }, body);
     const appended = await appendOne(tx, kid, entry);
@@ -158,7 +158,7 @@ export async function listState(
   return rows.map((row) => ({ purpose: row.purpose, ...toStateRow(row) }));
 }
 
-interface OpeningRow {
+interface CommitmentRow {
   readonly kid: string;
   readonly seq: number;
   readonly principal: string;
@@ -169,7 +169,7 @@ interface OpeningRow {
   readonly detail: string;
 }
 
-function rowToEvent({ principal, purpose, choice, at, salt, ...row }: OpeningRow) {
+function rowToEvent({ principal, purpose, choice, at, salt, ...row }: CommitmentRow) {
   // A doubt is of no policy and does not expire.
   const none = { policyVersion: null, gpc: false, expiresAt: null };
   const detail = { ...none, ...(JSON.parse(row.detail) as EntryDetail) };
@@ -183,14 +183,14 @@ export async function listHistory(
   principal: string,
   page: { readonly before: number | null; readonly limit: number },
 ) {
-  const query = database.read<OpeningRow>('consent_openings').where({ kid, principal });
+  const query = database.read<CommitmentRow>('consent_openings').where({ kid, principal });
   if (page.before !== null) query.where('seq', '<', page.before);
   const rows = await query.orderBy('seq', 'desc').limit(page.limit);
-  return (rows as OpeningRow[]).map(rowToEvent);
+  return (rows as CommitmentRow[]).map(rowToEvent);
 }
 
 /** What opens one entry, with whose it is; null: no personal entry, or erased. */
 export async function findOpening(database: Database, kid: string, seq: number) {
-  const row = await database.read<OpeningRow>('consent_openings').where({ kid, seq }).first();
-  return row ? rowToEvent(row as OpeningRow) : null;
+  const row = await database.read<CommitmentRow>('consent_openings').where({ kid, seq }).first();
+  return row ? rowToEvent(row as CommitmentRow) : null;
 }

@@ -30,7 +30,7 @@ export interface PeopleCheck {
   readonly problems: Problems;
 }
 
-interface OpeningRow {
+interface CommitmentRow {
   readonly seq: number;
   readonly principal: string;
   readonly purpose: string;
@@ -55,7 +55,7 @@ function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.Qu
     .select({ state_seq: 's.seq', doubt_seq: 's.doubt_seq' });
 }
 
-function opens({ kid, wrapKey }: PeopleCheck, row: OpeningRow, body: unknown): boolean {
+function opens({ kid, wrapKey }: PeopleCheck, row: CommitmentRow, body: unknown): boolean {
   if (row.wrapped_key === null) return false;
   if (wrapKey === null) return true;
   try {
@@ -82,7 +82,7 @@ export async function checkOpenings(
   const { database, kid, problems } = check;
   const [first, last] = [page[0]?.seq ?? 0, page.at(-1)?.seq ?? 0];
   const rows = await database.snapshot(
-    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly OpeningRow[],
+    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly CommitmentRow[],
   );
   const bySeq = new Map(rows.map((row) => [Number(row.seq), row]));
   let missing = unopened;

@@ -3,13 +3,13 @@ import type { Database } from '../db/db.ts';
 import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
 import { frontierRoot } from '../ledger/frontier.ts';
 import { parseVkey } from '../ledger/vkey.ts';
+import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
 import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
 import { collectProblems, type LogProblem, type Problems } from '../log/problem.ts';
 import { LogDamaged, type LogHead, readHead, type StoredEntry } from '../log/read-store.ts';
-import { checkSealedHours } from '../log/seal-check-store.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,
@@ -147,7 +147,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
     await checkPeople(check, frontier.size, unopened);
     await checkPolicies(check, fold);
     await checkPurposes(check, fold);
-    await checkSealedHours(database, kid, frontier.size, fold, problems);
+    await checkAnchoredHours(database, kid, frontier.size, fold, problems);
   }
   const { found } = problems;
   const root = frontierRoot(frontier).toString('base64');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { LoginBegun, Switching } from '../auth/login.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { openText, sealText } from '../lib/gcm.ts';
+import { decryptText, encryptText } from '../lib/gcm.ts';
 import type { Random } from '../lib/random.ts';
 
 /**
@@ -50,20 +50,20 @@ const USE = 'gpd/console-login/v1';
 const switchingSchema = z.enum(['select_account', 'login']).nullable();
 const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), switchingSchema]);
 
-/** Sealed and not stored: a stranger who begins a thousand sign-ins writes nothing. */
-export function sealLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
+/** Encrypted and not stored: a stranger who begins a thousand sign-ins writes nothing. */
+export function encryptLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
   const { state, nonce, verifier, back, switching } = login;
   const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, switching]);
-  return sealText(key, random, USE, text);
+  return encryptText(key, random, USE, text);
 }
 
 /** Null for every cause alike. */
-export function openLogin(
+export function decryptLogin(
   key: Uint8Array,
   value: string,
   now: number,
 ): (PendingLogin & { readonly expiresAt: number }) | null {
-  const plain = openText(key, USE, value);
+  const plain = decryptText(key, USE, value);
   if (plain === null) return null;
   const read = pendingSchema.safeParse(JSON.parse(plain));
   if (!read.success) return null;

@@ -4,7 +4,7 @@ import type { Context } from './context.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
 import type { Staff } from './staff.ts';
 
-/** What staff typed and did not send, for a day: sealed as the words of its contest are. */
+/** What staff typed and did not send, for a day: encrypted as the words of its contest are. */
 
 type Author = Pick<Staff, 'kid' | 'ref'>;
 
@@ -20,8 +20,8 @@ async function keepDraft(context: Context, by: Author, contestId: string, draft:
     await deleteDrafts(database, { kid, actor: ref, contestId }, [kind]);
     return false;
   }
-  const sealed = contestTexts.seal(kid, contestId, { ...NO_TEXTS, reason: text }) ?? '';
-  return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: sealed, at: clock() });
+  const ciphertext = contestTexts.encrypt(kid, contestId, { ...NO_TEXTS, reason: text }) ?? '';
+  return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: ciphertext, at: clock() });
 }
 
 /** @returns whether all that was typed is kept */
@@ -46,8 +46,8 @@ const openDraft = (
   contestTexts: ContestTexts,
   kid: string,
   contestId: string,
-  sealed: string,
-): string | null => orElse(() => contestTexts.open(kid, contestId, sealed).reason, null);
+  ciphertext: string,
+): string | null => orElse(() => contestTexts.decrypt(kid, contestId, ciphertext).reason, null);
 
 export async function readDrafts(
   { database, contestTexts }: Context,

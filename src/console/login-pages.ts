@@ -7,12 +7,12 @@ import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context.ts';
 import {
   cookieNames,
+  decryptLogin,
+  encryptLogin,
   LOGIN_MS,
   mayServe,
-  openLogin,
   type PendingLogin,
   safeBack,
-  sealLogin,
   setCookie,
 } from './cookies.ts';
 import type { PageTable } from './page-table.ts';
@@ -57,11 +57,11 @@ async function goToProvider(context: Context, request: Request, response: Respon
   const { url, ...begun } = await (await context.provider()).begin(switching);
   const names = cookieNames(context.origin());
   const pending = { ...begun, switching, back: safeBack(request.query['back']) };
-  const sealed = sealLogin(context.keys.login, context.random, pending, context.clock());
+  const cookie = encryptLogin(context.keys.login, context.random, pending, context.clock());
   // Another site may begin sign-ins without end: their cookies together must not outgrow a request's headers.
   for (const name of stale(sentNames(request.headers.cookie), names.login('')))
     response.append('set-cookie', setCookie(name, '', 0, names.secure));
-  response.append('set-cookie', setCookie(names.login(begun.state), sealed, LOGIN_MS, names.secure));
+  response.append('set-cookie', setCookie(names.login(begun.state), cookie, LOGIN_MS, names.secure));
   response.set({ 'cache-control': 'no-store' }).redirect(302, url);
 }
 
@@ -86,10 +86,10 @@ async function takePending(context: Context, request: Request, response: Respons
   const names = cookieNames(context.origin());
   const { state } = request.query;
   const name = names.login(typeof state === 'string' ? state : '');
-  const [sealed] = cookieValues(request.headers.cookie, name);
-  const pending = sealed === undefined ? null : openLogin(context.keys.login, sealed, context.clock());
+  const [cookie] = cookieValues(request.headers.cookie, name);
+  const pending = cookie === undefined ? null : decryptLogin(context.keys.login, cookie, context.clock());
   // One use, whatever the result; a client that keeps the cookie gets the refusal below.
-  if (sealed !== undefined) response.append('set-cookie', setCookie(name, '', 0, names.secure));
+  if (cookie !== undefined) response.append('set-cookie', setCookie(name, '', 0, names.secure));
   // The answer to nobody's question, or to a stranger's (login CSRF).
   if (!pending || pending.state !== state) throw new LoginRefused('not-yours');
   const { expiresAt, ...begun } = pending;

@@ -53,7 +53,7 @@ export interface Draft {
   readonly text: string;
 }
 
-/** Its text is sealed. */
+/** Its text is encrypted. */
 interface StoredDraft extends Draft {
   readonly kid: string;
   readonly actor: string;

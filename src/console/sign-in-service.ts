@@ -14,7 +14,7 @@ import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { environmentName } from '../schema/settings.ts';
 import type { Context } from './context.ts';
-import { openIdToken, sealIdToken } from './id-token.ts';
+import { decryptIdToken, encryptIdToken } from './id-token.ts';
 import { insertConsoleSession } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
@@ -132,7 +132,7 @@ async function openSession(
     label: labelOf(claims, claimant),
     roles: [...claimant.roles].filter((role) => role !== 'subject'),
     csrf: makeConsoleToken(random),
-    idToken: sealIdToken(keys.idToken, random, hash, idToken),
+    idToken: encryptIdToken(keys.idToken, random, hash, idToken),
     createdAt: now,
     seenAt: now,
     expiresAt: now + CONSOLE_ABSOLUTE_MS,
@@ -161,5 +161,5 @@ export async function signOutAddress(
   { provider, keys }: Context,
   { hash, idToken }: ConsoleSession,
 ): Promise<string | null> {
-  return (await provider()).endSession(openIdToken(keys.idToken, hash, idToken));
+  return (await provider()).endSession(decryptIdToken(keys.idToken, hash, idToken));
 }

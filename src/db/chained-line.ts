@@ -16,19 +16,19 @@ function macOf(key: Uint8Array, name: string, before: Uint8Array, body: string):
 }
 
 /** @param name keeps the lines of one file out of another that has the same key */
-export function sealLine(key: Uint8Array, name: string, before: Uint8Array, body: string): string {
+export function chainLine(key: Uint8Array, name: string, before: Uint8Array, body: string): string {
   return `${body.slice(0, -1)},"mac":"${macOf(key, name, before, body)}"}`;
 }
 
-/** The JSON without its MAC; `unsealed`: no MAC; `changed`: the MAC belongs to another line or position. */
+/** The JSON without its MAC; `no-mac`: no MAC; `changed`: the MAC belongs to another line or position. */
 export function openLine(
   key: Uint8Array,
   name: string,
   before: Uint8Array,
   line: string,
-): { readonly body: string } | 'unsealed' | 'changed' {
+): { readonly body: string } | 'no-mac' | 'changed' {
   const [end, mac] = MAC.exec(line) ?? [];
-  if (end === undefined || mac === undefined) return 'unsealed';
+  if (end === undefined || mac === undefined) return 'no-mac';
   const body = `${line.slice(0, -end.length)}}`;
   return equalBytes(Buffer.from(mac), Buffer.from(macOf(key, name, before, body))) ? { body } : 'changed';
 }

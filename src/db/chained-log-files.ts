@@ -2,7 +2,7 @@ import { renameSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closing } from '../lib/closing.ts';
-import { afterLine, NO_LINES, openLine, sealLine } from './chained-line.ts';
+import { afterLine, chainLine, NO_LINES, openLine } from './chained-line.ts';
 import { syncPath, temporaryFile, unguessable } from './durable-files.ts';
 import { isThere, locked, makeEmpty, ownAsDirectory, serialise } from './shared-file-lock.ts';
 
@@ -32,7 +32,7 @@ export interface ChainedLogOptions {
    */
   readonly onLine: (body: unknown) => void;
   /** Lines without a MAC may stand before the first line with one: the file is older than its chain. */
-  readonly unsealedFirst?: boolean;
+  readonly mayBeginBare?: boolean;
 }
 
 export type ChainedLog = ReturnType<typeof makeChainedLog>;
@@ -46,7 +46,7 @@ interface Tail {
   readonly hash: Buffer;
   /** Of the last line, without its MAC. */
   readonly body: string;
-  readonly sealed: boolean;
+  readonly hasMac: boolean;
 }
 
 const BEGIN: Omit<Tail, 'inode' | 'changedAt'> = {
@@ -54,7 +54,7 @@ const BEGIN: Omit<Tail, 'inode' | 'changedAt'> = {
   lines: 0,
   hash: NO_LINES,
   body: '',
-  sealed: false,
+  hasMac: false,
 };
 const PIECE_BYTES = 64 * 1024;
 /** Longer than any line of ours. */
@@ -83,16 +83,15 @@ type Take = (body: string, at: Tail) => void;
 
 /** All complete lines after `from`, each checked against its MAC. */
 async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, take: Take): Promise<Tail> {
-  const { path, key, name, unsealedFirst = false } = options;
+  const { path, key, name, mayBeginBare = false } = options;
   let at = from;
   for await (const bytes of wholeLines(file, from.end)) {
     const line = bytes.toString();
     const opened = openLine(key, name, at.hash, line);
     const lines = at.lines + 1;
     if (opened === 'changed') throw new BrokenChain(path, lines, 'was changed, or one before it is missing');
-    if (opened === 'unsealed' && (at.sealed || !unsealedFirst))
-      throw new BrokenChain(path, lines, 'is damaged');
-    const body = opened === 'unsealed' ? line : opened.body;
+    if (opened === 'no-mac' && (at.hasMac || !mayBeginBare)) throw new BrokenChain(path, lines, 'is damaged');
+    const body = opened === 'no-mac' ? line : opened.body;
     const end = at.end + bytes.length + 1;
     at = {
       ...at,
@@ -100,7 +99,7 @@ async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, 
       lines,
       hash: afterLine(at.hash, bytes),
       body,
-      sealed: opened !== 'unsealed',
+      hasMac: opened !== 'no-mac',
     };
     try {
       take(body, at);
@@ -135,7 +134,7 @@ async function appendLine(
 ): Promise<Tail> {
   const { key, name } = options;
   const body = JSON.stringify(next);
-  const bytes = Buffer.from(sealLine(key, name, tail.hash, body));
+  const bytes = Buffer.from(chainLine(key, name, tail.hash, body));
   try {
     await file.truncate(tail.end);
     await file.appendFile(Buffer.concat([bytes, Buffer.from('\n')]));
@@ -153,7 +152,7 @@ async function appendLine(
     lines: tail.lines + 1,
     hash: afterLine(tail.hash, bytes),
     body,
-    sealed: true,
+    hasMac: true,
   };
 }
 
@@ -167,7 +166,7 @@ async function writeAnew(
   let before = NO_LINES;
   let waiting: string[] = [];
   const put = (body: string): void => {
-    const line = sealLine(key, name, before, body);
+    const line = chainLine(key, name, before, body);
     before = afterLine(before, Buffer.from(line));
     waiting.push(`${line}\n`);
   };

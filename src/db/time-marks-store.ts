@@ -67,8 +67,8 @@ export function toTimeMarks(cells: readonly Cells[]) {
   return {
     /** Nonces that expired before it may be forgotten. */
     forgotten: markOf(''),
-    /** Where the hours of a tenant's verdicts that are sealed end. */
-    sealed: markOf,
+    /** Where the hours of a tenant's verdicts that are anchored end. */
+    anchored: markOf,
     /** When the tenant was made; null: no such tenant. */
     since,
   };

@@ -6,9 +6,9 @@ import type { Limiter } from '../http/hot.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
+import type { Decryptor } from './decrypt/decryptor.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
-import type { Opening } from './opening/opening-worker.ts';
 import type { IngestDeps, TenantLookup } from './ports.ts';
 import { makeRecorder } from './recorder-store.ts';
 import { makeSessions } from './session.ts';
@@ -37,7 +37,7 @@ export interface IngestPlatform {
   readonly clock: Clock;
   readonly monotonic: () => number;
   readonly random: Random;
-  readonly opening: Pick<Opening, 'open'>;
+  readonly decryptor: Pick<Decryptor, 'open'>;
   readonly ingestTenantOf: TenantLookup;
   readonly knowsOrigin: KnowsOrigin;
   readonly limiters: { readonly ingest: Limiter };
@@ -73,7 +73,7 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
   const run: IngestLaneDeps['ingest'] = (unsealed, input) =>
     ingest(deps, unsealed, publicHttps && !input.https ? { ...input, https: true } : input);
   const lane = makeIngestLane({
-    open: platform.opening.open,
+    open: platform.decryptor.open,
     ingest: needs.counted(run),
     limiter: platform.limiters.ingest,
     admission: makeConcurrencyLimit(),

@@ -100,15 +100,18 @@ export function shadowRows(entries: readonly RecordEntry[]): Bindings[] {
   return rows.sort((a, b) => (a.join('|') < b.join('|') ? -1 : 1));
 }
 
-/** @param sealedTo what is written now is no row of an hour that is sealed, whatever a clock that went back says */
-export function decisionRows(entries: readonly RecordEntry[], sealedTo: (kid: string) => number): Bindings[] {
+/** @param anchoredTo what is written now is no row of an anchored hour, whatever a clock that went back says */
+export function decisionRows(
+  entries: readonly RecordEntry[],
+  anchoredTo: (kid: string) => number,
+): Bindings[] {
   return entries.map(({ kid, verdict, salt }): Bindings => {
     const text = JSON.stringify(verdict);
     const commitment = commitVerdict(Buffer.from(salt, 'base64url'), kid, verdict.requestId, text);
     return [
       kid,
       verdict.requestId,
-      Math.max(verdict.decidedAt, sealedTo(kid)),
+      Math.max(verdict.decidedAt, anchoredTo(kid)),
       verdict.class,
       verdict.durable,
       text,

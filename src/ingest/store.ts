@@ -118,7 +118,7 @@ function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
 async function writeAccepted(
   tx: HotTransaction,
   accepted: readonly Decided[],
-  sealedTo: (kid: string) => number,
+  anchoredTo: (kid: string) => number,
 ): Promise<void> {
   const entries = accepted.map(({ entry }) => entry);
   const marks = markRows(entries);
@@ -132,7 +132,7 @@ async function writeAccepted(
     countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]).sort(byText(1)),
     countBy(fresh, ({ kid, day }) => [kid, day, shard]).sort(byText(0)),
     shadowRows(entries),
-    decisionRows(entries, sealedTo),
+    decisionRows(entries, anchoredTo),
   ]);
   await writeSummaries(tx, summariesOf(entries));
   await writeUpdates(tx, entries);
@@ -151,6 +151,6 @@ export async function writeDecided(
     return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
   });
   const accepted = decided.filter(({ entry }, i) => outcomes[i] === entry);
-  if (accepted.length > 0) await writeAccepted(tx, accepted, marks.sealed);
+  if (accepted.length > 0) await writeAccepted(tx, accepted, marks.anchored);
   return outcomes;
 }

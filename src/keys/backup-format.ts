@@ -39,9 +39,9 @@ const headerSchema = z.strictObject({
 export type BackupHeader = z.infer<typeof headerSchema>;
 
 export interface BackupCipher {
-  seal(index: number, last: boolean, plaintext: Uint8Array): Buffer;
+  encrypt(index: number, last: boolean, plaintext: Uint8Array): Buffer;
   /** Null: the chunk is not the one that was written here. */
-  open(index: number, last: boolean, sealed: Uint8Array): Buffer | null;
+  decrypt(index: number, last: boolean, ciphertext: Uint8Array): Buffer | null;
 }
 
 function chunkIv(index: number, last: boolean): Buffer {
@@ -55,8 +55,8 @@ function makeCipher(masterKey: MasterKey, salt: Uint8Array, headerBytes: Uint8Ar
   const key = masterKey.derive(salt, 'gpd-backup/1 key');
   const aad = sha256(headerBytes);
   return {
-    seal: (index, last, plaintext) => encryptGcm(key, chunkIv(index, last), aad, plaintext),
-    open: (index, last, sealed) => decryptGcm(key, chunkIv(index, last), aad, sealed),
+    encrypt: (index, last, plaintext) => encryptGcm(key, chunkIv(index, last), aad, plaintext),
+    decrypt: (index, last, ciphertext) => decryptGcm(key, chunkIv(index, last), aad, ciphertext),
   };
 }
 

@@ -56,8 +56,8 @@ export function makeMasterKey(key: Uint8Array, random: Random): MasterKey {
     },
     unwrap(wrapped, context) {
       const bytes = Buffer.from(wrapped, 'base64');
-      const [iv, sealed] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
-      const secret = decryptGcm(key, iv, additionalData(context), sealed);
+      const [iv, ciphertext] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
+      const secret = decryptGcm(key, iv, additionalData(context), ciphertext);
       if (!secret) throw new WrongMasterKey();
       return secret;
     },

@@ -23,7 +23,7 @@ export interface DoubtDetail {
 }
 
 /** All that opens an entry. Without the key nobody can, not even who knows the rest. */
-export interface Opening {
+export interface CommitmentOpening {
   /** 32 bytes, the principal's own. */
   readonly key: Uint8Array;
   /** 16 bytes, the entry's own: two entries of one principal do not look alike. */
@@ -55,18 +55,18 @@ function commit(key: Uint8Array, parts: readonly (string | Uint8Array)[]): strin
 }
 
 /** C1: base64url of HMAC-SHA-256(key, lp4("gpd/subject/v1") || lp4(principalId) || lp4(salt)). */
-export function commitSubject({ key, salt, principalId }: Omit<Opening, 'detail'>): string {
+export function commitSubject({ key, salt, principalId }: Omit<CommitmentOpening, 'detail'>): string {
   return commit(key, ['gpd/subject/v1', principalId, salt]);
 }
 
-function toldOf(detail: Opening['detail']) {
+function toldOf(detail: CommitmentOpening['detail']) {
   if ('class' in detail) return { class: detail.class, source: detail.source };
   const { policyVersion, gpc, source, expiresAt, overGpc } = detail;
   return { policyVersion, gpc, source, expiresAt, ...(overGpc && { overGpc }) };
 }
 
 /** C2: base64url of HMAC-SHA-256(key, lp4("gpd/body/v1") || lp4(JCS(detail)) || lp4(salt)). */
-export function commitBody({ key, salt, detail }: Omit<Opening, 'principalId'>): string {
+export function commitBody({ key, salt, detail }: Omit<CommitmentOpening, 'principalId'>): string {
   return commit(key, ['gpd/body/v1', canonicalJson(toldOf(detail)), salt]);
 }
 

@@ -1,6 +1,6 @@
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { isoTime } from '../lib/clock.ts';
-import { commitBody, commitSubject, type Opening } from './commitment.ts';
+import { type CommitmentOpening, commitBody, commitSubject } from './commitment.ts';
 import { MAX_ENTRY_BYTES } from './tile-bytes.ts';
 import { parseVkey } from './vkey.ts';
 
@@ -48,7 +48,7 @@ function encodeEntry(entry: { readonly [key: string]: Json }): Buffer {
   return bytes;
 }
 
-export function personalEntry(head: EntryHead<PersonalType>, opening: Opening): Buffer {
+export function personalEntry(head: EntryHead<PersonalType>, opening: CommitmentOpening): Buffer {
   const { type, at, purpose } = head;
   const subject = commitSubject(opening);
   return encodeEntry({ v: 1, type, time: entryTime(at), purpose, subject, body: commitBody(opening) });

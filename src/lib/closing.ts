@@ -1,9 +1,9 @@
 /** Works with what was opened, and closes it whatever happens. */
 export async function closing<Opened extends { close(): Promise<unknown> }, T>(
-  opening: Promise<Opened>,
+  pending: Promise<Opened>,
   work: (opened: Opened) => Promise<T>,
 ): Promise<T> {
-  const opened = await opening;
+  const opened = await pending;
   try {
     return await work(opened);
   } finally {

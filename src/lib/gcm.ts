@@ -19,14 +19,14 @@ export function decryptGcm(
   key: Uint8Array,
   iv: Uint8Array,
   aad: Uint8Array,
-  sealed: Uint8Array,
+  ciphertext: Uint8Array,
 ): Buffer | null {
-  if (iv.length !== GCM_IV_BYTES || sealed.length < GCM_TAG_BYTES) return null;
+  if (iv.length !== GCM_IV_BYTES || ciphertext.length < GCM_TAG_BYTES) return null;
   // Without authTagLength Node takes a tag of 4 bytes as good.
   const decipher = createDecipheriv('aes-256-gcm', key, iv, OPTIONS);
   decipher.setAAD(aad);
-  decipher.setAuthTag(sealed.subarray(sealed.length - GCM_TAG_BYTES));
-  const plaintext = decipher.update(sealed.subarray(0, sealed.length - GCM_TAG_BYTES));
+  decipher.setAuthTag(ciphertext.subarray(ciphertext.length - GCM_TAG_BYTES));
+  const plaintext = decipher.update(ciphertext.subarray(0, ciphertext.length - GCM_TAG_BYTES));
   try {
     // A stream cipher: all of it is there, and `final` only checks the tag.
     decipher.final();
@@ -36,15 +36,15 @@ export function decryptGcm(
   }
 }
 
-/** base64url of IV and ciphertext. @param use what it is for: sealed for one use it opens for no other */
-export function sealText(key: Uint8Array, random: Random, use: string, text: string): string {
+/** base64url of IV and ciphertext. @param use what it is for: what was encrypted for one use decrypts for no other */
+export function encryptText(key: Uint8Array, random: Random, use: string, text: string): string {
   const iv = random(GCM_IV_BYTES);
   return Buffer.concat([iv, encryptGcm(key, iv, Buffer.from(use), Buffer.from(text))]).toString('base64url');
 }
 
 /** Null for every cause alike. */
-export function openText(key: Uint8Array, use: string, sealed: string): string | null {
-  const bytes = Buffer.from(sealed, 'base64url');
+export function decryptText(key: Uint8Array, use: string, ciphertext: string): string | null {
+  const bytes = Buffer.from(ciphertext, 'base64url');
   const [iv, rest] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
   return decryptGcm(key, iv, Buffer.from(use), rest)?.toString() ?? null;
 }

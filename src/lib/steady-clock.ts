@@ -56,7 +56,7 @@ function jumpsAtStart(wall: number, memory: SteadyMemory | null): Jump[] {
 }
 
 /**
- * The time for what cannot be taken back: forgetting, sealing, destroying. A clock that jumps ahead may be wrong and be
+ * The time for what cannot be taken back: forgetting, anchoring, destroying. A clock that jumps ahead may be wrong and be
  * set back, so it continues from where it was, and believes a jump once it has lasted for hours: a machine that
  * sleeps often jumps often, and falls behind by no more than the sleep of those hours. A jump back is followed at once.
  * It has to be looked at now and then.

@@ -10,7 +10,7 @@ interface Entry {
   readonly body?: unknown;
 }
 
-export interface SealedHour {
+export interface AnchoredHour {
   readonly seq: number;
   readonly count: number;
   readonly root: string;
@@ -28,7 +28,7 @@ export interface PurposeEntry {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Rows before these moments were taken by retention, and their seals with them. */
+/** Rows before these moments were taken by retention, and their anchors with them. */
 export interface Expired {
   readonly verdicts: number;
   readonly audit: number;
@@ -40,8 +40,8 @@ export interface Fold {
   /** The last definition of each. */
   readonly purposes: Map<string, PurposeEntry>;
   /** By hour. */
-  readonly verdicts: Map<number, SealedHour>;
-  readonly audit: Map<number, SealedHour>;
+  readonly verdicts: Map<number, AnchoredHour>;
+  readonly audit: Map<number, AnchoredHour>;
   expired: Expired;
 }
 
@@ -96,8 +96,8 @@ export function addEntry(fold: Fold, seq: number, entry: Entry): void {
     case 'verdicts.sealed':
     case 'audit.sealed': {
       const hours = entry.type === 'audit.sealed' ? fold.audit : fold.verdicts;
-      const sealed = { seq, count: Number(body['count']), root: String(body['root']) };
-      hours.set(Date.parse(String(body['from'])), sealed);
+      const anchored = { seq, count: Number(body['count']), root: String(body['root']) };
+      hours.set(Date.parse(String(body['from'])), anchored);
       return;
     }
     case 'retention.applied':

@@ -1,4 +1,4 @@
-import { NO_LINES, openLine, sealLine } from '../db/chained-line.ts';
+import { chainLine, NO_LINES, openLine } from '../db/chained-line.ts';
 import type { Database } from '../db/db.ts';
 import { readMeta, writeMeta } from '../db/meta-store.ts';
 import { sha256 } from '../lib/hash.ts';
@@ -47,6 +47,6 @@ export async function noteWitnessed(
       if (noted.size > last.size) return;
     }
     const body = JSON.stringify({ size: last.size, root: last.root.toString('base64') });
-    await writeMeta(tx, name, sealLine(key, name, NO_LINES, body));
+    await writeMeta(tx, name, chainLine(key, name, NO_LINES, body));
   });
 }

@@ -20,12 +20,12 @@ export class DamagedBackup extends Error {
   }
 }
 
-export async function* sealBytes(
+export async function* encryptBytes(
   source: AsyncIterable<Uint8Array>,
   cipher: BackupCipher,
 ): AsyncGenerator<Buffer> {
   for await (const { bytes, index, last } of pieces(source, CHUNK_BYTES))
-    yield cipher.seal(index, last, bytes);
+    yield cipher.encrypt(index, last, bytes);
 }
 
 /** Where the parts begin, and what the file says of itself. */
@@ -50,14 +50,14 @@ export async function readHead(file: string) {
 }
 
 /** @throws {DamagedBackup} at the first chunk that is not the one that was written */
-export async function* openBytes(
+export async function* decryptBytes(
   file: string,
   head: BackupHead,
   cipher: BackupCipher,
 ): AsyncGenerator<Buffer> {
   const source = createReadStream(file, { start: head.bytes.length, highWaterMark: SEALED_CHUNK_BYTES });
   for await (const { bytes, index, last } of pieces(source, SEALED_CHUNK_BYTES)) {
-    const opened = cipher.open(index, last, bytes);
+    const opened = cipher.decrypt(index, last, bytes);
     if (!opened) throw new DamagedBackup(file, 'it is damaged or was changed; use another backup');
     yield opened;
   }

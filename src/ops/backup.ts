@@ -27,7 +27,7 @@ import { closing } from '../lib/closing.ts';
 import { meter } from '../lib/pass-bytes.ts';
 import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { BackupFailed, DamagedBackup, openBytes, readHead, sealBytes } from './backup-stream.ts';
+import { BackupFailed, DamagedBackup, decryptBytes, encryptBytes, readHead } from './backup-stream.ts';
 import { copyMeta, copyRows, emptyAll } from './copy-store.ts';
 
 export const DATABASE_PART = 'gpd.db';
@@ -112,7 +112,7 @@ async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): P
   const { pass, result } = meter((done) => onProgress('writing', done, draft.bytes));
   async function* content(): AsyncGenerator<Buffer> {
     yield draft.head;
-    yield* sealBytes(pass(draft.parts()), draft.cipher);
+    yield* encryptBytes(pass(draft.parts()), draft.cipher);
   }
   await pipeline(
     Readable.from(content()),
@@ -127,7 +127,7 @@ async function readBack(store: Store, file: string, total: number, onProgress: O
   const cipher = openBackup(store.masterKey, head.header, head.bytes);
   if (!cipher) throw new DamagedBackup(file, 'it does not open with the master key that it was made with');
   const { pass, result } = meter((done) => onProgress('reading back', done, total));
-  for await (const _ of pass(openBytes(file, head, cipher)));
+  for await (const _ of pass(decryptBytes(file, head, cipher)));
   return result().sha256;
 }
 

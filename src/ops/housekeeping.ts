@@ -18,8 +18,8 @@ import {
   reasonOf,
   runJobs,
 } from '../lib/jobs.ts';
-import { sealAudit } from '../log/audit-seal-store.ts';
-import { sealVerdicts } from '../log/verdict-seal-store.ts';
+import { anchorAudit } from '../log/audit-anchor-store.ts';
+import { anchorVerdicts } from '../log/verdict-anchor-store.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
 import { purgeKeyTraffic } from '../tenants/key-traffic-store.ts';
@@ -107,8 +107,12 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
     },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
-    { name: 'seal-verdicts', every: MINUTE, each: (kid, { steady }) => sealVerdicts(database, kid, steady) },
-    { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => sealAudit(database, kid, steady) },
+    {
+      name: 'seal-verdicts',
+      every: MINUTE,
+      each: (kid, { steady }) => anchorVerdicts(database, kid, steady),
+    },
+    { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => anchorAudit(database, kid, steady) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },

@@ -1,5 +1,5 @@
 import type { StateMac } from '../consent/state-mac.ts';
-import { definePurpose, sealTerms } from '../consent/terms-store.ts';
+import { definePurpose, macTerms } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
 import { appendOne, createLog } from '../log/append-store.ts';
 import { putCheckpoint } from '../log/checkpoint-store.ts';
@@ -32,7 +32,7 @@ export async function createTenantRows(database: Database, rows: TenantRows, now
     await appendOne(tx, kid, genesis);
     await putCheckpoint(tx, kid, checkpoint, null);
     await definePurpose(tx, kid, rows.purpose, now);
-    await sealTerms(tx, { kid, stateMac: rows.stateMac });
+    await macTerms(tx, { kid, stateMac: rows.stateMac });
     return true;
   });
 }

@@ -17,7 +17,7 @@ import {
   writeMasterKeyFile,
 } from '../tenants/master-key-files.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
-import { type BackupHead, DamagedBackup, inUse, openBytes, readHead } from './backup-stream.ts';
+import { type BackupHead, DamagedBackup, decryptBytes, inUse, readHead } from './backup-stream.ts';
 import { claimPostgres, putInPostgres } from './move.ts';
 import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
 import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
@@ -79,7 +79,7 @@ async function unpack(
     );
   }
   const rest: Uint8Array[] = [];
-  const content = firstPart(openBytes(file, head, cipher), database.bytes, rest, onProgress);
+  const content = firstPart(decryptBytes(file, head, cipher), database.bytes, rest, onProgress);
   await pipeline(
     Readable.from(content),
     createWriteStream(staged, { flags: 'wx', mode: 0o600, flush: true }),

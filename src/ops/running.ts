@@ -26,7 +26,7 @@ export interface AppOptions {
   /** Sockets that listen already. */
   readonly sockets?: GivenSockets;
   /** The built thread that opens bundles; without it they are opened on the event loop. */
-  readonly openingThread?: URL | null;
+  readonly decryptThread?: URL | null;
   /** Further routes: the demo's pages. */
   readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
 }

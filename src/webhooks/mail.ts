@@ -12,7 +12,7 @@ export interface MailItem {
   readonly number: string | null;
 }
 
-/** Sealed in the row. It holds no address of a person: that is read from the contest when the mail is sent. */
+/** Encrypted in the row. It holds no address of a person: that is read from the contest when the mail is sent. */
 export interface MailPayload {
   /** An addressee of the tenant; null: the person of the contest. */
   readonly to: string | null;

@@ -29,7 +29,7 @@ export interface DispatcherDeps {
   readonly clock: Clock;
   readonly webhook: (kid: string, id: string) => Webhook | undefined;
   readonly random: Random;
-  /** Key that seals payloads of a tenant. */
+  /** Key that encrypts payloads of a tenant. */
   readonly payloadKey: (kid: string) => Uint8Array | undefined;
   /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;

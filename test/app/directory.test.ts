@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { makeDirectory } from '../../src/app/directory.ts';
 import { readSnapshot } from '../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { KeyChanges } from '../../src/ingest/opening/messages.ts';
+import type { KeyChanges } from '../../src/ingest/decrypt/messages.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';

@@ -5,10 +5,10 @@ import { AUDIT_ACTIONS } from '../../src/audit/audit.ts';
 import { barChart, cellOf, lastSlots } from '../../src/console/charts.ts';
 import {
   cookieNames,
+  decryptLogin,
+  encryptLogin,
   mayServe,
-  openLogin,
   safeBack,
-  sealLogin,
   setCookie,
 } from '../../src/console/cookies.ts';
 import { dueIn } from '../../src/console/due.ts';
@@ -40,13 +40,13 @@ describe('cookies', () => {
   it('a pending sign-in opens until it is ten minutes old, and not when it was touched', () => {
     const key = sha256('key');
     const login = { state: 's', nonce: 'n', verifier: 'v', back: '/console', switching: null };
-    const sealed = sealLogin(key, seededRandom('login'), login, NOW);
+    const sealed = encryptLogin(key, seededRandom('login'), login, NOW);
     const expiresAt = NOW + 10 * MINUTE;
-    expect(openLogin(key, sealed, expiresAt - 1)).toEqual({ ...login, expiresAt });
-    expect(openLogin(key, sealed, NOW + 10 * MINUTE)).toBeNull();
-    expect(openLogin(sha256('other'), sealed, NOW)).toBeNull();
-    expect(openLogin(key, `${sealed.slice(0, -2)}AA`, NOW)).toBeNull();
-    for (const junk of ['', 'AAAA', '%']) expect(openLogin(key, junk, NOW)).toBeNull();
+    expect(decryptLogin(key, sealed, expiresAt - 1)).toEqual({ ...login, expiresAt });
+    expect(decryptLogin(key, sealed, NOW + 10 * MINUTE)).toBeNull();
+    expect(decryptLogin(sha256('other'), sealed, NOW)).toBeNull();
+    expect(decryptLogin(key, `${sealed.slice(0, -2)}AA`, NOW)).toBeNull();
+    for (const junk of ['', 'AAAA', '%']) expect(decryptLogin(key, junk, NOW)).toBeNull();
   });
 
   it('safeBack keeps addresses of the console', () => {

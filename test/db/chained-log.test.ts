@@ -6,14 +6,14 @@ import { tempDir } from '../support/command.ts';
 
 const KEY = Buffer.alloc(32, 7);
 
-function open(path: string, options: { key?: Buffer; name?: string; unsealedFirst?: boolean } = {}) {
+function open(path: string, options: { key?: Buffer; name?: string; mayBeginBare?: boolean } = {}) {
   const lines: unknown[] = [];
   const { key = KEY, name = 'test' } = options;
   const log = makeChainedLog({
     path,
     key,
     name,
-    ...(options.unsealedFirst === undefined ? {} : { unsealedFirst: options.unsealedFirst }),
+    ...(options.mayBeginBare === undefined ? {} : { mayBeginBare: options.mayBeginBare }),
     onLine: (body) => {
       if ((body as { bad?: unknown }).bad !== undefined) throw new Error('no line of ours');
       lines.push(body);
@@ -122,7 +122,7 @@ it('misses what this process has read: lines cut off, an older file, no file', a
 
 it('takes lines that are older than the chain where it is told so, and covers them from the first chained one on', async () => {
   const path = newPath();
-  const options = { unsealedFirst: true };
+  const options = { mayBeginBare: true };
   put(path, ['{"old":1}', '{"old":2}', '{"old":3}']);
   const { log, lines } = open(path, options);
   await log.append(() => ({ i: 1 }));

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Opening } from '../../src/ledger/commitment.ts';
+import { addCommitments, anchorBody } from '../../src/ledger/anchored-root.ts';
+import type { CommitmentOpening } from '../../src/ledger/commitment.ts';
 import { commitVerdict } from '../../src/ledger/commitment.ts';
 import {
   entryTime,
@@ -13,7 +14,6 @@ import {
 import { EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
 import { EMPTY_ROOT, leafHash } from '../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../src/ledger/note.ts';
-import { addCommitments, sealedBody } from '../../src/ledger/sealed-root.ts';
 import { openPersonalEntry, parseEntry } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
 import { flipBit, naiveRoot } from './support.ts';
@@ -24,7 +24,7 @@ const opening = {
   salt: Buffer.alloc(16, 2),
   principalId: 'user-1',
   detail: { policyVersion: 3, gpc: false, source: 'secret', expiresAt: '2027-05-19T10:00:02.000Z' },
-} satisfies Opening;
+} satisfies CommitmentOpening;
 const head = { type: 'consent.granted', at: AT, purpose: 'analytics' } as const;
 const entry = personalEntry(head, opening);
 
@@ -52,7 +52,7 @@ describe('a personal entry', () => {
   it('opens with what it was made of and with nothing else', () => {
     expect(openPersonalEntry(entry, opening)).toBe(true);
     const { detail } = opening;
-    const others: Partial<Opening>[] = [
+    const others: Partial<CommitmentOpening>[] = [
       { key: flipBit(opening.key, 9) },
       { salt: flipBit(opening.salt, 9) },
       { principalId: 'user-2' },
@@ -237,7 +237,7 @@ describe('a sealed root', () => {
   });
 
   it('makes the body of an entry', () => {
-    const body = sealedBody(AT, AT + 3_600_000, treeOf(commitments));
+    const body = anchorBody(AT, AT + 3_600_000, treeOf(commitments));
     expect(body).toEqual({
       from: '2026-11-20T10:00:02Z',
       to: '2026-11-20T11:00:02Z',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { HOUR } from '../../src/lib/clock.ts';
-import { sealAudit } from '../../src/log/audit-seal-store.ts';
+import { anchorAudit } from '../../src/log/audit-anchor-store.ts';
 import { KID, REASON } from '../support/constants.ts';
 import { sealProblems } from '../support/verify.ts';
 import { type Rights, startRights } from './support/rights.ts';
@@ -48,7 +48,7 @@ it('the audit log has a row for each action by keyed reference, is sealed, and a
 
   const database = await openDatabase({ location: `${rights.gpd.dataDir}/gpd.db` });
   try {
-    expect(await sealAudit(database, KID, Date.now() + 2 * HOUR)).toBe(1);
+    expect(await anchorAudit(database, KID, Date.now() + 2 * HOUR)).toBe(1);
     expect(await sealProblems(database, KID)).toEqual([]);
     expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
     await rights.sql("UPDATE audit_log SET role = 'dpo' WHERE action = 'contest.resolved'");

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import sqlite3 from 'sqlite3';
 import { loadConfig } from '../../src/config.ts';
 import { stateMacs } from '../../src/consent/state-mac-service.ts';
-import { sealTenant } from '../../src/consent/state-seal-store.ts';
+import { addTenantMacs } from '../../src/consent/state-mac-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { readTenantSecret } from '../../src/tenants/tenant-store.ts';
 
@@ -73,7 +73,7 @@ export async function executeSealed(dataDir: string, ...statements: readonly str
         for (const table of ['consent_state', 'consent_principals'])
           await tx(table).where({ kid }).update({ mac: null });
       });
-      await sealTenant(store.database, terms, String(wrapped));
+      await addTenantMacs(store.database, terms, String(wrapped));
     }
   } finally {
     await store.database.close();

@@ -5,7 +5,7 @@ import {
   parseHash,
   verifyCheckpoint,
 } from '../../src/ledger/checkpoint.ts';
-import { commitBody, commitSubject, type Opening } from '../../src/ledger/commitment.ts';
+import { type CommitmentOpening, commitBody, commitSubject } from '../../src/ledger/commitment.ts';
 import { IMPERSONAL_TYPES, PERSONAL_TYPES } from '../../src/ledger/entries.ts';
 import { HASH_BYTES, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
 import { TILE_WIDTH } from '../../src/ledger/tile-path.ts';
@@ -85,7 +85,7 @@ export function parseEntry(bytes: Uint8Array): z.infer<typeof entrySchema> | nul
 }
 
 /** True when this key, salt, principal and detail are the ones that the entry was made of. */
-export function openPersonalEntry(bytes: Uint8Array, opening: Opening): boolean {
+export function openPersonalEntry(bytes: Uint8Array, opening: CommitmentOpening): boolean {
   const entry = parseEntry(bytes);
   if (entry === null || !('subject' in entry)) return false;
   return entry.subject === commitSubject(opening) && entry.body === commitBody(opening);

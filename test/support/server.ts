@@ -91,7 +91,7 @@ export interface GpdOptions {
 }
 
 export interface InProcessOptions extends GpdOptions {
-  readonly app?: Pick<AppOptions, 'clock' | 'intervals' | 'openingThread'>;
+  readonly app?: Pick<AppOptions, 'clock' | 'intervals' | 'decryptThread'>;
 }
 
 /** A server and the installation that it serves. */

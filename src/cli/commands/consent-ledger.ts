@@ -47,7 +47,7 @@ async function verify(kid: string, options: { readonly against?: string }): Prom
       `root     ${root}`,
       ...(ok
         ? [
-            'The log is whole: every entry, checkpoint, opening, state, policy, purpose and sealed hour matches.',
+            'The log is whole: every entry, checkpoint, opening, state, policy, purpose and anchored hour matches.',
           ]
         : problems.map(
             ({ code, seq, what }) => `${code}${seq === undefined ? '' : ` (entry ${seq})`}: ${what}`,

@@ -11,7 +11,7 @@ interface ServeOptions {
   readonly port?: string;
 }
 
-const OPENING_THREAD = new URL('../../ingest/opening/worker.js', import.meta.url);
+const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
 /** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
 const ONE_WISH_MS = 500;
 
@@ -39,7 +39,7 @@ async function serve(options: ServeOptions): Promise<void> {
     const app = await startApp(config, {
       log,
       sockets: supervisor.sockets,
-      openingThread: OPENING_THREAD,
+      decryptThread: DECRYPT_THREAD,
       onFatal: (error) => {
         log.fatal({ event: 'fail-stop', ...describeFault(error) });
         process.exit(1);

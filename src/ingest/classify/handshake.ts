@@ -1,6 +1,6 @@
 import type { Facts } from './facts.ts';
 
-/** What the opening of the encrypted connection says about the software that opened it. */
+/** What the TLS handshake says about the software that began it. */
 
 /**
  * Parts a and b of JA4, TLS over TCP or QUIC. Part b is the list of ciphers, which outlives many versions. Browsers are from

@@ -168,12 +168,12 @@ export const DATABASE_CHECKS: Checks = {
   'jobs.seals'({ tenants, now }) {
     if (tenants.length === 0) return skipped('there are no tenants');
     const late = tenants.filter(
-      ({ log }) => log?.unsealedSince != null && now - log.unsealedSince > 3 * HOUR,
+      ({ log }) => log?.unanchoredSince != null && now - log.unanchoredSince > 3 * HOUR,
     );
     return noneOf(
-      late.map(({ kid, log }) => `${kid} since ${span(now - (log?.unsealedSince ?? 0))}`),
-      'every whole hour of verdicts is sealed',
-      warn('verdicts are not sealed'),
+      late.map(({ kid, log }) => `${kid} since ${span(now - (log?.unanchoredSince ?? 0))}`),
+      'every whole hour of verdicts is anchored in the log',
+      warn('verdicts are not anchored in the log'),
     );
   },
   'identity.epochs': read(({ epochLength }, { config, now }) => {

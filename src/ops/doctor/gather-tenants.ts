@@ -1,4 +1,4 @@
-import { countInvalid } from '../../consent/state-seal-store.ts';
+import { countInvalid } from '../../consent/state-mac-store.ts';
 import { listPolicies, type TermsOf, termsFit } from '../../consent/terms-store.ts';
 import type { Database } from '../../db/db.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
@@ -13,7 +13,7 @@ import type { CheckpointBook } from '../../log/checkpoint-files.ts';
 import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
 import { readLogSecret } from '../../log/new-log.ts';
 import { type LogHead, readHead } from '../../log/read-store.ts';
-import { unsealedSince } from '../../log/verdict-seal-store.ts';
+import { unanchoredSince } from '../../log/verdict-anchor-store.ts';
 import { oldestDueDecision } from '../../rights/retention/store.ts';
 import { readVisits } from '../../rights/tally-store.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
@@ -76,8 +76,8 @@ async function gatherLog(database: Database, kid: string, now: number, keys: Doc
     headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
     /** Why the next checkpoint would not be signed; null: it would. */
     checkpointProblem: keys && (await checkpointProblem(database, kid, head, keys)),
-    /** The oldest decision of a whole hour that is not sealed. */
-    unsealedSince: await unsealedSince(database, kid, now),
+    /** The oldest decision of a whole hour that is not anchored. */
+    unanchoredSince: await unanchoredSince(database, kid, now),
   };
 }
 

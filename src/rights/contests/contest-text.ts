@@ -1,7 +1,7 @@
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { contestContext } from '../../keys/contexts.ts';
 
-/** What the person and the reviewers wrote, sealed under the tenant's own key and bound to its contest. */
+/** What the person and the reviewers wrote, encrypted under the tenant's own key and bound to its contest. */
 export interface Texts {
   readonly statement: string | null;
   readonly question: string | null;
@@ -11,7 +11,7 @@ export interface Texts {
   readonly answer: string | null;
   /** Where the person may be written to. */
   readonly email: string | null;
-  /** Sealed too, so that no hash of another case opens this one. */
+  /** Encrypted too, so that no hash of another case opens this one. */
   readonly caseHash: string | null;
   /** Why an answer takes longer. */
   readonly extensionReason: string | null;
@@ -44,9 +44,9 @@ const LAST = 'extensionReason' as const;
 
 export interface ContestTexts {
   /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
-  seal(kid: string, contestId: string, texts: Texts): string | null;
-  /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was sealed otherwise */
-  open(kid: string, contestId: string, sealed: string): Texts;
+  encrypt(kid: string, contestId: string, texts: Texts): string | null;
+  /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was encrypted with another key */
+  decrypt(kid: string, contestId: string, ciphertext: string): Texts;
 }
 
 /** Under the key that also wraps the keys of principals and the messages that wait. */
@@ -54,17 +54,17 @@ export function contestTextsOf(
   tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined,
 ): ContestTexts {
   return {
-    seal(kid, contestId, texts) {
+    encrypt(kid, contestId, texts) {
       if ([...TEXTS, LAST].every((name) => texts[name] === null)) return null;
       const tenant = tenantOf(kid);
       if (!tenant) throw new Error('a contest of no tenant');
       const text = JSON.stringify([...TEXTS.map((name) => texts[name]), texts.earlier, texts[LAST]]);
       return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
-    open(kid, contestId, sealed) {
+    decrypt(kid, contestId, ciphertext) {
       const tenant = tenantOf(kid);
       if (!tenant) return NO_TEXTS;
-      const text = tenant.wrapper.unwrap(sealed, contestContext(kid, contestId)).toString();
+      const text = tenant.wrapper.unwrap(ciphertext, contestContext(kid, contestId)).toString();
       const stored = JSON.parse(text) as (string | null)[];
       const texts = TEXTS.map((name, i): [string, string | null] => [name, stored[i] ?? null]);
       const earlier = (stored as unknown[])[TEXTS.length] as Texts['earlier'] | undefined;

@@ -51,13 +51,13 @@ function proposalOf(row: ContestRow, { proposedReason }: Texts): Proposal | null
 }
 
 function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestTexts: ContestTexts): Texts {
-  return sealed === null ? NO_TEXTS : contestTexts.open(kid, contestId, sealed);
+  return sealed === null ? NO_TEXTS : contestTexts.decrypt(kid, contestId, sealed);
 }
 
 /** A row as an export of the tenant holds it: its key is deleted with the tenant. */
 export function openRow(row: ContestRow, contestTexts: ContestTexts): object {
   const { sealed: _, case_hash: _hash, case_network: _network, ...rest } = row;
-  const { proposedReason, caseHash: _sealed, ...said } = textsOf(row, contestTexts);
+  const { proposedReason, caseHash: _encrypted, ...said } = textsOf(row, contestTexts);
   return { ...rest, ...said, proposed_reason: proposedReason };
 }
 
@@ -125,7 +125,7 @@ function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow 
     proposed_label: proposal?.label ?? null,
     proposed_at: proposal?.at ?? null,
     asked_at: contest.askedAt,
-    sealed: contestTexts.seal(kid, contestId, said),
+    sealed: contestTexts.encrypt(kid, contestId, said),
     answered_at: contest.answeredAt,
     case_hash: contest.caseHash,
     case_network: contest.caseNetwork,

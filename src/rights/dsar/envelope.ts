@@ -101,7 +101,7 @@ function wrapKey(recipient: Recipient, key: Uint8Array): forge.asn1.Asn1 {
 }
 
 /** Everything before the encrypted bytes; the five layers it opens are closed by as many end-of-contents. */
-function opening(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Buffer {
+function envelopeHead(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Buffer {
   const open = (tag: number): Buffer => Buffer.from([tag, 0x80]);
   const recipients = asn1.create(Class.UNIVERSAL, Type.SET, true, [wrapKey(recipient, key)]);
   return Buffer.concat([
@@ -126,7 +126,7 @@ export function makeEnveloper(recipient: Recipient, random: Random): Transform {
   let begun = false;
   /** Whole chunks; at the end the rest too. */
   const emit = (to: Transform, bytes: Uint8Array, last: boolean): void => {
-    if (!begun) to.push(opening(recipient, key, iv));
+    if (!begun) to.push(envelopeHead(recipient, key, iv));
     begun = true;
     pending = Buffer.concat([pending, bytes]);
     while (pending.length >= CHUNK || (last && pending.length > 0)) {

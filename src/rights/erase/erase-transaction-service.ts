@@ -9,7 +9,7 @@ import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Random } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
-import { makeSealedPlaces } from '../../log/verdict-seal-store.ts';
+import { makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
 import {
   asMarked,
   asPending,
@@ -141,7 +141,7 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<B
   const { receiptId, now, backups, erase, marks } = plan;
   const { tenant, target, actor, requestedBy, keep, again } = request;
   const { kid } = tenant;
-  // Sealing the hour takes this lock too.
+  // Anchoring the hour takes this lock too.
   await lockHead(tx, kid);
   const rows = await erase(tx);
   const counts: ScopeCounts = { ...rows.counts, consent: await shredConsent(tx, request, now) };
@@ -193,7 +193,7 @@ export async function begin(
     attempt(() => database.transaction((tx) => eraseWithin(tx, request, { ...known, ...how })));
   const size = await sizeUp(database.read, target, largeAbove);
   if (size !== null) {
-    const places = makeSealedPlaces(target.kid, size.ids);
+    const places = makeAnchoredPlaces(target.kid, size.ids);
     await places.prepare(database.read, size.hours);
     return run({ erase: (tx) => eraseRows(tx, target, places), marks: false });
   }

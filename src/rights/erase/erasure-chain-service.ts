@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { afterLine, NO_LINES, openLine, sealLine } from '../../db/chained-line.ts';
+import { afterLine, chainLine, NO_LINES, openLine } from '../../db/chained-line.ts';
 import { hmacSha256, sha256 } from '../../lib/hash.ts';
 import { orElse } from '../../lib/or-else.ts';
 import { ERASURE_SCOPES } from '../../schema/rights.ts';
@@ -113,15 +113,15 @@ export function checkLines(
   if (known === 'changed') problems.push('the count that the database keeps was changed');
   const bodies: string[] = [];
   const parsed: OutsideLine[] = [];
-  let [before, sealed, head, fits] = [NO_LINES, false, NO_HEAD, kept === null || kept.lines === 0];
+  let [before, hasMac, head, fits] = [NO_LINES, false, NO_HEAD, kept === null || kept.lines === 0];
   for (const [i, line] of lines.entries()) {
     const opened = openLine(key, ERASURES, before, line);
     const body = withoutMac(line);
     const one = parse(body);
     if (opened === 'changed') problems.push(`line ${i + 1} was changed, or one before it is missing`);
-    else if (one === null || (opened === 'unsealed' && (sealed || i >= (kept?.lines ?? lines.length))))
+    else if (one === null || (opened === 'no-mac' && (hasMac || i >= (kept?.lines ?? lines.length))))
       problems.push(`line ${i + 1} is damaged`);
-    sealed ||= opened !== 'unsealed';
+    hasMac ||= opened !== 'no-mac';
     before = afterLine(before, Buffer.from(line));
     head = afterBody(head, body);
     if (head.lines === kept?.lines) fits = head.hash === kept.hash;
@@ -142,10 +142,10 @@ export function checkLines(
 }
 
 /** The same bodies as a new chain. */
-export function sealBodies(bodies: readonly string[], key: Uint8Array): string[] {
+export function chainBodies(bodies: readonly string[], key: Uint8Array): string[] {
   let before = NO_LINES;
   return bodies.map((body) => {
-    const line = sealLine(key, ERASURES, before, body);
+    const line = chainLine(key, ERASURES, before, body);
     before = afterLine(before, Buffer.from(line));
     return line;
   });
@@ -160,5 +160,5 @@ export function mergeLines(
   if (ours.length === 0) return carried;
   const known = new Set(ours.map(withoutMac));
   const more = carried.map(withoutMac).filter((body) => !known.has(body));
-  return more.length === 0 ? ours : sealBodies([...ours.map(withoutMac), ...more], key);
+  return more.length === 0 ? ours : chainBodies([...ours.map(withoutMac), ...more], key);
 }

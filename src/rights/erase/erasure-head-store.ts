@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { NO_LINES, openLine, sealLine } from '../../db/chained-line.ts';
+import { chainLine, NO_LINES, openLine } from '../../db/chained-line.ts';
 import type { Database } from '../../db/db.ts';
 import { readMeta, writeMeta } from '../../db/meta-store.ts';
 import { firstOf, type LogHead } from './erasure-chain-service.ts';
@@ -29,7 +29,7 @@ export async function readLogHead(
 
 /** Of a database that a restore makes ready. */
 export const putLogHead = (tx: Knex.Transaction, key: Uint8Array, head: LogHead): Promise<void> =>
-  writeMeta(tx, NAME, sealLine(key, NAME, NO_LINES, JSON.stringify(head)));
+  writeMeta(tx, NAME, chainLine(key, NAME, NO_LINES, JSON.stringify(head)));
 
 /** Never lower than it was: two appends may come to this in another order. */
 export function saveLogHead(database: Database, key: Uint8Array, head: LogHead): Promise<void> {
@@ -37,6 +37,6 @@ export function saveLogHead(database: Database, key: Uint8Array, head: LogHead):
   return database.transaction(async (tx) => {
     const known = open(key, await readMeta({ read: tx }, name));
     const lines = known === null || known === 'changed' ? 0 : known.lines;
-    if (lines < head.lines) await writeMeta(tx, name, sealLine(key, NAME, NO_LINES, JSON.stringify(head)));
+    if (lines < head.lines) await writeMeta(tx, name, chainLine(key, NAME, NO_LINES, JSON.stringify(head)));
   });
 }

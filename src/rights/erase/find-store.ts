@@ -3,7 +3,7 @@ import type { Database } from '../../db/db.ts';
 import { pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
-import { hourOfVerdict } from '../../log/verdict-seal-store.ts';
+import { hourOfVerdict } from '../../log/verdict-anchor-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { DEVICES_OF_REQUESTS, tablesWhere } from '../subject-folds.ts';
 import type { Keep, Requester } from './erasure.ts';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { countOf, whereAmong } from '../../db/sql.ts';
 import { unmarked, unstaged } from '../../ingest/erasing-store.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
-import { type ErasedVerdict, keepCommitments, type SealedPlaces } from '../../log/verdict-seal-store.ts';
+import { type AnchoredPlaces, type ErasedVerdict, keepCommitments } from '../../log/verdict-anchor-store.ts';
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../subject-data.ts';
 import { rowOf } from '../subject-folds.ts';
@@ -24,11 +24,11 @@ export interface Work {
   readonly marks: string | null;
   /** Every decision is staged, and none can come before the mark: looking at each would take as long as marking it. */
   readonly allStaged: boolean;
-  /** Positions of the requests' verdicts in sealed hours; null: no verdict is deleted. */
-  readonly places: SealedPlaces | null;
+  /** Positions of the requests' verdicts in anchored hours; null: no verdict is deleted. */
+  readonly places: AnchoredPlaces | null;
   /** Deleted visitorIds: only the index holds them. */
   readonly visitorIds: string[];
-  /** What deleted contests held: the hash of their case key, and the start of their sealed texts. */
+  /** What deleted contests held: the hash of their case key, and the start of their encrypted texts. */
   readonly caseBytes: string[];
 }
 
@@ -77,14 +77,14 @@ function withoutDecision(
   return index.whereNotExists(marks === null ? unmarked(left, 'decisions') : unstaged(left, marks));
 }
 
-/** As much of a sealed text as is surely in one piece: SQLite moves the rest to other pages. Its nonce is in it. */
-const SEALED_START = 48;
+/** As much of an encrypted text as is surely in one piece: SQLite moves the rest to other pages. Its nonce is in it. */
+const CIPHERTEXT_START = 48;
 
 const SPECIAL: Partial<Record<TableName, Special>> = {
   contests: {
     async before(_tx, { caseBytes }, rows) {
       for (const row of (await rows.select('case_hash', 'sealed')) as ContestRow[])
-        for (const text of [row.case_hash, row.sealed?.slice(0, SEALED_START)])
+        for (const text of [row.case_hash, row.sealed?.slice(0, CIPHERTEXT_START)])
           if (text) caseBytes.push(text);
     },
   },

@@ -5,7 +5,7 @@ import { whereAmong } from '../../db/sql.ts';
 import { between } from '../../ingest/erasing-store.ts';
 import { inChunks } from '../../lib/chunks.ts';
 import { lockHead } from '../../log/append-store.ts';
-import { hourOfVerdict, makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
+import { type AnchoredPlaces, hourOfVerdict, makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
 import { addCount, type Scope } from './erasure.ts';
 import { type Meant, type Requests, whoIsMeant } from './find-store.ts';
 import { markHeldDevices, markHeldRequests } from './held-mark-store.ts';
@@ -72,7 +72,7 @@ const noContests = (): string => {
 async function eraseStep(
   tx: Knex.Transaction,
   erasure: StoredErasure,
-  places: SealedPlaces,
+  places: AnchoredPlaces,
   some: readonly string[],
 ): Promise<Iterable<string>> {
   const { kid, receiptId, keep, requestedBy } = erasure;
@@ -103,11 +103,11 @@ async function eraseStep(
   return kept;
 }
 
-/** The requests that are still marked, and the places of their verdicts in sealed hours. */
+/** The requests that are still marked, and the places of their verdicts in anchored hours. */
 async function readMarked({ read }: Database, { kid, receiptId }: StoredErasure) {
   const marked = read('erasing').where({ receipt_id: receiptId }).orderBy('request_id');
   const ids = (await marked.pluck('request_id')) as string[];
-  const places = makeSealedPlaces(kid, new Set(ids));
+  const places = makeAnchoredPlaces(kid, new Set(ids));
   const hours = new Set<number>();
   await inChunks(ids, async (some) => {
     const found = whereAmong(read('decisions').where({ kid }), read, 'request_id', some);

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { countOf } from '../../db/sql.ts';
 import { inChunks } from '../../lib/chunks.ts';
-import { makeSealedPlaces, type SealedPlaces } from '../../log/verdict-seal-store.ts';
+import { type AnchoredPlaces, makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { isStepped, PARTS, type Part, type RowWay, rowOf } from '../subject-folds.ts';
 import { addCount, DEFENCE_BASIS, type ScopeCounts } from './erasure.ts';
@@ -128,10 +128,10 @@ async function meantBy(db: Knex, target: RowTarget) {
 export async function eraseRows(
   tx: Knex.Transaction,
   target: RowTarget,
-  known?: SealedPlaces,
+  known?: AnchoredPlaces,
 ): Promise<ErasedRows> {
   const { meant, going } = await meantBy(tx, target);
-  const places = known ?? makeSealedPlaces(target.kid, meant.requests);
+  const places = known ?? makeAnchoredPlaces(target.kid, meant.requests);
   const work = makeWork(tx, meant, { tx, going, places });
   await takeParts(work, PARTS);
   await markHeldDevices(tx, target, meant.holds);

@@ -54,7 +54,7 @@ function openLog({ dataDir, logKey: key }: OutsideLog): Open {
   const onLine = (body: unknown): void => {
     open.head = afterBody(open.head, JSON.stringify(body));
   };
-  const log = makeChainedLog({ path, key, name: ERASURES, unsealedFirst: true, onLine });
+  const log = makeChainedLog({ path, key, name: ERASURES, mayBeginBare: true, onLine });
   const open: Open = { inode, log, head: NO_HEAD };
   return open;
 }

@@ -60,8 +60,8 @@ export function issueToken(
   const { kid, requestId, principalId } = subject;
   const held = [kid, requestId, now + TOKEN_TTL_MS, ...(principalId === undefined ? [] : [principalId])];
   const plaintext = Buffer.from(JSON.stringify(held));
-  const sealed = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
-  return Buffer.concat([head, iv, sealed]).toString('base64url');
+  const ciphertext = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
+  return Buffer.concat([head, iv, ciphertext]).toString('base64url');
 }
 
 /** Null for every cause alike: malformed, expired, of another session or another origin. */
@@ -75,8 +75,8 @@ export function openToken(
   if (bytes.toString('base64url') !== token || bytes.length <= HEAD_BYTES) return null;
   const day = bytes.readUInt32BE(0);
   const iv = bytes.subarray(DAY_BYTES, HEAD_BYTES);
-  const sealed = bytes.subarray(HEAD_BYTES);
-  const plaintext = decryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), sealed);
+  const ciphertext = bytes.subarray(HEAD_BYTES);
+  const plaintext = decryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), ciphertext);
   if (!plaintext) return null;
   try {
     const [kid, requestId, expiresAt, principalId] = plaintextSchema.parse(JSON.parse(plaintext.toString()));

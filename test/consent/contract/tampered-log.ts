@@ -3,7 +3,7 @@ import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { publishPolicy, savePurposes, sealTerms } from '../../../src/consent/terms-store.ts';
+import { macTerms, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/contexts.ts';
@@ -12,14 +12,14 @@ import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/frontier.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
 import { checkpointFile, makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { currentCheckpoint, keepCheckpoints, NotSigned } from '../../../src/log/checkpoint-service.ts';
 import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
 import { markCheckpointed } from '../../../src/log/log-secret-store.ts';
 import { readLogSecret } from '../../../src/log/new-log.ts';
 import { readEntries, readHead } from '../../../src/log/read-store.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { createTenant } from '../../../src/ops/new-tenant-service.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
@@ -90,7 +90,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const node = makeNode(kid, db.database);
       const request = { kid, origins: [], baseUrl: 'https://gpd.example', now: NOW };
       await createTenant({ database: db.database, masterKey, serverSecret: SECRET }, node.book, request);
-      await db.database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
+      await db.database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
       await publishPolicy(
         db.database,
         { kid, stateMac: macOf(kid) },
@@ -473,7 +473,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
           await makeRecorder(db.database).record(makeEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at }));
         await recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: null, detail: {} });
       }
-      for (const seal of [sealVerdicts, sealAudit]) await seal(db.database, kid, BEGIN + 4 * HOUR);
+      for (const seal of [anchorVerdicts, anchorAudit]) await seal(db.database, kid, BEGIN + 4 * HOUR);
       expect(await node.codes()).toEqual([]);
       return node;
     }

@@ -6,8 +6,8 @@ import type { Database } from '../../../src/db/db.ts';
 import { impersonalEntry } from '../../../src/ledger/entries.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { appendOne, lockHead } from '../../../src/log/append-store.ts';
-import { sealAudit } from '../../../src/log/audit-seal-store.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { gatherTenants } from '../../../src/ops/doctor/gather-tenants.ts';
 import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -76,8 +76,8 @@ export function verifyBesideContract(make: MakeDatabase): void {
         await recordAudit(db.database, event);
       }
       const later = BEGIN + (HOURS + 1) * HOUR;
-      expect(await sealVerdicts(db.database, kid, later)).toBe(HOURS);
-      expect(await sealAudit(db.database, kid, later)).toBe(HOURS);
+      expect(await anchorVerdicts(db.database, kid, later)).toBe(HOURS);
+      expect(await anchorAudit(db.database, kid, later)).toBe(HOURS);
       return kid;
     }
     const erase = (kid: string) =>

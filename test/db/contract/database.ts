@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { expect, vi } from 'vitest';
-import { sealTerms } from '../../../src/consent/terms-store.ts';
+import { macTerms } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { createLog } from '../../../src/log/append-store.ts';
@@ -26,7 +26,7 @@ export async function addTenant(database: Database, kid: string): Promise<string
   const inserted = await database.transaction(async (tx) => {
     if (!(await insertTenant(tx, makeNewTenant(kid)))) return false;
     await createLog(tx, { kid, origin: `gpd.example/ledger/${kid}`, vkey: `key of ${kid}` });
-    await sealTerms(tx, termsOf(kid));
+    await macTerms(tx, termsOf(kid));
     return true;
   });
   if (!inserted) throw new Error(`${kid} is taken: every test takes a kid of its own`);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../../src/db/sql.ts';
+import { addCommitments, anchorBody } from '../../../src/ledger/anchored-root.ts';
 import { EMPTY_FRONTIER } from '../../../src/ledger/frontier.ts';
-import { addCommitments, sealedBody } from '../../../src/ledger/sealed-root.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { insertWebhook, purgeOutbox } from '../../../src/webhooks/store.ts';
 import {
@@ -50,7 +50,7 @@ export function sizeContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         await tx('decisions').where({ kid, request_id: 'req_q2' }).delete();
       });
-      const sealed = sealVerdicts(other, kid, BEGIN + 2 * HOUR);
+      const sealed = anchorVerdicts(other, kid, BEGIN + 2 * HOUR);
       await Promise.race([sealed, othersWait(other)]);
       await erasing.commit();
       expect(await sealed).toBe(1);
@@ -64,14 +64,14 @@ export function sizeContract(make: MakeDatabase): void {
       // Ids and moments in different orders, and more of one moment than a read takes.
       const ids = Array.from({ length: 12_000 }, (_, i) => String((i * 7919) % 12_000).padStart(5, '0'));
       await recordAll(kid, ids, (i) => BEGIN + Math.floor(i / 7000));
-      expect(await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
+      expect(await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
       expect(await sealProblems(other, kid)).toEqual([]);
       const commitments = await other
         .read('decisions')
         .where({ kid })
         .orderBy('request_id')
         .pluck('commitment');
-      const { root } = sealedBody(BEGIN, BEGIN + HOUR, addCommitments(EMPTY_FRONTIER, commitments));
+      const { root } = anchorBody(BEGIN, BEGIN + HOUR, addCommitments(EMPTY_FRONTIER, commitments));
       expect(await other.read('verdict_seals').where({ kid }).first('count', 'root')).toEqual({
         count: 12_000,
         root,

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import {
+  chainBodies,
   checkLines,
   completeLines,
   erasureLogKey,
   mergeLines,
-  sealBodies,
 } from '../../../src/rights/erase/erasure-chain-service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
@@ -125,7 +125,7 @@ describe('an erasure after the backup', { timeout: 120_000 }, () => {
     const lines = [...bodies];
     const add = (parts: object): void => {
       lines.push(JSON.stringify({ ...line, mac: undefined, ...parts }));
-      const sealed = sealBodies(lines, logKey).map((one) => `${one}\n`);
+      const sealed = chainBodies(lines, logKey).map((one) => `${one}\n`);
       writeFileSync(join(mine.dataDir, 'erasures.log'), sealed.join(''));
     };
     const count = async (): Promise<unknown> =>
@@ -185,7 +185,7 @@ describe('the lines of erasures.log', () => {
   it('are merged, each once, ours first', () => {
     const key = Buffer.alloc(32);
     const seal = (...ids: string[]) =>
-      sealBodies(
+      chainBodies(
         ids.map((id) => JSON.stringify({ id })),
         key,
       );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { beginBackup, CHUNK_BYTES, openBackup, SEALED_CHUNK_BYTES } from '../../../src/keys/backup-format.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
-import { openBytes, readHead, sealBytes } from '../../../src/ops/backup-stream.ts';
+import { decryptBytes, encryptBytes, readHead } from '../../../src/ops/backup-stream.ts';
 import { tempDir } from '../../support/command.ts';
 
 const masterKey = makeMasterKey(Buffer.alloc(32, 7), randomBytes);
@@ -28,7 +28,10 @@ async function collect(source: AsyncIterable<Uint8Array>): Promise<Buffer> {
 async function write(content: Buffer, pieceSize = 100_000): Promise<{ file: string; head: number }> {
   const { head, cipher } = beginBackup(masterKey, facts, randomBytes);
   const file = join(tempDir('backup'), 'b');
-  writeFileSync(file, Buffer.concat([head, await collect(sealBytes(inPieces(content, pieceSize), cipher))]));
+  writeFileSync(
+    file,
+    Buffer.concat([head, await collect(encryptBytes(inPieces(content, pieceSize), cipher))]),
+  );
   return { file, head: head.length };
 }
 
@@ -36,7 +39,7 @@ async function read(file: string, key = masterKey): Promise<Buffer> {
   const head = await readHead(file);
   const cipher = openBackup(key, head.header, head.bytes);
   if (!cipher) throw new Error('another key');
-  return collect(openBytes(file, head, cipher));
+  return collect(decryptBytes(file, head, cipher));
 }
 
 describe('gpd-backup/1', () => {

@@ -160,7 +160,7 @@ const ROWS: readonly Row[] = [
   ['jobs.sweep', 'fail', database({ lastSweepAt: NOW - 3 * DAY }), /3 days ago/],
   ['jobs.retention', 'warn', database({ lastRetentionAt: NOW - 3 * DAY }), /3 days ago/],
   ['jobs.retention', 'fail', tenant({ oldestDecisionAt: NOW - 93 * DAY }), /bad-one/],
-  ['jobs.seals', 'warn', log({ unsealedSince: NOW - 5 * HOUR }), /bad-one since 5 hours/],
+  ['jobs.seals', 'warn', log({ unanchoredSince: NOW - 5 * HOUR }), /bad-one since 5 hours/],
   ['identity.epochs', 'warn', config({ epoch_days: 7 }), /is 7 here, and the server started with 30/],
   [
     'identity.epochs',

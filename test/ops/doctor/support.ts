@@ -20,7 +20,7 @@ const makeLog = (): NonNullable<TenantFacts['log']> => ({
   lastFits: true,
   headFits: true,
   checkpointProblem: null,
-  unsealedSince: null,
+  unanchoredSince: null,
 });
 
 export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {

@@ -4,7 +4,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { decisionKey, findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { contestOf, insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
 import { countDecisions, heldDecisions, heldDevice, heldLinks } from '../../../src/rights/dsar/store.ts';
@@ -241,7 +241,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
     it('a second erasure beside the steps is told of the new visits alone', async () => {
       const kid = await addTenant(db.database, 'twice');
       for (const id of ['a', 'b', 'c']) await record(kid, id, { decidedAt: BEGIN });
-      await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+      await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
       const { erasure } = await mark(kid);
       await record(kid, 'n');
       const { counts } = await db.database.transaction(async (tx) => {
@@ -270,7 +270,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
         ),
       );
       // The last hour is sealed between the mark and the steps.
-      await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR + HOUR / 2);
+      await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR + HOUR / 2);
       await db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
         await eraseRows(tx, targetOf(kid, { requests: ['req_0001', 'req_0401', 'req_0899'] }));
@@ -286,7 +286,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       expect([some.length < 897, some.length > 225]).toEqual([true, true]);
       expect(await endSteps(other, erasure.receiptId)).toBeNull();
       expect(await sealProblems(other, kid)).toEqual([]);
-      await sealVerdicts(db.database, kid, BEGIN + 9 * HOUR);
+      await anchorVerdicts(db.database, kid, BEGIN + 9 * HOUR);
       await Promise.all([db.database, other].map((node) => deleteMarked(node, erasure, goOn)));
       expect(await left(kid)).toHaveLength(225);
       expect(await sealProblems(other, kid)).toEqual([]);

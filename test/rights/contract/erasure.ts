@@ -4,9 +4,9 @@ import { knowsPrincipal } from '../../../src/consent/principals-store.ts';
 import { findSession, insertSession } from '../../../src/consent/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
-import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { shredPrincipal } from '../../../src/rights/erase/principal-store.ts';
 import { appender, macOf, makeRequest, readState, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -151,22 +151,22 @@ export function erasureContract(make: MakeDatabase): void {
         await record(kid, 'a', BEGIN);
         await record(kid, 'b', BEGIN + HOUR - 1);
         await record(kid, 'c', BEGIN + 2 * HOUR);
-        expect(await sealVerdicts(db.database, kid, BEGIN + HOUR)).toBe(0);
+        expect(await anchorVerdicts(db.database, kid, BEGIN + HOUR)).toBe(0);
         const later = BEGIN + 4 * HOUR;
-        await Promise.all([db.database, other, db.database].map((node) => sealVerdicts(node, kid, later)));
+        await Promise.all([db.database, other, db.database].map((node) => anchorVerdicts(node, kid, later)));
         expect(await types(kid)).toEqual(['verdicts.sealed', 'verdicts.sealed']);
         const counts = await other.read('verdict_seals').where({ kid }).orderBy('hour').pluck('count');
         expect(counts).toEqual([2, 1]);
         expect(await sealProblems(other, kid)).toEqual([]);
-        expect(await sealVerdicts(other, kid, later + HOUR)).toBe(0);
+        expect(await anchorVerdicts(other, kid, later + HOUR)).toBe(0);
       });
 
       it('is closed: what a clock that went back brings is filed after it, with its own time in it', async () => {
         const kid = await addTenant(db.database, 'went-back');
         await record(kid, 'before', BEGIN);
         await recordAudit(db.database, auditEvent(kid, BEGIN));
-        await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
-        await sealAudit(db.database, kid, BEGIN + 2 * HOUR);
+        await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        await anchorAudit(db.database, kid, BEGIN + 2 * HOUR);
         await record(kid, 'late', BEGIN + 1);
         await recordAudit(db.database, auditEvent(kid, BEGIN + 1));
         expect(await sealProblems(other, kid)).toEqual([]);
@@ -219,7 +219,7 @@ export function erasureContract(make: MakeDatabase): void {
         const kid = await addTenant(db.database, what.replaceAll(' ', '-'));
         await record(kid, 'a', BEGIN);
         await record(kid, 'b', BEGIN + 1);
-        await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
         expect(await sealProblems(other, kid)).toEqual([]);
         await tamper(kid);
         expect((await sealProblems(other, kid)).join('; ')).toContain(problem);

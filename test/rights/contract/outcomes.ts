@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
@@ -253,7 +253,7 @@ export function outcomesContract(make: MakeDatabase): void {
     it('leaves a sealed hour as it was sealed, and leaves with its decision', async () => {
       const { decide, report, rows, counts } = await house('sealed');
       await decide('x');
-      await sealVerdicts(db.database, 'sealed', NOW + 2 * HOUR);
+      await anchorVerdicts(db.database, 'sealed', NOW + 2 * HOUR);
       await report('x', 'chargeback');
       expect(await sealProblems(other, 'sealed')).toEqual([]);
       expect(await rows()).toEqual(['chargeback']);

@@ -8,8 +8,8 @@ import { findSummary } from '../../../src/ingest/summary-store.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { sealAudit } from '../../../src/log/audit-seal-store.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
 import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
 import {
@@ -471,10 +471,10 @@ export function rightsContract(make: MakeDatabase): void {
       await record(kid, 'u1', { decidedAt: begin + HOUR, durable: 'u1' });
       await record(kid, 'u2', { decidedAt: begin + HOUR, durable: 'u2' });
       await erase(kid, { durables: ['u1'] });
-      expect(await sealVerdicts(db.database, kid, begin + 2 * HOUR)).toBe(1);
+      expect(await anchorVerdicts(db.database, kid, begin + 2 * HOUR)).toBe(1);
       await erase(kid, { durables: ['s4', 's2'] });
       expect(await sealProblems(other, kid)).toEqual([]);
-      expect(await sealVerdicts(db.database, kid, begin + 4 * HOUR)).toBe(1);
+      expect(await anchorVerdicts(db.database, kid, begin + 4 * HOUR)).toBe(1);
       await erase(kid, { durables: ['s1', 's3', 'u2'] });
       expect(await sealProblems(other, kid)).toEqual([]);
       await db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_s5' }).delete());
@@ -489,7 +489,7 @@ export function rightsContract(make: MakeDatabase): void {
       await record(kid, 'r3', { durable: 'r3' });
       await file(contestOn(kid, 'r2', 'r2'));
       expect(await oldestDueDecision(other, kid, NOW)).toBe(NOW - 40 * DAY);
-      await sealVerdicts(db.database, kid, NOW);
+      await anchorVerdicts(db.database, kid, NOW);
       const linked = { kid, principal: 'p', linkedAt: NOW - 40 * DAY };
       await db.database.transaction(async (tx) => {
         for (const requestId of ['req_r1', 'req_r2']) await linkRequest(tx, { ...linked, requestId });
@@ -616,7 +616,7 @@ export function rightsContract(make: MakeDatabase): void {
         );
       for (const i of [1, 2, 3]) await note(NOW + i);
       expect(
-        await Promise.all([sealAudit(db.database, kid, NOW + DAY), sealAudit(other, kid, NOW + DAY)]),
+        await Promise.all([anchorAudit(db.database, kid, NOW + DAY), anchorAudit(other, kid, NOW + DAY)]),
       ).toContain(1);
       expect(await sealProblems(other, kid)).toEqual([]);
       await db.database.transaction((tx) => tx('audit_log').where({ kid }).limit(1).update({ detail: '{}' }));

@@ -9,7 +9,7 @@ import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 import { runJobs } from '../../../src/lib/jobs.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/subject-folds.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
@@ -236,7 +236,11 @@ export function tenantGoingContract(make: MakeDatabase): void {
         await addDecision(own.database, kid, 'a', NOW);
         await own.database.transaction((tx) => tx('tenants').where({ kid }).delete());
         const jobs = [
-          { name: 'seal', every: 1, each: (one: string) => sealVerdicts(own.database, one, NOW + 3 * HOUR) },
+          {
+            name: 'seal',
+            every: 1,
+            each: (one: string) => anchorVerdicts(own.database, one, NOW + 3 * HOUR),
+          },
           { name: 'tally', every: 1, each: (one: string) => tally(own.database, one, NOW + 3 * HOUR) },
         ];
         const moment = { now: NOW, steady: NOW };

@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { expect } from 'vitest';
 import { startApp } from '../../../src/app.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
-import { sealStates, stateMacs } from '../../../src/consent/state-mac-service.ts';
-import { countInvalid } from '../../../src/consent/state-seal-store.ts';
+import { addStateMacs, stateMacs } from '../../../src/consent/state-mac-service.ts';
+import { countInvalid } from '../../../src/consent/state-mac-store.ts';
 import { savePurposes, type TermsOf } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
@@ -61,8 +61,8 @@ async function expectWhole({ config }: Place, rung: Rung): Promise<void> {
   const { database } = store;
   try {
     // All rows of before the MACs have theirs, and nobody has to be served twice for it.
-    expect(await sealStates(store)).toBe(rung.kids.length);
-    expect(await sealStates(store)).toBe(0);
+    expect(await addStateMacs(store)).toBe(rung.kids.length);
+    expect(await addStateMacs(store)).toBe(0);
     const macs = await stateMacs(store);
     expect(await gatherDatabase(database, rung.at, { tombstones: [], problem: null })).toMatchObject({
       integrity: [],

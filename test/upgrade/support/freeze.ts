@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
-import { sealVerdicts } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { type Rights, startRightsProcess } from '../../rights/support/rights.ts';
 import { KID, REASON } from '../../support/constants.ts';
 import { type Head, hashOf, MIGRATIONS, rungFile } from './rung.ts';
@@ -47,7 +47,7 @@ async function rowsOf(location: string, at: number): Promise<readonly string[]> 
         .where({ kid: KID })
         .update({ decided_at: hour + 1000 }),
     );
-    await sealVerdicts(database, KID, at);
+    await anchorVerdicts(database, KID, at);
     const tables = (await database
       .read('sqlite_master')
       .where({ type: 'table' })

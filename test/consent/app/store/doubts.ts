@@ -7,7 +7,7 @@ import {
   type Mark,
   makeMarker,
 } from '../../../../src/consent/doubt-store.ts';
-import { countInvalid } from '../../../../src/consent/state-seal-store.ts';
+import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { listHistory } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';

@@ -5,7 +5,7 @@ import { makeConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
 import { makeStateMac, type StateMac } from '../../../../src/consent/state-mac.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
-import { findOpening, sealTerms } from '../../../../src/consent/terms-store.ts';
+import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { principalKeyContext } from '../../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
@@ -37,7 +37,7 @@ export async function addLog(database: Database, kid: string, now = NOW): Promis
     ))
   )
     throw new Error(`${kid} is taken`);
-  await database.transaction((tx) => sealTerms(tx, { kid, stateMac: macOf(kid) }));
+  await database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
   return kid;
 }
 

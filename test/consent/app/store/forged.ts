@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { countInvalid, sealTenant } from '../../../../src/consent/state-seal-store.ts';
-import { savePurposes, sealTerms, termsFit } from '../../../../src/consent/terms-store.ts';
+import { addTenantMacs, countInvalid } from '../../../../src/consent/state-mac-store.ts';
+import { macTerms, savePurposes, termsFit } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/state-invalid.ts';
 import { firstPurpose } from '../../../../src/tenants/tenant.ts';
@@ -115,7 +115,7 @@ export function forgedContract(make: MakeDatabase): void {
       expect(await termsFit(other.read, terms(kid))).toBe(false);
       const change = savePurposes(db.database, terms(kid), [firstPurpose()], operatorAt(NOW));
       await expect(change).rejects.toThrow(ConsentStateInvalid);
-      await db.database.transaction((tx) => sealTerms(tx, terms(kid)));
+      await db.database.transaction((tx) => macTerms(tx, terms(kid)));
       await db.database.transaction((tx) => tx('purposes').where({ kid }).delete());
       expect(await termsFit(other.read, terms(kid))).toBe(false);
     });
@@ -130,7 +130,7 @@ export function forgedContract(make: MakeDatabase): void {
       await db.database.transaction((tx) =>
         tx('consent_state').where({ kid, principal: 'ref-p3' }).update({ mac: 'kept' }),
       );
-      await sealTenant(db.database, terms(kid), 'a root');
+      await addTenantMacs(db.database, terms(kid), 'a root');
       expect(await countInvalid(other, terms(kid))).toBe(1);
       const after = await other.read('consent_state').where({ kid }).orderBy('principal');
       const expected = before.map((row) => (row.principal === 'ref-p3' ? { ...row, mac: 'kept' } : row));

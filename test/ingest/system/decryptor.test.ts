@@ -1,14 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { chooseDecryptor, type Decryptor } from '../../../src/ingest/decrypt/decryptor.ts';
+import type { KeyMaterial } from '../../../src/ingest/decrypt/messages.ts';
 import type { Unsealed } from '../../../src/ingest/open.ts';
-import type { KeyMaterial } from '../../../src/ingest/opening/messages.ts';
-import { chooseOpening, type Opening } from '../../../src/ingest/opening/opening-worker.ts';
 import type { IngestTenant } from '../../../src/ingest/ports.ts';
 import { makeSymmetricOpener } from '../../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../../src/seal/seal.ts';
 import { makePair } from '../../seal/support.ts';
 import { makeIngestTenant, seededRandom } from '../../support/make.ts';
 
-const BUILT = new URL('../../../dist/ingest/opening/worker.js', import.meta.url);
+const BUILT = new URL('../../../dist/ingest/decrypt/worker.js', import.meta.url);
 const random = seededRandom('test/app/opening');
 const [newest, older, foreign] = [makePair(random(32)), makePair(random(32)), makePair(random(32))];
 const shared = random(32);
@@ -38,7 +38,7 @@ interface World {
   readonly tenant?: IngestTenant;
 }
 
-const begun: Opening[] = [];
+const begun: Decryptor[] = [];
 afterEach(async () => {
   await Promise.all(begun.splice(0).map((opening) => opening.stop()));
 });
@@ -59,7 +59,7 @@ function start({ entry = BUILT, processors = 2, ended = [], tenant }: World = {}
     },
     onFault: (error: unknown) => faults.push(error),
   };
-  const opening = chooseOpening(entry, deps, processors);
+  const opening = chooseDecryptor(entry, deps, processors);
   begun.push(opening);
   opening.setKeys(new Map([['acme', keys]]));
   return { opening, faults, used };

@@ -4,9 +4,9 @@ import type { Database } from '../db/db.ts';
 import { pagesOf } from '../db/sql.ts';
 import { commitAudit } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { PIECE, type SealedTable, sealHours } from './hourly-seal-store.ts';
+import { type AnchoredTable, anchorHours, PIECE } from './hourly-anchor-store.ts';
 
-/** The audit log, sealed by the hour. */
+/** The audit log, anchored by the hour. */
 
 function hourOf(db: Knex, kid: string, hour: number): Knex.QueryBuilder {
   return db('audit_log')
@@ -30,12 +30,12 @@ async function* changedRows({ read }: Database, kid: string, hour: number): Asyn
     for (const row of rows) if (!isUnchanged(kid, row)) yield `audit row ${row.seq} was changed`;
 }
 
-export const AUDIT: SealedTable = {
+export const AUDIT: AnchoredTable = {
   type: 'audit.sealed',
   rows: 'audit_log',
   at: 'at',
-  seals: 'audit_seals',
-  sealedTo: 'audit_sealed_to',
+  anchors: 'audit_seals',
+  anchoredTo: 'audit_sealed_to',
   noun: 'audit rows',
   read: async (db, kid, hour) => {
     const commitments = (await hourOf(db, kid, hour).orderBy('seq').pluck('commitment')) as string[];
@@ -44,6 +44,6 @@ export const AUDIT: SealedTable = {
   changed: changedRows,
 };
 
-export function sealAudit(database: Database, kid: string, now: number): Promise<number> {
-  return sealHours(database, AUDIT, kid, now);
+export function anchorAudit(database: Database, kid: string, now: number): Promise<number> {
+  return anchorHours(database, AUDIT, kid, now);
 }

@@ -1,27 +1,27 @@
 import type { Knex } from 'knex';
-import { type SealedTo, sealedTo } from '../audit/sealed-to-store.ts';
+import { type AnchoredTo, anchoredTo } from '../audit/anchored-to-store.ts';
 import type { Database } from '../db/db.ts';
 import { countOf } from '../db/sql.ts';
+import { type AnchorBody, addCommitments, anchorBody } from '../ledger/anchored-root.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
-import { addCommitments, type SealedBody, sealedBody } from '../ledger/sealed-root.ts';
 import { chunksOf } from '../lib/chunks.ts';
 import { HOUR, MINUTE } from '../lib/clock.ts';
 import { appendOne, lockHead } from './append-store.ts';
 
 /**
- * Every hour's rows of a table are sealed into the tenant's log by one root over their commitments, so that a changed or
+ * Every hour's rows of a table are anchored into the tenant's log by one root over their commitments, so that a changed or
  * missing one is noticed.
  */
-export interface SealedTable {
+export interface AnchoredTable {
   readonly type: 'verdicts.sealed' | 'audit.sealed';
   readonly rows: 'decisions' | 'audit_log';
   /** The column of `rows` with the moment in epoch milliseconds. */
   readonly at: 'decided_at' | 'at';
-  /** Retention deletes old ones: `sealedTo` keeps how far is sealed. */
-  readonly seals: 'verdict_seals' | 'audit_seals';
-  /** The column of `ledger_heads` with the end of the last sealed hour; 0: none is sealed yet. */
-  readonly sealedTo: SealedTo;
+  /** Retention deletes old ones: `anchoredTo` keeps how far is anchored. */
+  readonly anchors: 'verdict_seals' | 'audit_seals';
+  /** The column of `ledger_heads` with the end of the last anchored hour; 0: none is anchored yet. */
+  readonly anchoredTo: AnchoredTo;
   /** What one row is called when something is wrong. */
   readonly noun: string;
   readonly read: (db: Knex, kid: string, hour: number) => Promise<HourRead>;
@@ -40,14 +40,14 @@ export interface HourRead {
 /** A batch that was stamped before the hour ended may commit a little later. */
 const LATE_MS = 2 * MINUTE;
 
-/** The oldest hour that is over, has rows and is not sealed. */
+/** The oldest hour that is over, has rows and is not anchored. */
 export async function nextHour(
   database: Database,
-  table: SealedTable,
+  table: AnchoredTable,
   kid: string,
   now: number,
 ): Promise<number | null> {
-  const from = await sealedTo(database.read, table.sealedTo, kid);
+  const from = await anchoredTo(database.read, table.anchoredTo, kid);
   const oldest = await database
     .read(table.rows)
     .where({ kid })
@@ -63,19 +63,19 @@ export async function nextHour(
 export const PIECE = 2000;
 
 /** In pieces: requests are answered in between. */
-export async function bodyOf(hour: number, commitments: readonly string[]): Promise<SealedBody> {
+export async function bodyOf(hour: number, commitments: readonly string[]): Promise<AnchorBody> {
   let frontier = EMPTY_FRONTIER;
   for (const some of chunksOf(commitments, PIECE)) {
     frontier = addCommitments(frontier, some);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return sealedBody(hour, hour + HOUR, frontier);
+  return anchorBody(hour, hour + HOUR, frontier);
 }
 
 /** False: an erasure came in between. */
-async function sealHour(
+async function anchorHour(
   database: Database,
-  table: SealedTable,
+  table: AnchoredTable,
   kid: string,
   hour: number,
   now: number,
@@ -83,28 +83,28 @@ async function sealHour(
   const { commitments, live } = await table.read(database.read, kid, hour);
   const body = await bodyOf(hour, commitments);
   return database.transaction(async (tx) => {
-    // First of all: an erasure takes this lock too, and must find the hour sealed or not sealed.
+    // First of all: an erasure takes this lock too, and must find the hour anchored or not anchored.
     await lockHead(tx, kid);
     const rows = tx(table.rows).where({ kid }).where(table.at, '>=', hour);
     rows.where(table.at, '<', hour + HOUR);
     // One that came before the lock took rows that were read: read again.
     if ((await countOf(rows)) !== live) return false;
-    // Another node sealed it.
-    if ((await sealedTo(tx, table.sealedTo, kid)) > hour) return true;
+    // Another node anchored it.
+    if ((await anchoredTo(tx, table.anchoredTo, kid)) > hour) return true;
     await tx('ledger_heads')
       .where({ kid })
-      .update({ [table.sealedTo]: hour + HOUR });
+      .update({ [table.anchoredTo]: hour + HOUR });
     const entry = impersonalEntry({ type: table.type, at: now, purpose: null }, { ...body });
     const { seq } = await appendOne(tx, kid, entry);
-    await tx(table.seals).insert({ kid, hour, seq, count: body.count, root: body.root });
+    await tx(table.anchors).insert({ kid, hour, seq, count: body.count, root: body.root });
     return true;
   });
 }
 
-/** Seals every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
-export async function sealHours(
+/** Anchors every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
+export async function anchorHours(
   database: Database,
-  table: SealedTable,
+  table: AnchoredTable,
   kid: string,
   now: number,
 ): Promise<number> {
@@ -112,6 +112,6 @@ export async function sealHours(
   for (;;) {
     const hour = await nextHour(database, table, kid, now);
     if (hour === null) return count;
-    if (await sealHour(database, table, kid, hour, now)) count += 1;
+    if (await anchorHour(database, table, kid, hour, now)) count += 1;
   }
 }

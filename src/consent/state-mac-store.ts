@@ -6,7 +6,7 @@ import { takeHead } from '../log/append-store.ts';
 import { type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
 import { macFits, type StateMac } from './state-mac.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
-import { sealTerms, type TermsOf } from './terms-store.ts';
+import { macTerms, type TermsOf } from './terms-store.ts';
 
 /** The rows that carry MACs, page by page: given theirs at the first start of this version (ADR 0042), and looked through by doctor. */
 
@@ -15,14 +15,14 @@ const PAGE = 2000;
 type Cell = string | number | null;
 type Row = Readonly<Record<string, Cell>>;
 
-interface Sealed {
+interface MacTable {
   readonly table: 'consent_principals' | 'consent_state';
   readonly key: readonly string[];
   readonly columns: readonly string[];
   readonly macOf: (mac: StateMac, row: Row) => string;
 }
 
-const SEALED: readonly Sealed[] = [
+const MAC_TABLES: readonly MacTable[] = [
   {
     table: 'consent_principals',
     key: ['principal'],
@@ -46,17 +46,17 @@ const SEALED: readonly Sealed[] = [
   },
 ];
 
-const rowsOf = (read: Knex, kid: string, { table, columns }: Sealed): Knex.QueryBuilder =>
+const rowsOf = (read: Knex, kid: string, { table, columns }: MacTable): Knex.QueryBuilder =>
   read(table)
     .where({ kid })
     .select([...columns, 'mac']);
 
 /** @returns the last row that was read; undefined at the end, and where the log is lost */
-async function sealPage(database: Database, { kid, stateMac }: TermsOf, sealed: Sealed, after?: Row) {
-  const { table, key, columns, macOf } = sealed;
+async function addPageMacs(database: Database, { kid, stateMac }: TermsOf, of: MacTable, after?: Row) {
+  const { table, key, columns, macOf } = of;
   return database.transaction(async (tx) => {
     if ((await takeHead(tx, kid)) instanceof Error) return undefined;
-    const rows = await pageBehind(rowsOf(tx, kid, sealed), key, PAGE, after);
+    const rows = await pageBehind(rowsOf(tx, kid, of), key, PAGE, after);
     const open = rows
       .filter(({ mac }) => mac === null)
       .map((row): Bindings => [...columns.map((name) => row[name] ?? null), macOf(stateMac, row)]);
@@ -66,17 +66,17 @@ async function sealPage(database: Database, { kid, stateMac }: TermsOf, sealed: 
   });
 }
 
-/** In steps; an interrupted start continues at the next one. @param wrappedRoot says that all rows of the tenant are sealed */
-export async function sealTenant(database: Database, tenant: TermsOf, wrappedRoot: string): Promise<void> {
-  for (const sealed of SEALED) {
+/** In steps; an interrupted start continues at the next one. @param wrappedRoot says that all rows of the tenant have their MAC */
+export async function addTenantMacs(database: Database, tenant: TermsOf, wrappedRoot: string): Promise<void> {
+  for (const table of MAC_TABLES) {
     let last: Row | undefined;
-    do last = await sealPage(database, tenant, sealed, last);
+    do last = await addPageMacs(database, tenant, table, last);
     while (last);
   }
   const { kid } = tenant;
   await database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid)) || (await takeHead(tx, kid)) instanceof Error) return;
-    await sealTerms(tx, tenant);
+    await macTerms(tx, tenant);
     await tx('tenant_secrets').where({ kid, purpose: 'root' }).update({ wrapped: wrappedRoot });
   });
 }
@@ -84,10 +84,10 @@ export async function sealTenant(database: Database, tenant: TermsOf, wrappedRoo
 /** How many rows of a tenant do not carry their MAC. */
 export async function countInvalid(database: Database, { kid, stateMac }: TermsOf): Promise<number> {
   let invalid = 0;
-  for (const sealed of SEALED) {
-    const query = rowsOf(database.read, kid, sealed);
-    for await (const rows of pagesOf<Row>(query, sealed.key, PAGE))
-      invalid += rows.filter((row) => !macFits(row['mac'], sealed.macOf(stateMac, row))).length;
+  for (const table of MAC_TABLES) {
+    const query = rowsOf(database.read, kid, table);
+    for await (const rows of pagesOf<Row>(query, table.key, PAGE))
+      invalid += rows.filter((row) => !macFits(row['mac'], table.macOf(stateMac, row))).length;
   }
   return invalid;
 }

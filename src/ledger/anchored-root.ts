@@ -4,7 +4,7 @@ import { appendLeaves, type Frontier, frontierRoot } from './frontier.ts';
 import { leafHash } from './merkle.ts';
 
 /** The body of `verdicts.sealed` and `audit.sealed` (contract section 7). */
-export interface SealedBody {
+export interface AnchorBody {
   /** The first second that it covers, as in an entry. */
   readonly from: string;
   /** The first second that it does not cover any more. */
@@ -30,7 +30,7 @@ export function addCommitments(frontier: Frontier, commitments: readonly string[
 }
 
 /** @param from epoch milliseconds, as `to`; the rows covered are those from `from` on and before `to` */
-export function sealedBody(from: number, to: number, frontier: Frontier): SealedBody {
+export function anchorBody(from: number, to: number, frontier: Frontier): AnchorBody {
   const root = frontierRoot(frontier).toString('hex');
   return { from: entryTime(from), to: entryTime(to), count: frontier.size, root };
 }

@@ -1,16 +1,16 @@
 import type { Knex } from 'knex';
-import { sealedTo } from '../audit/sealed-to-store.ts';
+import { anchoredTo } from '../audit/anchored-to-store.ts';
 import type { Database } from '../db/db.ts';
 import { HOUR } from '../lib/clock.ts';
-import { AUDIT } from './audit-seal-store.ts';
-import { type Expired, expiredBy, type Fold, parseStored, type SealedHour } from './fold.ts';
-import { bodyOf, type SealedTable } from './hourly-seal-store.ts';
+import { AUDIT } from './audit-anchor-store.ts';
+import { type AnchoredHour, type Expired, expiredBy, type Fold, parseStored } from './fold.ts';
+import { type AnchoredTable, bodyOf } from './hourly-anchor-store.ts';
 import type { Problems } from './problem.ts';
-import { VERDICTS } from './verdict-seal-store.ts';
+import { VERDICTS } from './verdict-anchor-store.ts';
 
-/** The sealed hours of a log against their rows: the entries say what must be there, not the seal tables. */
+/** The anchored hours of a log against their rows: the entries say what must be there, not the anchor tables. */
 
-interface SealRow {
+interface AnchorRow {
   readonly count: number;
   readonly root: string;
 }
@@ -29,7 +29,7 @@ async function expiredSince(tx: Knex, kid: string, from: number, before: Expired
 
 interface Checked {
   readonly database: Database;
-  readonly table: SealedTable;
+  readonly table: AnchoredTable;
   readonly kid: string;
   /** Entries that were walked. */
   readonly size: number;
@@ -41,22 +41,22 @@ const expiryOf = ({ table, expired }: Pick<Checked, 'table' | 'expired'>): numbe
   table === VERDICTS ? expired.verdicts : expired.audit;
 
 /** In one snapshot: an erasure or a retention meanwhile is no tampering. */
-async function checkHour(checked: Checked, hour: number, entry: SealedHour): Promise<void> {
+async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): Promise<void> {
   const { database, table, kid, size, problems } = checked;
   const found = await database.snapshot(async (tx) => {
-    const seal = await tx(table.seals).where({ kid, hour }).first<SealRow | undefined>('count', 'root');
+    const anchor = await tx(table.anchors).where({ kid, hour }).first<AnchorRow | undefined>('count', 'root');
     const { commitments } = await table.read(tx, kid, hour);
     const expired = await expiredSince(tx, kid, size, checked.expired);
     const gone = !(await tx('ledger_heads').where({ kid }).first('kid'));
-    return { seal, commitments, over: gone || hour < expiryOf({ table, expired }) };
+    return { anchor, commitments, over: gone || hour < expiryOf({ table, expired }) };
   });
   if (found.over) return;
   const at = new Date(hour).toISOString();
-  const { seal, commitments } = found;
+  const { anchor, commitments } = found;
   const { seq } = entry;
-  if (!seal) problems.add('seal-missing', `the seal of the ${table.noun} of ${at} is missing`, seq);
-  else if (seal.root !== entry.root || Number(seal.count) !== entry.count)
-    problems.add('seal-changed', `the seal of the ${table.noun} of ${at} is not the one in the log`, seq);
+  if (!anchor) problems.add('seal-missing', `the anchor of the ${table.noun} of ${at} is missing`, seq);
+  else if (anchor.root !== entry.root || Number(anchor.count) !== entry.count)
+    problems.add('seal-changed', `the anchor of the ${table.noun} of ${at} is not the one in the log`, seq);
   const body = await bodyOf(hour, commitments);
   const missing = entry.count - body.count;
   if (missing > 0)
@@ -64,14 +64,14 @@ async function checkHour(checked: Checked, hour: number, entry: SealedHour): Pro
   else if (missing < 0)
     problems.add('rows-added', `${-missing} ${table.noun} of ${at} were added to ${entry.count}`, seq);
   else if (body.root !== entry.root)
-    problems.add('seal-changed', `the ${table.noun} of ${at} differ from the sealed ones`, seq);
+    problems.add('seal-changed', `the ${table.noun} of ${at} differ from the anchored ones`, seq);
   for await (const what of table.changed(database, kid, hour)) problems.add('seal-changed', what, seq);
 }
 
-/** Rows between two sealed hours, where there were none when the later one was sealed. */
+/** Rows between two anchored hours, where there were none when the later one was anchored. */
 async function checkGaps(checked: Checked, hours: readonly number[]): Promise<void> {
   const { database, table, kid, problems } = checked;
-  const ends = [...hours, await sealedTo(database.read, table.sealedTo, kid)];
+  const ends = [...hours, await anchoredTo(database.read, table.anchoredTo, kid)];
   let from = expiryOf(checked);
   for (const to of ends) {
     if (to > from) {
@@ -83,26 +83,26 @@ async function checkGaps(checked: Checked, hours: readonly number[]): Promise<vo
         .first<{ at: number } | undefined>({ at: table.at });
       if (row) {
         const hour = new Date(Math.floor(Number(row.at) / HOUR) * HOUR).toISOString();
-        problems.add('rows-added', `there are ${table.noun} of ${hour}, which was sealed without any`);
+        problems.add('rows-added', `there are ${table.noun} of ${hour}, which was anchored without any`);
       }
     }
     from = Math.max(from, to + HOUR);
   }
 }
 
-export async function checkSealedHours(
+export async function checkAnchoredHours(
   database: Database,
   kid: string,
   size: number,
   fold: Fold,
   problems: Problems,
 ): Promise<void> {
-  for (const [table, sealed] of [
+  for (const [table, anchored] of [
     [VERDICTS, fold.verdicts],
     [AUDIT, fold.audit],
   ] as const) {
     const checked = { database, table, kid, size, expired: fold.expired, problems };
-    const hours = [...sealed].filter(([hour]) => hour >= expiryOf(checked)).sort(([a], [b]) => a - b);
+    const hours = [...anchored].filter(([hour]) => hour >= expiryOf(checked)).sort(([a], [b]) => a - b);
     for (const [hour, entry] of hours) await checkHour(checked, hour, entry);
     await checkGaps(
       checked,

@@ -3,9 +3,9 @@ import type { Database } from '../db/db.ts';
 import { type Bindings, cellOf, insertMany, pagesOf } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { type HourRead, nextHour, PIECE, type SealedTable, sealHours } from './hourly-seal-store.ts';
+import { type AnchoredTable, anchorHours, type HourRead, nextHour, PIECE } from './hourly-anchor-store.ts';
 
-/** Verdicts, sealed by the hour. An erased one leaves its commitment at its place, and the root still holds. */
+/** Verdicts, anchored by the hour. An erased one leaves its commitment at its place, and the root still holds. */
 
 function hourOf(db: Knex, kid: string, hour: number): Knex.QueryBuilder {
   return db('decisions')
@@ -63,24 +63,24 @@ async function* changedVerdicts({ read }: Database, kid: string, hour: number): 
   }
 }
 
-export const VERDICTS: SealedTable = {
+export const VERDICTS: AnchoredTable = {
   type: 'verdicts.sealed',
   rows: 'decisions',
   at: 'decided_at',
-  seals: 'verdict_seals',
-  sealedTo: 'verdicts_sealed_to',
+  anchors: 'verdict_seals',
+  anchoredTo: 'verdicts_sealed_to',
   noun: 'verdicts',
   read: readVerdicts,
   changed: changedVerdicts,
 };
 
-/** The oldest whole hour of verdicts that is not sealed. */
-export function unsealedSince(database: Database, kid: string, now: number): Promise<number | null> {
+/** The oldest whole hour of verdicts that is not anchored. */
+export function unanchoredSince(database: Database, kid: string, now: number): Promise<number | null> {
   return nextHour(database, VERDICTS, kid, now);
 }
 
-export function sealVerdicts(database: Database, kid: string, now: number): Promise<number> {
-  return sealHours(database, VERDICTS, kid, now);
+export function anchorVerdicts(database: Database, kid: string, now: number): Promise<number> {
+  return anchorHours(database, VERDICTS, kid, now);
 }
 
 export interface ErasedVerdict {
@@ -92,26 +92,26 @@ export interface ErasedVerdict {
 const takenOf = async (db: Knex, kid: string, hour: number): Promise<number[]> =>
   (await db('erased_verdicts').where({ kid, hour }).orderBy('position').pluck('position')) as number[];
 
-/** Null: the hour is not sealed. */
-async function sealedCount(db: Knex, kid: string, hour: number): Promise<number | null> {
+/** Null: the hour is not anchored. */
+async function anchoredCount(db: Knex, kid: string, hour: number): Promise<number | null> {
   return (await cellOf<number>(db('verdict_seals').where({ kid, hour }), 'count')) ?? null;
 }
 
 type PlacesOfHour = ReadonlyMap<string, number>;
 
 /**
- * Places of verdicts in their hours, in the order in which they were sealed. No erasure ever moves one, so that each hour is
+ * Places of verdicts in their hours, in the order in which they were anchored. No erasure ever moves one, so that each hour is
  * read once, and outside the writer when there is time for it.
  */
-export interface SealedPlaces {
-  /** Reads the sealed ones of these hours, without a lock. */
+export interface AnchoredPlaces {
+  /** Reads the anchored ones of these hours, without a lock. */
   prepare(db: Knex, hours: Iterable<number>): Promise<void>;
-  /** Null: the hour is not sealed. The head of the log has to be locked. */
+  /** Null: the hour is not anchored. The head of the log has to be locked. */
   of(tx: Knex.Transaction, hour: number): Promise<PlacesOfHour | null>;
 }
 
 /** @param wanted the verdicts that are asked about: an hour may have a million */
-export function makeSealedPlaces(kid: string, wanted: { has(requestId: string): boolean }): SealedPlaces {
+export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string): boolean }): AnchoredPlaces {
   const known = new Map<number, PlacesOfHour>();
 
   /** One pass over those that are there and the places that are taken, both in their order. */
@@ -132,17 +132,17 @@ export function makeSealedPlaces(kid: string, wanted: { has(requestId: string): 
   return {
     async prepare(db, hours) {
       for (const hour of hours) {
-        const sealed = known.has(hour) ? null : await sealedCount(db, kid, hour);
-        if (sealed === null) continue;
+        const anchored = known.has(hour) ? null : await anchoredCount(db, kid, hour);
+        if (anchored === null) continue;
         const { places, count } = await read(db, hour);
         // Else an erasure came in between: read again under the lock.
-        if (count === sealed) known.set(hour, places);
+        if (count === anchored) known.set(hour, places);
       }
     },
     async of(tx, hour) {
       const found = known.get(hour);
       if (found) return found;
-      if ((await sealedCount(tx, kid, hour)) === null) return null;
+      if ((await anchoredCount(tx, kid, hour)) === null) return null;
       const { places } = await read(tx, hour);
       known.set(hour, places);
       return places;
@@ -154,14 +154,14 @@ export const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_a
   Math.floor(Number(at) / HOUR) * HOUR;
 
 /**
- * Leaves the commitments of verdicts that are about to be deleted at their places in their sealed hours; of an hour that
- * is not sealed nothing is left. The head of the log has to be locked, the verdicts have to be there still.
+ * Leaves the commitments of verdicts that are about to be deleted at their places in their anchored hours; of an hour that
+ * is not anchored nothing is left. The head of the log has to be locked, the verdicts have to be there still.
  */
 export async function keepCommitments(
   tx: Knex.Transaction,
   kid: string,
   verdicts: readonly ErasedVerdict[],
-  places: SealedPlaces,
+  places: AnchoredPlaces,
 ): Promise<void> {
   const byHour = new Map<number, PlacesOfHour | null>();
   for (const hour of new Set(verdicts.map(hourOfVerdict))) byHour.set(hour, await places.of(tx, hour));

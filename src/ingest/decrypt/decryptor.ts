@@ -11,7 +11,7 @@ import type { FromWorker, KeyChanges, Note, ToWorker } from './messages.ts';
 /** Null: the body is no SealedBundle. */
 type Answer = Unsealed | null;
 
-export interface Opening {
+export interface Decryptor {
   /** At once where this thread opens it. */
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
   /** What was sent before is opened with the keys of before. */
@@ -19,7 +19,7 @@ export interface Opening {
   readonly stop: () => Promise<void>;
 }
 
-export interface OpeningDeps {
+export interface DecryptorDeps {
   readonly tenants: TenantLookup;
   /** Counts the use of a generation. False: it is no longer live, whatever the thread knows. */
   readonly noteOpened: (kid: string, generation: number) => boolean;
@@ -42,11 +42,11 @@ function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
   return bundle && unseal(bundle, tenants(bundle.kid));
 }
 
-function makeOpeningHere({ tenants }: OpeningDeps): Opening {
+function makeLocalDecryptor({ tenants }: DecryptorDeps): Decryptor {
   return { open: (body) => openHere(body, tenants), setKeys: () => {}, stop: async () => {} };
 }
 
-function toAnswer(note: Note | null, plaintext: Buffer | null, deps: OpeningDeps): Answer {
+function toAnswer(note: Note | null, plaintext: Buffer | null, deps: DecryptorDeps): Answer {
   if (!note) return null;
   const { kid, symmetric, generation } = note;
   const live = generation === null || deps.noteOpened(kid, generation);
@@ -61,7 +61,7 @@ function openAllHere(left: readonly Waiting[], tenants: TenantLookup): void {
 function answerBatch(
   batch: readonly Waiting[],
   { notes, plaintexts }: Extract<FromWorker, { kind: 'opened' }>,
-  deps: OpeningDeps,
+  deps: DecryptorDeps,
 ): void {
   const opened = unpack(plaintexts).values();
   for (const [i, { resolve }] of batch.entries()) {
@@ -75,8 +75,8 @@ function answerBatch(
  * was given is never lost with it.
  * @param entry the built `worker.js`
  */
-function startOpening(entry: URL, deps: OpeningDeps): Opening {
-  const worker = new Worker(entry, { name: 'gpd-opening', env: {}, resourceLimits: RESOURCES });
+function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
+  const worker = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
   let state: 'starting' | 'ready' | 'ended' = 'starting';
   let waiting: Waiting[] = [];
   let underWay: (readonly Waiting[])[] = [];
@@ -137,10 +137,10 @@ function startOpening(entry: URL, deps: OpeningDeps): Opening {
 }
 
 /** @param entry the built `worker.js`; null: everything is done on this thread */
-export function chooseOpening(
+export function chooseDecryptor(
   entry: URL | null,
-  deps: OpeningDeps,
+  deps: DecryptorDeps,
   processors: number = availableParallelism(),
-): Opening {
-  return entry !== null && processors > 1 ? startOpening(entry, deps) : makeOpeningHere(deps);
+): Decryptor {
+  return entry !== null && processors > 1 ? startDecryptor(entry, deps) : makeLocalDecryptor(deps);
 }

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { sealAudit } from '../../../src/log/audit-seal-store.ts';
+import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
-import { sealVerdicts, unsealedSince } from '../../../src/log/verdict-seal-store.ts';
+import { anchorVerdicts, unanchoredSince } from '../../../src/log/verdict-anchor-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -62,18 +62,18 @@ export function sealsContract(make: MakeDatabase): void {
         const kid = await addTenant(db.database, `quiet-${what.replaceAll(' ', '-')}`);
         for (const id of ['k1', 'k2', 'k3']) await record(kid, `${kid}${id}`, BEGIN);
         await keepers[what]?.(kid, `${kid}k1`);
-        expect(await sealVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
+        expect(await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR)).toBe(1);
         for (let hour = 0; hour < QUIET_HOURS; hour += 1) {
           const now = BEGIN + 10 * DAY + hour * HOUR;
           await retain(db.database, { kid, days: 7, now });
-          expect(await unsealedSince(other, kid, now)).toBeNull();
-          expect(await sealVerdicts(other, kid, now)).toBe(0);
+          expect(await unanchoredSince(other, kid, now)).toBeNull();
+          expect(await anchorVerdicts(other, kid, now)).toBe(0);
         }
         expect(await other.read('decisions').where({ kid }).pluck('durable')).toEqual([`${kid}k1`]);
         expect(await seals(kid)).toMatchObject([{ type: 'verdicts.sealed', count: 3 }]);
         expect(await sealProblems(other, kid)).toEqual([]);
         await record(kid, `${kid}new`, BEGIN + 11 * DAY);
-        expect(await sealVerdicts(db.database, kid, BEGIN + 12 * DAY)).toBe(1);
+        expect(await anchorVerdicts(db.database, kid, BEGIN + 12 * DAY)).toBe(1);
         expect(await seals(kid)).toHaveLength(2);
       },
     );
@@ -83,11 +83,11 @@ export function sealsContract(make: MakeDatabase): void {
       await record(kid, 'cut', BEGIN);
       await note(kid, BEGIN);
       const later = BEGIN + 2 * HOUR;
-      for (const seal of [sealVerdicts, sealAudit]) expect(await seal(db.database, kid, later)).toBe(1);
+      for (const seal of [anchorVerdicts, anchorAudit]) expect(await seal(db.database, kid, later)).toBe(1);
       await db.database.transaction(async (tx) => {
         for (const table of ['verdict_seals', 'audit_seals']) await tx(table).where({ kid }).delete();
       });
-      for (const seal of [sealVerdicts, sealAudit]) expect(await seal(other, kid, later)).toBe(0);
+      for (const seal of [anchorVerdicts, anchorAudit]) expect(await seal(other, kid, later)).toBe(0);
       // What a clock that went back brings is filed behind it.
       await record(kid, 'cut2', BEGIN + 1);
       await note(kid, BEGIN + 1);
@@ -95,7 +95,7 @@ export function sealsContract(make: MakeDatabase): void {
         const times = (await other.read(table).where({ kid }).orderBy(at).pluck(at)) as unknown[];
         expect(times.map(Number), table).toEqual([BEGIN, BEGIN + HOUR]);
       }
-      for (const seal of [sealVerdicts, sealAudit]) expect(await seal(other, kid, later + HOUR)).toBe(1);
+      for (const seal of [anchorVerdicts, anchorAudit]) expect(await seal(other, kid, later + HOUR)).toBe(1);
       const types = (await seals(kid)).map(({ type }) => type);
       expect(types.sort()).toEqual(['audit.sealed', 'audit.sealed', 'verdicts.sealed', 'verdicts.sealed']);
       // Retention says in the log what it takes; this was somebody else.
