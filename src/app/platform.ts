@@ -5,7 +5,7 @@ import { baseUrl, type Config } from '../config.ts';
 import { addStateMacs } from '../consent/state-mac-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { FindApiKey } from '../http/caller.ts';
-import { chooseDecryptor } from '../ingest/decrypt/decryptor.ts';
+import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';

@@ -6,7 +6,7 @@ import type { Limiter } from '../http/hot.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
-import type { Decryptor } from './decrypt/decryptor.ts';
+import type { Decryptor } from './decrypt/decrypt-worker.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
 import type { IngestDeps, TenantLookup } from './ports.ts';

@@ -107,11 +107,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
       run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
     },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
-    {
-      name: 'seal-verdicts',
-      every: MINUTE,
-      each: (kid, { steady }) => anchorVerdicts(database, kid, steady),
-    },
+    { name: 'seal-verdicts', every: MINUTE, each: (kid, at) => anchorVerdicts(database, kid, at.steady) },
     { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => anchorAudit(database, kid, steady) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },

@@ -17,7 +17,7 @@ import { policyContract } from '../../ingest/contract/policies.ts';
 import { recorderContract } from '../../ingest/contract/recorder.ts';
 import { visitorIdContract } from '../../ingest/contract/visitor-ids.ts';
 import { sealKeyContract } from '../../keys/contract/seal-keys.ts';
-import { sealsContract } from '../../log/contract/anchors.ts';
+import { anchorsContract } from '../../log/contract/anchors.ts';
 import { ledgerContract } from '../../log/contract/ledger.ts';
 import { housekeepingContract } from '../../ops/contract/housekeeping.ts';
 import { rateCounterContract } from '../../ops/contract/rate-counter.ts';
@@ -78,7 +78,7 @@ export function storageContract(make: MakeDatabase): void {
   receiptContract(make);
   visitorIdContract(make);
   tenantGoingContract(make);
-  sealsContract(make);
+  anchorsContract(make);
   tamperedLogContract(make);
   networkContract(make);
   credentialContract(make);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { chooseDecryptor, type Decryptor } from '../../../src/ingest/decrypt/decryptor.ts';
+import { chooseDecryptor, type Decryptor } from '../../../src/ingest/decrypt/decrypt-worker.ts';
 import type { KeyMaterial } from '../../../src/ingest/decrypt/messages.ts';
 import type { Unsealed } from '../../../src/ingest/open.ts';
 import type { IngestTenant } from '../../../src/ingest/ports.ts';

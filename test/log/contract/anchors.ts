@@ -17,8 +17,8 @@ import { sealProblems } from '../../support/verify.ts';
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 const QUIET_HOURS = 6;
 
-export function sealsContract(make: MakeDatabase): void {
-  describe('how far a tenant is sealed', () => {
+export function anchorsContract(make: MakeDatabase): void {
+  describe('how far a tenant is anchored', () => {
     let db: TestDatabase;
     let other: Database;
     beforeAll(async () => {
@@ -78,7 +78,7 @@ export function sealsContract(make: MakeDatabase): void {
       },
     );
 
-    it('is remembered where the seals are deleted and the rows are still there', async () => {
+    it('is remembered where the anchors are deleted and the rows are still there', async () => {
       const kid = await addTenant(db.database, 'cut-short');
       await record(kid, 'cut', BEGIN);
       await note(kid, BEGIN);
@@ -100,7 +100,7 @@ export function sealsContract(make: MakeDatabase): void {
       expect(types.sort()).toEqual(['audit.sealed', 'audit.sealed', 'verdicts.sealed', 'verdicts.sealed']);
       // Retention says in the log what it takes; this was somebody else.
       const missing = await sealProblems(other, kid);
-      expect(missing.filter((what) => what.startsWith('the seal of the'))).toHaveLength(2);
+      expect(missing.filter((what) => what.startsWith('the anchor of the'))).toHaveLength(2);
       expect(missing).toHaveLength(2);
     });
   });
