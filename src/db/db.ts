@@ -12,7 +12,7 @@ import {
   withAvailability,
 } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
-import { poolableClient, withTls } from './postgres-client.ts';
+import { poolableClient, type TransactionOptions, withTls } from './postgres-client.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';
@@ -30,7 +30,7 @@ export interface Database {
    * @throws {Unavailable} when the database is busy, full or gone and nothing was written
    * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
-  transaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Knex.Transaction) => Promise<T>, how?: TransactionOptions): Promise<T>;
   /** The same for statements of the hot path alone: on SQLite past knex. */
   hotTransaction<T>(work: (tx: HotTransaction) => Promise<T>): Promise<T>;
   /** A transaction over separate connections, without a time limit: changes of the schema. */
@@ -39,10 +39,7 @@ export interface Database {
   alone<T>(work: (connection: Knex) => Promise<T>): Promise<T>;
   /** The SQLite file; null on PostgreSQL. */
   readonly file: string | null;
-  /**
-   * Empties the write-ahead log, so that what was deleted is in no file any more. False while another process or a long
-   * read holds it. PostgreSQL works differently (docs/rights.md) and answers true.
-   */
+  /** Empties SQLite's write-ahead log: what was deleted is in no file then. False while another process or a long read holds it. */
   truncateLog(): Promise<boolean>;
   /** Rewrites the whole SQLite file: nothing of a deleted row survives in the free space of a page. Writes wait. */
   vacuum(): Promise<void>;
@@ -97,9 +94,9 @@ function outcomeUnknown(error: Error): boolean {
 type Transact<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
 
 const byKnex =
-  (writer: Knex): Transact<Knex.Transaction> =>
+  (writer: Knex, how?: TransactionOptions): Transact<Knex.Transaction> =>
   (work) =>
-    writer.transaction(work);
+    writer.transaction(work, how as Knex.TransactionConfig);
 
 async function runTransaction<Tx, T>(
   transact: Transact<Tx>,
@@ -227,7 +224,8 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
 async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Promise<Database> {
   await parseInt8AsNumber();
   const pool = postgresPool(location, 10, STATEMENT_MS);
-  const transaction: Database['transaction'] = (work) => runTransaction(byKnex(pool), work, onUnknownCommit);
+  const transaction: Database['transaction'] = (work, how) =>
+    runTransaction(byKnex(pool, how), work, onUnknownCommit);
   const alone: Database['alone'] = (work) => closingPool(postgresPool(location, 1, 0), work);
   return {
     kind: 'postgres',

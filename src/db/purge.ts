@@ -14,6 +14,9 @@ const FIRST = 250;
 const MIN_ROWS = 250;
 const MAX_ROWS = 4000;
 
+/** A deletion in steps begins again after a crash, or commits last that it is done. */
+const REPEATABLE = { repeatable: true } as const;
+
 function nextRows({ kind }: Database, rows: number, took: number): number {
   const factor = Math.min(2, (STEP_MS[kind] * 0.7) / took);
   return Math.max(MIN_ROWS, Math.min(MAX_ROWS, Math.floor(rows * factor)));
@@ -34,7 +37,7 @@ async function inSteps(
     const gone = await database.transaction((tx) => {
       begun = performance.now();
       return step(tx, rows);
-    });
+    }, REPEATABLE);
     total += gone;
     // Not at the first step that is not full: another node may have taken the rest of it.
     if (gone === 0) return total;
@@ -127,7 +130,7 @@ export async function inPieces<T>(
     total += await database.transaction((tx) => {
       begun = performance.now();
       return step(tx, some);
-    });
+    }, REPEATABLE);
     rows = Math.max(minRows, Math.min(nextRows(database, rows, performance.now() - begun), FOUND));
   }
   return total;

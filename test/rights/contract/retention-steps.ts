@@ -134,6 +134,24 @@ export function retentionStepsContract(make: MakeDatabase): void {
       expect(steps).toBe(1 + 1500 / 250);
     });
 
+    it('waits for the disk where it writes to the log, and not where it deletes', async () => {
+      const kid = await addTenant(db.database, 'step-commits');
+      await addDecisions(kid, 300);
+      if (db.database.kind === 'sqlite') return;
+      const waits: unknown[] = [];
+      const watched: Database = {
+        ...db.database,
+        transaction: (work, how) =>
+          db.database.transaction(async (tx) => {
+            const [row] = rowsOf<Record<string, string>>(await tx.raw('SHOW synchronous_commit'));
+            waits.push(row?.['synchronous_commit']);
+            return work(tx);
+          }, how),
+      };
+      await retain(watched, rulesOf(kid));
+      expect(waits).toEqual(['on', 'off', 'off']);
+    });
+
     it('takes devices nobody can contest a decision of while the log is at work', async () => {
       const kid = await addTenant(db.database, 'beside-log');
       await addDevices(kid, 10);
