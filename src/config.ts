@@ -152,7 +152,7 @@ function absolute(path: string): string {
 export interface LoadOptions {
   readonly environment: Environment;
   readonly flags?: Partial<Record<SettingName, unknown>>;
-  readonly configFile?: string;
+  readonly configFile?: string | undefined;
 }
 
 /** @throws {ConfigError} with one sentence that names the setting and what it takes */

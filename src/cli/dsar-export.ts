@@ -6,14 +6,12 @@ import { unnamedIn } from '../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
 import { makeExports } from '../rights/dsar/exports-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import type { TenantSettings } from '../tenants/settings.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, misused, print, say, wantsJson } from './output.ts';
 import { makeBar, QUIET_MS } from './progress.ts';
-import { type RightsContext, type TargetOptions, targetBody, withRights } from './rights-context.ts';
-import { checkKid, noSuchTenant, withStore } from './run.ts';
+import { type TargetOptions, targetBody, withRights } from './rights-context.ts';
+import { checkKid, onStore, requireTenant } from './run.ts';
 
 export interface ExportOptions extends TargetOptions {
   readonly tenant: string;
@@ -56,12 +54,6 @@ async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Prom
   }
 }
 
-async function settingsOf({ store }: RightsContext, kid: string): Promise<TenantSettings> {
-  const tenant = await makeTenantStore(store.database).get(kid);
-  if (!tenant) throw noSuchTenant(kid);
-  return tenant.settings;
-}
-
 export async function exportArchive(options: ExportOptions): Promise<void> {
   const kid = checkKid(options.tenant);
   const target = targetBody(options);
@@ -75,7 +67,7 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
     const exports = makeExports({ ...context, clock: Date.now, signer: signerOf(store, config) });
     const dsar = await exports.find(kid, target);
     if (!dsar) throw new CommandFailed('notFound', `nothing is held about this id in ${kid}`);
-    const unnamed = unnamedIn(await settingsOf(context, kid));
+    const unnamed = unnamedIn((await requireTenant(store.database, kid)).settings);
     if (unnamed.length > 0)
       say(
         `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
@@ -97,12 +89,10 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
   });
 }
 
-export async function printCertificate(): Promise<void> {
-  await withStore(async (store, config) => {
-    const signer = await signerOf(store, config)();
-    const { fingerprint, notAfter } = signer;
-    const value = { certificate: signer.certificate, fingerprint, notAfter: notAfter.toISOString() };
-    print(value, () => [signer.certificate.trimEnd()]);
-    if (!wantsJson()) say(`SHA-256 fingerprint ${fingerprint}, valid until ${value.notAfter}`);
-  });
-}
+export const printCertificate = onStore(() => async (store, config) => {
+  const signer = await signerOf(store, config)();
+  const { fingerprint, notAfter } = signer;
+  const value = { certificate: signer.certificate, fingerprint, notAfter: notAfter.toISOString() };
+  print(value, () => [signer.certificate.trimEnd()]);
+  if (!wantsJson()) say(`SHA-256 fingerprint ${fingerprint}, valid until ${value.notAfter}`);
+});

@@ -39,3 +39,8 @@ export function withOperator<T>(
   };
   return withStore(run, options);
 }
+
+export const onOperator =
+  <Given extends unknown[]>(action: (...given: Given) => (context: OperatorContext) => Promise<void>) =>
+  (...given: Given): Promise<void> =>
+    withOperator(action(...given));

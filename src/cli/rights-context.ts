@@ -56,6 +56,11 @@ export function withRights<T>(
   return withOperator(run, options);
 }
 
+export const onRights =
+  <Given extends unknown[]>(action: (...given: Given) => (context: RightsContext) => Promise<void>) =>
+  (...given: Given): Promise<void> =>
+    withRights(action(...given));
+
 export interface TargetOptions {
   readonly visitor?: string;
   readonly request?: string;

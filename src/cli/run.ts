@@ -16,17 +16,14 @@ import {
   type OpenOptions,
   openStore,
 } from '../tenants/installation-files.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
 import { CommandFailed, EXIT, type ExitName, misused, printable, say } from './output.ts';
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
-  const { config } = io().asked;
-  return loadConfig({
-    environment: io().env,
-    flags,
-    ...(config === undefined ? {} : { configFile: config }),
-  });
+  const { env, asked } = io();
+  return loadConfig({ environment: env, flags, configFile: asked.config });
 }
 
 export function startedBy(): ServiceManager {
@@ -48,10 +45,23 @@ export async function withStore<T>(
   }
 }
 
+/** A command whose whole work is on the store. */
+export const onStore =
+  <Given extends unknown[]>(action: (...given: Given) => Parameters<typeof withStore<void>>[0]) =>
+  (...given: Given): Promise<void> =>
+    withStore(action(...given));
+
 /** @throws {CommandFailed} `usage`, which begins with `what` */
 export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
   const { data, error } = schema.safeParse(value);
   if (error) throw misused(`${what}${error.issues[0]?.message}`);
+  return data;
+}
+
+/** The same, and where in the value it is wrong. */
+export function checkedPart<T>(schema: ZodType<T>, value: unknown, what = ''): T {
+  const { data, error } = schema.safeParse(value);
+  if (error) throw misused(`${what}${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`);
   return data;
 }
 
@@ -71,8 +81,10 @@ export function noSuchTenant(kid: string): CommandFailed {
 }
 
 /** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
-export async function requireTenant(database: Database, kid: string | undefined): Promise<void> {
-  if (kid !== undefined && (await makeTenantStore(database).get(kid)) === null) throw noSuchTenant(kid);
+export async function requireTenant(database: Database, kid: string): Promise<Tenant> {
+  const tenant = await makeTenantStore(database).get(kid);
+  if (tenant) return tenant;
+  throw noSuchTenant(kid);
 }
 
 export interface DestructiveFlags {

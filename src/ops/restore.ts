@@ -24,7 +24,7 @@ import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
 
 export interface RestoreOptions {
   /** The backup's master key, where the data directory has none or another one. */
-  readonly keyFile?: string;
+  readonly keyFile?: string | undefined;
   /** Verifies and changes nothing. */
   readonly dryRun: boolean;
   readonly onProgress: OnProgress;

@@ -37,7 +37,11 @@ function newKey(
 export async function rewrap(
   store: Store,
   config: Config,
-  options: { readonly dryRun: boolean; readonly newKeyFile?: string; readonly by: InstallationAct },
+  options: {
+    readonly dryRun: boolean;
+    readonly newKeyFile?: string | undefined;
+    readonly by: InstallationAct;
+  },
 ) {
   const next = newKey(config, options.newKeyFile);
   const pending = pendingKeyPath(next.path);

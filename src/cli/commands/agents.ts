@@ -6,7 +6,7 @@ import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, EXIT, misused, print, printTable, say } from '../output.ts';
-import { confirm, type DestructiveFlags, readJsonFile, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, onStore, readJsonFile, withStore } from '../run.ts';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
   const thumbprints = keys.map(({ thumbprint }) => thumbprint);
@@ -57,18 +57,16 @@ async function add(urlText: string, options: { readonly jwks?: string }): Promis
   });
 }
 
-async function list(): Promise<void> {
-  await withStore(async ({ database }) => {
-    const directories = await listDirectories(database);
-    printTable(directories.map(describe), directories, {
-      AGENT: ({ url }) => agentOrigin(url),
-      SOURCE: ({ source }) => source,
-      KEYS: ({ keys }) => keys.length,
-      FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
-      'LAST FAILURE': ({ failure }) => failure ?? '',
-    });
+const list = onStore(() => async ({ database }) => {
+  const directories = await listDirectories(database);
+  printTable(directories.map(describe), directories, {
+    AGENT: ({ url }) => agentOrigin(url),
+    SOURCE: ({ source }) => source,
+    KEYS: ({ keys }) => keys.length,
+    FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
+    'LAST FAILURE': ({ failure }) => failure ?? '',
   });
-}
+});
 
 async function remove(urlText: string, options: DestructiveFlags): Promise<void> {
   const url = checkUrl(urlText);

@@ -6,9 +6,9 @@ import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
-import { withOperator } from '../operator.ts';
+import { onOperator, withOperator } from '../operator.ts';
 import { CommandFailed, misused, print, printTable } from '../output.ts';
-import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
+import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, onStore, requireTenant } from '../run.ts';
 
 function checkScope(text: string): KeyScope {
   const scope = KEY_SCOPES.find((known) => known === text);
@@ -45,39 +45,38 @@ async function create(
   });
 }
 
-async function list(kid: string | undefined): Promise<void> {
-  await withStore(async ({ database }) => {
-    await requireTenant(database, kid);
-    const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
-    printTable(keys, keys, {
-      ID: ({ id }) => id,
-      KID: (key) => key.kid,
-      SCOPE: ({ scope }) => scope,
-      NAME: ({ name }) => name,
-      'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
-      REVOKED: ({ revokedAt }) => revokedAt ?? '',
-    });
+const list = onStore((kid: string | undefined) => async ({ database }) => {
+  if (kid !== undefined) await requireTenant(database, kid);
+  const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
+  printTable(keys, keys, {
+    ID: ({ id }) => id,
+    KID: (key) => key.kid,
+    SCOPE: ({ scope }) => scope,
+    NAME: ({ name }) => name,
+    'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
+    REVOKED: ({ revokedAt }) => revokedAt ?? '',
   });
-}
+});
 
-async function revoke(id: string, options: DestructiveFlags): Promise<void> {
-  await withOperator(async ({ store: opened, config, by }) => {
-    const store = makeApiKeyStore(opened.database);
-    const known = (await store.list()).find((key) => key.id === id);
-    if (!known) throw new CommandFailed('notFound', `no API key ${id}; \`gpd apikeys list\` shows them`);
-    if (options.dryRun === true) {
-      return print({ ...describe(known), dryRun: true }, () => [
-        `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
-      ]);
-    }
-    // At once in a script: a key that leaked is not to wait for a flag.
-    await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
-    const act = by(known.kid);
-    const key = (await store.revoke(id, act)) ?? known;
-    await appendCut(outsideOf(opened, config), { event: 'apikey.revoked', tenant: known.kid, id }, act.at);
-    print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
-  });
-}
+const revoke = onOperator(
+  (id: string, options: DestructiveFlags) =>
+    async ({ store: opened, config, by }) => {
+      const store = makeApiKeyStore(opened.database);
+      const known = (await store.list()).find((key) => key.id === id);
+      if (!known) throw new CommandFailed('notFound', `no API key ${id}; \`gpd apikeys list\` shows them`);
+      if (options.dryRun === true) {
+        return print({ ...describe(known), dryRun: true }, () => [
+          `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
+        ]);
+      }
+      // At once in a script: a key that leaked is not to wait for a flag.
+      await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
+      const act = by(known.kid);
+      const key = (await store.revoke(id, act)) ?? known;
+      await appendCut(outsideOf(opened, config), { event: 'apikey.revoked', tenant: known.kid, id }, act.at);
+      print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
+    },
+);
 
 export const ACTIONS: Actions = {
   create: [create, { scope: REQUIRED, name: REQUIRED }, { scopes: KEY_SCOPES.join(', ') }],

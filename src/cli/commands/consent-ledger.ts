@@ -12,7 +12,7 @@ import { withConsent } from '../consent-context.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, misused, print, printableJson, say } from '../output.ts';
-import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, noSuchTenant, onStore, requireTenant } from '../run.ts';
 
 const SAY_EVERY = 50_000;
 
@@ -57,49 +57,46 @@ async function verify(kid: string, options: { readonly against?: string }): Prom
   });
 }
 
-async function exportLog(kid: string, options: { readonly out?: string }): Promise<void> {
-  await withStore(async ({ database }) => {
-    if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
-    const lines = Readable.from(entryLines(database, kid));
-    if (options.out === undefined) {
-      const { stdout } = io();
-      // For a program the very bytes, for a terminal the same values.
-      const shown = stdout.isTTY ? lines.map((line) => printableJson(String(line))) : lines;
-      await pipeline(shown, stdout, { end: false });
-      return;
-    }
-    const file = createWriteStream(options.out, { flags: 'wx', mode: 0o600 });
-    file.on('error', () => {});
-    try {
-      await pipeline(lines, file);
-    } catch (error) {
-      const taken = (error as NodeJS.ErrnoException).code === 'EEXIST';
-      throw taken
-        ? new CommandFailed('conflict', `${options.out} already exists; nothing was changed`)
-        : error;
-    }
-    print({ kid, file: options.out }, () => [`written to ${options.out}`]);
-  });
-}
+const exportLog = onStore((kid: string, options: { readonly out?: string }) => async ({ database }) => {
+  if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
+  const lines = Readable.from(entryLines(database, kid));
+  if (options.out === undefined) {
+    const { stdout } = io();
+    // For a program the very bytes, for a terminal the same values.
+    const shown = stdout.isTTY ? lines.map((line) => printableJson(String(line))) : lines;
+    await pipeline(shown, stdout, { end: false });
+    return;
+  }
+  const file = createWriteStream(options.out, { flags: 'wx', mode: 0o600 });
+  file.on('error', () => {});
+  try {
+    await pipeline(lines, file);
+  } catch (error) {
+    const taken = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw taken ? new CommandFailed('conflict', `${options.out} already exists; nothing was changed`) : error;
+  }
+  print({ kid, file: options.out }, () => [`written to ${options.out}`]);
+});
 
 /** Where entries were lost outside of gpd, or checkpoints.log was: what is there is signed, and nothing is hidden by it. */
-async function acceptLoss(kid: string, options: DestructiveFlags): Promise<void> {
-  await withStore(async ({ database, masterKey, serverSecret }, config) => {
-    await requireTenant(database, kid);
-    const book = makeCheckpointBook(config.data_dir, serverSecret);
-    const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
-    const signed = lost[0]?.signed ?? null;
-    if (lines.length > 0 && options.dryRun !== true) {
-      await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
-      await forgetLaterCheckpoints(database, kid);
-      await book.keepAfterLoss(lines);
-    }
-    print({ kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true }, () => [
-      lines.length === 0
-        ? `the log of ${kid} extends what was signed; nothing was changed`
-        : `this node now signs the log of ${kid} in its present state${signed === null ? '' : `; ${signed} entries were signed before`}`,
-    ]);
-  });
-}
+const acceptLoss = onStore(
+  (kid: string, options: DestructiveFlags) =>
+    async ({ database, masterKey, serverSecret }, config) => {
+      await requireTenant(database, kid);
+      const book = makeCheckpointBook(config.data_dir, serverSecret);
+      const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
+      const signed = lost[0]?.signed ?? null;
+      if (lines.length > 0 && options.dryRun !== true) {
+        await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
+        await forgetLaterCheckpoints(database, kid);
+        await book.keepAfterLoss(lines);
+      }
+      print({ kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true }, () => [
+        lines.length === 0
+          ? `the log of ${kid} extends what was signed; nothing was changed`
+          : `this node now signs the log of ${kid} in its present state${signed === null ? '' : `; ${signed} entries were signed before`}`,
+      ]);
+    },
+);
 
 export const LEDGER: Actions = { verify, 'accept-loss': acceptLoss, export: exportLog };

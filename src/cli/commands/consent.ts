@@ -7,9 +7,9 @@ import { GPC_POLICIES } from '../../schema/gpc.ts';
 import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
-import { withOperator } from '../operator.ts';
+import { onOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
-import { checked, noSuchTenant, requireTenant, withStore } from '../run.ts';
+import { checked, noSuchTenant, onStore, requireTenant } from '../run.ts';
 import { DECISIONS } from './consent-decisions.ts';
 import { LEDGER } from './consent-ledger.ts';
 
@@ -38,46 +38,40 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
   };
 }
 
-async function set(kid: string, id: string, flags: PurposeFlags): Promise<void> {
-  await withOperator(async ({ store, by }) => {
-    const { database } = store;
-    const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
-    const purpose = checkPurpose(id, flags, before);
-    const terms = (await stateMacs(store)).get(kid);
-    if (!terms || !(await savePurposes(database, terms, [purpose], by(kid)))) throw noSuchTenant(kid);
-    print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
-  });
-}
+const set = onOperator((kid: string, id: string, flags: PurposeFlags) => async ({ store, by }) => {
+  const { database } = store;
+  const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
+  const purpose = checkPurpose(id, flags, before);
+  const terms = (await stateMacs(store)).get(kid);
+  if (!terms || !(await savePurposes(database, terms, [purpose], by(kid)))) throw noSuchTenant(kid);
+  print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
+});
 
-async function list(kid: string): Promise<void> {
-  await withStore(async ({ database }) => {
-    await requireTenant(database, kid);
-    const purposes = await makeTenantStore(database).purposes(kid);
-    printTable(purposes, purposes, {
-      PURPOSE: ({ id }) => id,
-      TITLE: ({ title }) => title,
-      GPC: ({ gpc }) => gpc,
-      DAYS: ({ ttlDays }) => ttlDays,
-    });
+const list = onStore((kid: string) => async ({ database }) => {
+  await requireTenant(database, kid);
+  const purposes = await makeTenantStore(database).purposes(kid);
+  printTable(purposes, purposes, {
+    PURPOSE: ({ id }) => id,
+    TITLE: ({ title }) => title,
+    GPC: ({ gpc }) => gpc,
+    DAYS: ({ ttlDays }) => ttlDays,
   });
-}
+});
 
 /** What people were shown, to compare with `banner.published` in the log. */
-async function banners(kid: string): Promise<void> {
-  await withStore(async ({ database }) => {
-    await requireTenant(database, kid);
-    const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
-      ...banner,
-      publishedAt: isoTime(publishedAt),
-    }));
-    printTable(shown, shown, {
-      ENTRY: ({ seq }) => seq,
-      SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
-      TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
-      SCRIPT: ({ scriptSha256 }) => scriptSha256.slice(0, 16),
-    });
+const banners = onStore((kid: string) => async ({ database }) => {
+  await requireTenant(database, kid);
+  const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
+    ...banner,
+    publishedAt: isoTime(publishedAt),
+  }));
+  printTable(shown, shown, {
+    ENTRY: ({ seq }) => seq,
+    SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
+    TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
+    SCRIPT: ({ scriptSha256 }) => scriptSha256.slice(0, 16),
   });
-}
+});
 
 export const ACTIONS: Actions = {
   'purposes list': list,

@@ -13,7 +13,7 @@ import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, misused, print, printTable, table } from '../output.ts';
-import { type RightsContext, withRights } from '../rights-context.ts';
+import { onRights, type RightsContext, withRights } from '../rights-context.ts';
 import { checked, checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
 
 const PAGE = 1000;
@@ -21,83 +21,83 @@ const PAGE = 1000;
 /** The words of the console: a due date reads the same in both. */
 const views = fileURLToPath(new URL('../../../views', import.meta.url));
 
-async function list(options: { readonly tenant?: string; readonly all?: boolean }): Promise<void> {
-  await withRights(async ({ store, contestTexts, operatorOf }) => {
-    const { database } = store;
-    const tenants = [...(await tenantsSince(database)).keys()];
-    const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
-    const filter = options.all === true ? {} : { status: 'open' as const };
-    const contests: Contest[] = [];
-    for (const kid of wanted) {
-      const read = (after: Contest | undefined) =>
-        listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
-      for await (const page of pagesBy(PAGE, read)) contests.push(...page);
-    }
-    const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
-    const t = loadStrings(views);
-    const now = Date.now();
-    if (shown.length === 0) return print(shown, () => ['no open contests']);
-    printTable(shown, contests, {
-      CONTEST: ({ contestId }) => contestId,
-      TENANT: ({ kid }) => kid,
-      STATUS: ({ status }) => status,
-      OUTCOME: ({ outcome }) => outcome ?? '',
-      DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
-      CLASS: (contest) => contest.class,
-      'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
-    });
-  });
-}
+const list = onRights(
+  (options: { readonly tenant?: string; readonly all?: boolean }) =>
+    async ({ store, contestTexts, operatorOf }) => {
+      const { database } = store;
+      const tenants = [...(await tenantsSince(database)).keys()];
+      const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
+      const filter = options.all === true ? {} : { status: 'open' as const };
+      const contests: Contest[] = [];
+      for (const kid of wanted) {
+        const read = (after: Contest | undefined) =>
+          listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
+        for await (const page of pagesBy(PAGE, read)) contests.push(...page);
+      }
+      const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
+      const t = loadStrings(views);
+      const now = Date.now();
+      if (shown.length === 0) return print(shown, () => ['no open contests']);
+      printTable(shown, contests, {
+        CONTEST: ({ contestId }) => contestId,
+        TENANT: ({ kid }) => kid,
+        STATUS: ({ status }) => status,
+        OUTCOME: ({ outcome }) => outcome ?? '',
+        DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
+        CLASS: (contest) => contest.class,
+        'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
+      });
+    },
+);
 
-async function show(contestId: string): Promise<void> {
-  await withRights(async ({ store, api, contestTexts }) => {
-    const contest = await findContest(store.database.read, contestTexts, contestId);
-    if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
-    const stored = await findDecision(store.database, contest.kid, contest.requestId);
-    const tenant = api.ingestTenantOf(contest.kid);
-    const decision =
-      stored && tenant
-        ? describeDecision(
-            { requestId: contest.requestId, verdict: stored.verdict, summary: null },
-            tenant,
-            contest,
-          )
-        : null;
-    const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
-    print(answer, () => [
-      ...table([
-        ['contest', contest.contestId],
-        ['tenant', contest.kid],
-        ['status', contest.outcome ?? contest.status],
-        ['filed', isoTime(contest.filedAt)],
-        ['due', isoTime(contest.dueAt)],
-        ...(contest.extendedFrom === null ? [] : [['extended from', isoTime(contest.extendedFrom)]]),
-        ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'deleted'],
-      ]),
-      '',
-      contest.statement === null ? 'The person gave no statement.' : contest.statement,
-      '',
-      ...(decision?.rules.map(
-        ({ id, kind, weight, text }) => `${id.padEnd(4)} ${kind}  ${weight.toFixed(2)}  ${text}`,
-      ) ?? []),
-      ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
-    ]);
-  });
-}
+const show = onRights((contestId: string) => async ({ store, api, contestTexts }) => {
+  const contest = await findContest(store.database.read, contestTexts, contestId);
+  if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
+  const stored = await findDecision(store.database, contest.kid, contest.requestId);
+  const tenant = api.ingestTenantOf(contest.kid);
+  const decision =
+    stored && tenant
+      ? describeDecision(
+          { requestId: contest.requestId, verdict: stored.verdict, summary: null },
+          tenant,
+          contest,
+        )
+      : null;
+  const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
+  print(answer, () => [
+    ...table([
+      ['contest', contest.contestId],
+      ['tenant', contest.kid],
+      ['status', contest.outcome ?? contest.status],
+      ['filed', isoTime(contest.filedAt)],
+      ['due', isoTime(contest.dueAt)],
+      ...(contest.extendedFrom === null ? [] : [['extended from', isoTime(contest.extendedFrom)]]),
+      ['decision', decision ? `${decision.classText} (score ${decision.suspectScore})` : 'deleted'],
+    ]),
+    '',
+    contest.statement === null ? 'The person gave no statement.' : contest.statement,
+    '',
+    ...(decision?.rules.map(
+      ({ id, kind, weight, text }) => `${id.padEnd(4)} ${kind}  ${weight.toFixed(2)}  ${text}`,
+    ) ?? []),
+    ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
+  ]);
+});
 
 /** One change of a contest, as the person at this terminal. */
-async function act(
-  contestId: string,
-  work: (contests: RightsContext['api']['contests'], by: ActingOperator) => Promise<Contest>,
-  said: (contest: Contest) => string,
-): Promise<void> {
-  await withRights(async ({ store, api, contestTexts, operatorOf }) => {
-    const contest = await findContest(store.database.read, contestTexts, contestId);
-    if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
-    const after = await work(api.contests, operatorOf(contest.kid));
-    print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
-  });
-}
+const act = onRights(
+  (
+    contestId: string,
+    work: (contests: RightsContext['api']['contests'], by: ActingOperator) => Promise<Contest>,
+    said: (contest: Contest) => string,
+  ) =>
+    async ({ store, api, contestTexts, operatorOf }) => {
+      const contest = await findContest(store.database.read, contestTexts, contestId);
+      if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
+      const after = await work(api.contests, operatorOf(contest.kid));
+      print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
+    },
+);
 
 type ActingOperator = ReturnType<RightsContext['operatorOf']>;
 

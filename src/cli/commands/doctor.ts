@@ -1,16 +1,11 @@
 import { parseUrl } from '../../lib/url.ts';
 import type { Status } from '../../ops/doctor/check.ts';
-import type { Report, Result } from '../../ops/doctor/doctor.ts';
+import type { Report } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { EXIT, misused, print, table } from '../output.ts';
 import { configFor } from '../run.ts';
-
-interface Options {
-  readonly url?: string;
-  readonly all?: boolean;
-}
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
@@ -19,8 +14,7 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
   const shown = ORDER.flatMap((status) => checks.filter((check) => check.status === status)).filter(
     ({ status }) => all || status === 'fail' || status === 'warn',
   );
-  const row = ({ status, id, detail }: Result): string[] => [status, id, detail];
-  const rows = table(shown.map(row));
+  const rows = table(shown.map(({ status, id, detail }) => [status, id, detail]));
   const withRemedies = shown.flatMap(({ remedy }, i) => [
     rows[i] ?? '',
     ...(remedy === undefined ? [] : [`         ${remedy}`]),
@@ -29,19 +23,14 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
   return [...withRemedies, `${checks.length} checks: ${total}`];
 }
 
-async function doctor(options: Options): Promise<void> {
-  const { url } = options;
+async function doctor({ url, all }: { readonly url?: string; readonly all?: boolean }): Promise<void> {
   if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
   const { examine } = await import('../../ops/doctor/doctor.ts');
   const { gatherFacts } = await import('../../ops/doctor/gather.ts');
-  const facts = await gatherFacts(configFor(), {
-    version: VERSION,
-    now: Date.now(),
-    ...(url === undefined ? {} : { url: new URL(url).origin }),
-  });
-  const report = examine(facts);
-  print(report, () => lines(report, options.all === true));
+  const asked = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
+  const report = examine(await gatherFacts(configFor(), asked));
+  print(report, () => lines(report, all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }
 

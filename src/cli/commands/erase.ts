@@ -10,7 +10,13 @@ import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, misused, print, printTable, table } from '../output.ts';
-import { type RightsContext, type TargetOptions, targetBody, withRights } from '../rights-context.ts';
+import {
+  onRights,
+  type RightsContext,
+  type TargetOptions,
+  targetBody,
+  withRights,
+} from '../rights-context.ts';
 import { checkKid, confirm, type DestructiveFlags } from '../run.ts';
 
 const MAX_LIST = 1000;
@@ -77,13 +83,11 @@ async function erase(options: EraseOptions): Promise<void> {
   await withRights(run, ERASING);
 }
 
-async function status(receiptId: string): Promise<void> {
-  await withRights(async ({ eraser }) => {
-    const receipt = await eraser.status(receiptId);
-    if (!receipt) throw new CommandFailed('notFound', 'no receipt with that id');
-    printReceipt(receipt);
-  });
-}
+const status = onRights((receiptId: string) => async ({ eraser }) => {
+  const receipt = await eraser.status(receiptId);
+  if (!receipt) throw new CommandFailed('notFound', 'no receipt with that id');
+  printReceipt(receipt);
+});
 
 /** After what could be read. */
 function nameUnreadable(receiptIds: readonly string[]): void {
@@ -92,41 +96,37 @@ function nameUnreadable(receiptIds: readonly string[]): void {
   throw new CommandFailed('failure', `stored receipts cannot be read: ${ids}; restore a backup`);
 }
 
-async function list(kid: string): Promise<void> {
-  await withRights(async ({ eraser, operatorOf }) => {
-    operatorOf(kid);
-    const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
-    printTable(receipts, receipts, {
-      RECEIPT: ({ receiptId }) => receiptId,
-      ERASED: ({ erasedAt }) => erasedAt,
-      BY: ({ requestedBy }) => requestedBy,
-      STATE: ({ incomplete }) => (incomplete ? 'incomplete' : 'complete'),
-    });
-    nameUnreadable(unreadable);
+const list = onRights((kid: string) => async ({ eraser, operatorOf }) => {
+  operatorOf(kid);
+  const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
+  printTable(receipts, receipts, {
+    RECEIPT: ({ receiptId }) => receiptId,
+    ERASED: ({ erasedAt }) => erasedAt,
+    BY: ({ requestedBy }) => requestedBy,
+    STATE: ({ incomplete }) => (incomplete ? 'incomplete' : 'complete'),
   });
-}
+  nameUnreadable(unreadable);
+});
 
-async function scrub(kid?: string): Promise<void> {
-  await withRights(async (context) => {
-    const { store, config, operatorOf } = context;
-    if (kid !== undefined) operatorOf(checkKid(kid));
-    if (store.database.kind === 'sqlite') return resumeWith(context);
-    const location = config.migrate_database_url ?? databaseLocation(config);
-    const scrubbed = await closing(openDatabase({ location }), (owner) =>
-      scrubReceipts(store.database, owner, { now: Date.now(), kid }),
-    ).catch((error: unknown) => {
-      throw error instanceof NotTheOwner ? new CommandFailed('notAllowed', error.message) : error;
-    });
-    print({ scrubbed }, () =>
-      scrubbed === 0
-        ? ['no receipt waits for it']
-        : [
-            `${scrubbed} erasures are complete now: no table or index of PostgreSQL holds bytes of them`,
-            'The write-ahead log, standbys, base backups and dumps may: see docs/rights.md.',
-          ],
-    );
+const scrub = onRights((kid?: string) => async (context) => {
+  const { store, config, operatorOf } = context;
+  if (kid !== undefined) operatorOf(checkKid(kid));
+  if (store.database.kind === 'sqlite') return resumeWith(context);
+  const location = config.migrate_database_url ?? databaseLocation(config);
+  const scrubbed = await closing(openDatabase({ location }), (owner) =>
+    scrubReceipts(store.database, owner, { now: Date.now(), kid }),
+  ).catch((error: unknown) => {
+    throw error instanceof NotTheOwner ? new CommandFailed('notAllowed', error.message) : error;
   });
-}
+  print({ scrubbed }, () =>
+    scrubbed === 0
+      ? ['no receipt waits for it']
+      : [
+          `${scrubbed} erasures are complete now: no table or index of PostgreSQL holds bytes of them`,
+          'The write-ahead log, standbys, base backups and dumps may: see docs/rights.md.',
+        ],
+  );
+});
 
 const resume = (): Promise<void> => withRights(resumeWith);
 

@@ -10,9 +10,9 @@ import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
-import { withOperator } from '../operator.ts';
+import { onOperator, withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, misused, print, printTable, say } from '../output.ts';
-import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, withStore } from '../run.ts';
+import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, onStore } from '../run.ts';
 import { symmetric } from './keys-symmetric.ts';
 
 const DEFAULT_GRACE = '7d';
@@ -53,14 +53,12 @@ function printKey(key: Generation): void {
   print({ kid, generation, state, publicKey }, () => [`${kid} generation ${generation}: ${state}`]);
 }
 
-async function generate(kid: string): Promise<void> {
-  await withOperator(async ({ store, by }) => {
-    const act = by(kid);
-    const make = maker(store, kid, act.at);
-    const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
-    printKey(accepted(kid, plan));
-  });
-}
+const generate = onOperator((kid: string) => async ({ store, by }) => {
+  const act = by(kid);
+  const make = maker(store, kid, act.at);
+  const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
+  printKey(accepted(kid, plan));
+});
 
 interface RotateFlags extends DestructiveFlags {
   readonly grace: string;
@@ -100,22 +98,20 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
   });
 }
 
-async function list(kid: string | undefined): Promise<void> {
-  await withStore(async ({ database }) => {
-    const all = await makeTenantStore(database).kids();
-    const kids = all.filter((name) => kid === undefined || name === kid);
-    if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
-    const store = makeSealKeyStore(database);
-    const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
-    printTable(keys.map(describe), keys, {
-      KID: (key) => key.kid,
-      GEN: ({ generation }) => generation,
-      STATE: ({ state }) => state,
-      CREATED: ({ createdAt }) => isoTime(createdAt).slice(0, 10),
-      'OPENS UNTIL': ({ retiresAt }) => iso(retiresAt) ?? '',
-    });
+const list = onStore((kid: string | undefined) => async ({ database }) => {
+  const all = await makeTenantStore(database).kids();
+  const kids = all.filter((name) => kid === undefined || name === kid);
+  if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
+  const store = makeSealKeyStore(database);
+  const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
+  printTable(keys.map(describe), keys, {
+    KID: (key) => key.kid,
+    GEN: ({ generation }) => generation,
+    STATE: ({ state }) => state,
+    CREATED: ({ createdAt }) => isoTime(createdAt).slice(0, 10),
+    'OPENS UNTIL': ({ retiresAt }) => iso(retiresAt) ?? '',
   });
-}
+});
 
 async function destroy(kid: string, gen: string, options: DestructiveFlags): Promise<void> {
   const generation = Number(gen);
@@ -142,6 +138,32 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
   });
 }
 
+const rewrapCommand = onOperator(
+  (options: DestructiveFlags & { readonly newKeyFile?: string }) =>
+    async ({ store, config, byAll }) => {
+      if (options.dryRun !== true) {
+        await confirm(
+          options,
+          'Changing the master key: the old one then opens only the backups made before',
+        );
+      }
+      const result = await rewrap(store, config, {
+        dryRun: options.dryRun === true,
+        by: byAll(),
+        newKeyFile: options.newKeyFile,
+      });
+      if (!result.dryRun && result.masterKey !== masterKeyPath(config))
+        say(
+          `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the configured key no longer opens this database.`,
+        );
+      print(result, () => [
+        `${options.dryRun === true ? 'would be encrypted again' : 'encrypted again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
+        `master key: ${result.masterKey}`,
+        ...(options.dryRun === true ? [] : ['The recovery key has changed. Next: gpd master-key escrow']),
+      ]);
+    },
+);
+
 export const ACTIONS: Actions = {
   generate,
   rotate: [rotate, { grace: DEFAULT_GRACE }],
@@ -150,25 +172,3 @@ export const ACTIONS: Actions = {
   symmetric,
   rewrap: rewrapCommand,
 };
-
-async function rewrapCommand(options: DestructiveFlags & { readonly newKeyFile?: string }): Promise<void> {
-  await withOperator(async ({ store, config, byAll }) => {
-    if (options.dryRun !== true) {
-      await confirm(options, 'Changing the master key: the old one then opens only the backups made before');
-    }
-    const result = await rewrap(store, config, {
-      dryRun: options.dryRun === true,
-      by: byAll(),
-      ...(options.newKeyFile === undefined ? {} : { newKeyFile: options.newKeyFile }),
-    });
-    if (!result.dryRun && result.masterKey !== masterKeyPath(config))
-      say(
-        `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the configured key no longer opens this database.`,
-      );
-    print(result, () => [
-      `${options.dryRun === true ? 'would be encrypted again' : 'encrypted again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
-      `master key: ${result.masterKey}`,
-      ...(options.dryRun === true ? [] : ['The recovery key has changed. Next: gpd master-key escrow']),
-    ]);
-  });
-}

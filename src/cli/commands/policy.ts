@@ -8,12 +8,11 @@ import {
 import { propose } from '../../rights/proposal.ts';
 import { readPatterns } from '../../rights/proposal-store.ts';
 import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
-import { noSuchTenant, requireTenant, withStore } from '../run.ts';
+import { requireTenant, withStore } from '../run.ts';
 
 interface PolicyOptions {
   readonly set?: string;
@@ -72,7 +71,7 @@ export async function policy(kid: string, options: PolicyOptions): Promise<void>
   if (options.set !== undefined && options.clear === true) throw misused('use either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
   await withOperator(async ({ store: { database }, by }) => {
-    if (!(await makeTenantStore(database).get(kid))) throw noSuchTenant(kid);
+    await requireTenant(database, kid);
     const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
     if (next || options.clear === true) await savePolicy(database, kid, mode, next, by(kid));
     const policies = await readPolicies(database, kid);

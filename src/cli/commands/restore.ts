@@ -26,7 +26,7 @@ export async function restore(name: string, options: Options, config = configFor
     dryRun,
     by: { account: accountName(), at: Date.now() },
     onProgress: line.update,
-    ...(options.keyFile === undefined ? {} : { keyFile: options.keyFile }),
+    keyFile: options.keyFile,
   };
   const restored = await leavingNothing(() => restoreBackup(config, file, asked)).finally(() => line.end());
   print(restored, () => [

@@ -8,7 +8,7 @@ import { readStoredSteady } from '../../ops/job-store.ts';
 import { runRetention } from '../../ops/retention.ts';
 import type { Actions } from '../define.ts';
 import { CommandFailed, print, say, table } from '../output.ts';
-import { type DestructiveFlags, withStore } from '../run.ts';
+import { type DestructiveFlags, onStore } from '../run.ts';
 
 /** What the last server believed holds for a command too, which cannot wait and see whether the clock stands. */
 async function believedTime(database: Database, trusted: boolean): Promise<number> {
@@ -27,35 +27,33 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
   return now;
 }
 
-async function run(options: DestructiveFlags): Promise<void> {
-  await withStore(async ({ database }) => {
-    const now = await believedTime(database, options.yes === true);
-    const { results, failures } = await runRetention(database, now, options.dryRun);
-    print(results, () => [
-      ...table([
-        ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],
-        ...results.map((row) =>
-          [
-            row.kid,
-            row.decisions,
-            row.contests,
-            row.links,
-            row.sightings,
-            row.credentials,
-            row.visitorIndex,
-            row.audit,
-          ].map(String),
-        ),
-      ]),
-      ...(options.dryRun === true ? ['Nothing was changed.'] : []),
-    ]);
-    const [first] = failures;
-    if (!first) return;
-    // The database's own trouble, and a time to try again.
-    if (failures.every(({ error }) => error instanceof Unavailable)) throw first.error;
-    const failed = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
-    throw new CommandFailed('failure', `retention failed for ${failed.join(', ')}`);
-  });
-}
+const run = onStore((options: DestructiveFlags) => async ({ database }) => {
+  const now = await believedTime(database, options.yes === true);
+  const { results, failures } = await runRetention(database, now, options.dryRun);
+  print(results, () => [
+    ...table([
+      ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],
+      ...results.map((row) =>
+        [
+          row.kid,
+          row.decisions,
+          row.contests,
+          row.links,
+          row.sightings,
+          row.credentials,
+          row.visitorIndex,
+          row.audit,
+        ].map(String),
+      ),
+    ]),
+    ...(options.dryRun === true ? ['Nothing was changed.'] : []),
+  ]);
+  const [first] = failures;
+  if (!first) return;
+  // The database's own trouble, and a time to try again.
+  if (failures.every(({ error }) => error instanceof Unavailable)) throw first.error;
+  const failed = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
+  throw new CommandFailed('failure', `retention failed for ${failed.join(', ')}`);
+});
 
 export const ACTIONS: Actions = { run };

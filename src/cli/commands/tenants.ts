@@ -3,17 +3,12 @@ import { isoTime } from '../../lib/clock.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createTenant } from '../../ops/new-tenant-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
-import {
-  originSchema,
-  TENANT_SETTING_NAMES,
-  type TenantSettings,
-  tenantSettingsSchema,
-} from '../../tenants/settings.ts';
+import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, MANY } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, misused, print, printTable, table } from '../output.ts';
-import { checked, noSuchTenant, withStore } from '../run.ts';
+import { checked, checkedPart, noSuchTenant, onStore, withStore } from '../run.ts';
 import { policy } from './policy.ts';
 import { remove } from './tenant-remove.ts';
 
@@ -37,28 +32,26 @@ async function add(kid: string, options: { readonly origin: string[] }): Promise
   });
 }
 
-async function list(): Promise<void> {
-  await withStore(async ({ database }) => {
-    const store = makeTenantStore(database);
-    const tenants = await store.list();
-    const rows = tenants.map(({ kid, createdAt, settings }) => ({
-      kid,
-      createdAt: isoTime(createdAt),
-      settings,
-    }));
-    printTable(rows, rows, {
-      KID: ({ kid }) => kid,
-      SINCE: ({ createdAt }) => createdAt.slice(0, 10),
-      ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
-    });
-    const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
-    if (damaged.length > 0)
-      throw new CommandFailed(
-        'failure',
-        `the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`,
-      );
+const list = onStore(() => async ({ database }) => {
+  const store = makeTenantStore(database);
+  const tenants = await store.list();
+  const rows = tenants.map(({ kid, createdAt, settings }) => ({
+    kid,
+    createdAt: isoTime(createdAt),
+    settings,
+  }));
+  printTable(rows, rows, {
+    KID: ({ kid }) => kid,
+    SINCE: ({ createdAt }) => createdAt.slice(0, 10),
+    ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
   });
-}
+  const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
+  if (damaged.length > 0)
+    throw new CommandFailed(
+      'failure',
+      `the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`,
+    );
+});
 
 function parseAssignment(text: string): readonly [string, string] {
   const at = text.indexOf('=');
@@ -75,19 +68,12 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
 }
 
-function checkSettings(values: object): TenantSettings {
-  const parsed = tenantSettingsSchema.safeParse(values);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw misused(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not valid'}`);
-}
-
 async function set(kid: string, assignments: readonly string[]): Promise<void> {
   const values = Object.fromEntries(assignments.map(parseAssignment));
   await withOperator(async ({ store, by }) => {
     const settings = await makeTenantStore(store.database).saveSettings(
       kid,
-      (before) => checkSettings({ ...before, ...values }),
+      (before) => checkedPart(tenantSettingsSchema, { ...before, ...values }),
       by(kid),
     );
     if (!settings) throw noSuchTenant(kid);

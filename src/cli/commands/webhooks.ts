@@ -10,7 +10,7 @@ import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } f
 import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, misused, print, printTable } from '../output.ts';
-import { confirm, type DestructiveFlags, noSuchTenant, requireTenant, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, noSuchTenant, onStore, requireTenant, withStore } from '../run.ts';
 
 interface AddOptions {
   readonly event: string[];
@@ -52,28 +52,26 @@ async function add(kid: string, urlText: string, options: AddOptions): Promise<v
   });
 }
 
-async function list(kid: string | undefined): Promise<void> {
-  await withStore(async ({ database }) => {
-    await requireTenant(database, kid);
-    const webhooks = await listWebhooks(database, kid);
-    const counts = new Map<string, Record<string, number>>();
-    for (const name of new Set(webhooks.map((webhook) => webhook.kid))) {
-      for (const { webhook, state, count } of await countOutbox(database, name)) {
-        counts.set(webhook, { ...counts.get(webhook), [state]: count });
-      }
+const list = onStore((kid: string | undefined) => async ({ database }) => {
+  if (kid !== undefined) await requireTenant(database, kid);
+  const webhooks = await listWebhooks(database, kid);
+  const counts = new Map<string, Record<string, number>>();
+  for (const name of new Set(webhooks.map((webhook) => webhook.kid))) {
+    for (const { webhook, state, count } of await countOutbox(database, name)) {
+      counts.set(webhook, { ...counts.get(webhook), [state]: count });
     }
-    const rows = webhooks.map(({ id, kid: of, url, events, createdAt }) => {
-      return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox: counts.get(id) ?? {} };
-    });
-    printTable(rows, rows, {
-      ID: ({ id }) => id,
-      KID: (row) => row.kid,
-      URL: ({ url }) => url,
-      WAITING: ({ outbox }) => outbox['waiting'] ?? 0,
-      FAILED: ({ outbox }) => outbox['failed'] ?? 0,
-    });
+  }
+  const rows = webhooks.map(({ id, kid: of, url, events, createdAt }) => {
+    return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox: counts.get(id) ?? {} };
   });
-}
+  printTable(rows, rows, {
+    ID: ({ id }) => id,
+    KID: (row) => row.kid,
+    URL: ({ url }) => url,
+    WAITING: ({ outbox }) => outbox['waiting'] ?? 0,
+    FAILED: ({ outbox }) => outbox['failed'] ?? 0,
+  });
+});
 
 async function replay(kid: string, id: string, options: { readonly from: string }): Promise<void> {
   const from = Number(options.from);

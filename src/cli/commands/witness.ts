@@ -13,7 +13,7 @@ import type { Store } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
 import { notifyWebhooks } from '../notify-webhooks.ts';
 import { CommandFailed, misused, print, printLine, wantsJson } from '../output.ts';
-import { configFor, withStore } from '../run.ts';
+import { configFor, onStore, withStore } from '../run.ts';
 import { untilSignal } from './serve.ts';
 
 const DRAIN_MS = 10 * SECOND;
@@ -112,28 +112,26 @@ const refusalsOf = ({ refused }: WitnessedLog) =>
     proof,
   }));
 
-async function status(): Promise<void> {
-  await withStore(async (store, config) => {
-    const { book, cosigner } = await openBook(store, config);
-    const logs = [...(await book.read()).logs.values()].map((log) => ({
-      origin: log.origin,
-      vkey: log.vkey,
-      size: log.last?.size ?? null,
-      root: log.last?.root.toString('base64') ?? null,
-      cosignedAt: log.last?.at ?? null,
-      refused: refusalsOf(log),
-    }));
-    print({ witness: cosigner.vkey, logs }, () => [
-      `witness  ${cosigner.vkey}`,
-      ...logs.flatMap(({ origin, size, cosignedAt, refused }) => [
-        `${origin}  ${size === null ? 'nothing cosigned yet' : `${size} entries, ${cosignedAt}`}`,
-        ...refused.flatMap(({ at, proven, kept, refused: note }) => [
-          `  ${at} ${proven ? 'A FORK, PROVEN' : 'refused without proof'}: kept, then refused`,
-          ...[...kept.split('\n'), ...note.split('\n')].map((line) => `    ${line}`),
-        ]),
+const status = onStore(() => async (store, config) => {
+  const { book, cosigner } = await openBook(store, config);
+  const logs = [...(await book.read()).logs.values()].map((log) => ({
+    origin: log.origin,
+    vkey: log.vkey,
+    size: log.last?.size ?? null,
+    root: log.last?.root.toString('base64') ?? null,
+    cosignedAt: log.last?.at ?? null,
+    refused: refusalsOf(log),
+  }));
+  print({ witness: cosigner.vkey, logs }, () => [
+    `witness  ${cosigner.vkey}`,
+    ...logs.flatMap(({ origin, size, cosignedAt, refused }) => [
+      `${origin}  ${size === null ? 'nothing cosigned yet' : `${size} entries, ${cosignedAt}`}`,
+      ...refused.flatMap(({ at, proven, kept, refused: note }) => [
+        `  ${at} ${proven ? 'A FORK, PROVEN' : 'refused without proof'}: kept, then refused`,
+        ...[...kept.split('\n'), ...note.split('\n')].map((line) => `    ${line}`),
       ]),
-    ]);
-  });
-}
+    ]),
+  ]);
+});
 
 export const ACTIONS: Actions = { serve: [serve, { listen: LISTEN }], add, status };

@@ -1,12 +1,6 @@
 import type { ReplayLine } from './lines.ts';
 import type { ReplayAnswer } from './runners.ts';
 
-export interface Mismatch {
-  readonly line: number;
-  readonly expected: string;
-  readonly got: string;
-}
-
 export interface Tally {
   total: number;
   readonly byReason: Record<string, number>;
@@ -15,7 +9,7 @@ export interface Tally {
   /** `human → unknown`: verdicts that another policy would change. */
   readonly changed: Record<string, number>;
   /** The first few, for a person to look at. */
-  readonly examples: Mismatch[];
+  readonly examples: { readonly line: number; readonly expected: string; readonly got: string }[];
 }
 
 const EXAMPLES = 20;

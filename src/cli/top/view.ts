@@ -7,13 +7,6 @@ export interface Reading {
   readonly samples: readonly Sample[];
 }
 
-export interface RouteView {
-  readonly route: string;
-  readonly perSecond: number;
-  readonly p50Ms: number | null;
-  readonly p99Ms: number | null;
-}
-
 export interface TopView {
   readonly source: 'metrics' | 'database';
   readonly seconds: number;
@@ -24,7 +17,10 @@ export interface TopView {
   /** Of the verdicts in between; without metrics of the last day. */
   readonly classes: Readonly<Record<string, number>>;
   readonly reasons: Readonly<Record<string, number>>;
-  readonly routes: readonly RouteView[];
+  readonly routes: readonly (Readonly<Record<'p50Ms' | 'p99Ms', number | null>> & {
+    readonly route: string;
+    readonly perSecond: number;
+  })[];
   readonly groups: readonly { readonly group: string; readonly waiting: number; readonly meanSize: number }[];
   readonly eventLoopP99Ms: number | null;
   readonly residentBytes: number | null;
@@ -133,14 +129,8 @@ function shares(counts: Counts): string {
     .join('  ');
 }
 
-export interface TopLines {
-  readonly facts: readonly (readonly [string, string])[];
-  readonly routes: readonly (readonly string[])[];
-  readonly groups: readonly (readonly string[])[];
-}
-
 /** The same words on a terminal that is redrawn and in a pipe. */
-export function topLines(view: TopView): TopLines {
+export function topLines(view: TopView) {
   const memory = view.residentBytes === null ? '–' : `${Math.round(view.residentBytes / 1e6)} MB`;
   return {
     facts: [

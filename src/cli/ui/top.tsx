@@ -30,14 +30,8 @@ function Top({ view, title, onQuit }: { view: TopView | null; title: string; onQ
   );
 }
 
-export interface Drawn {
-  update(view: TopView): void;
-  end(): void;
-  /** Resolves when the person has seen enough. */
-  readonly quit: Promise<void>;
-}
-
-export function drawTop(title: string): Drawn {
+/** `quit` resolves when the person has seen enough. */
+export function drawTop(title: string) {
   let quitNow = (): void => {};
   const quit = new Promise<void>((resolve) => {
     quitNow = resolve;
@@ -45,5 +39,5 @@ export function drawTop(title: string): Drawn {
   const element = (view: TopView | null) => <Top view={view} title={title} onQuit={quitNow} />;
   const drawn = render(element(null), { patchConsole: false });
   void drawn.waitUntilExit().then(quitNow, quitNow);
-  return { update: (view) => drawn.rerender(element(view)), end: () => drawn.unmount(), quit };
+  return { update: (view: TopView) => drawn.rerender(element(view)), end: () => drawn.unmount(), quit };
 }

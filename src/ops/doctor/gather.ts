@@ -104,7 +104,7 @@ async function gatherStored(config: Config, key: Buffer | null, now: number): Pr
 /** Reads all that the checks judge; migrates nothing and writes nothing. */
 export async function gatherFacts(
   config: Config,
-  options: { readonly version: string; readonly now: number; readonly url?: string },
+  options: { readonly version: string; readonly now: number; readonly url?: string | undefined },
 ) {
   const { version, now, url = localUrl(config) } = options;
   const { key, facts } = gatherMasterKey(config);
