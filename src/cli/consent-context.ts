@@ -7,7 +7,7 @@ import type { Store } from '../tenants/installation-files.ts';
 import { readDirectory } from './directory.ts';
 import { noSuchTenant, withStore } from './run.ts';
 
-export interface ConsentContext {
+interface ConsentContext {
   readonly store: Store;
   readonly config: Config;
   readonly tenant: ConsentTenant;

@@ -11,13 +11,10 @@ import { expectNoFile, writeNewFile } from './new-file.ts';
 import { CommandFailed, misused, print, say, wantsJson } from './output.ts';
 import { makeBar, QUIET_MS } from './progress.ts';
 import { type TargetOptions, targetBody, withRights } from './rights-context.ts';
-import { checkKid, onStore, requireTenant } from './run.ts';
+import { checkKid, type Flags, onStore, requireTenant } from './run.ts';
 
-export interface ExportOptions extends TargetOptions {
-  readonly tenant: string;
-  readonly out: string;
-  readonly encryptTo?: string;
-}
+export type ExportOptions = TargetOptions &
+  Flags<'encryptTo'> & { readonly tenant: string; readonly out: string };
 
 function recipientOf(file: string | undefined): Recipient | undefined {
   if (file === undefined) return undefined;

@@ -9,7 +9,7 @@ import type { OpenOptions, Store } from '../tenants/installation-files.ts';
 import { readDirectory } from './directory.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
 import { misused, say } from './output.ts';
-import { checked } from './run.ts';
+import { checked, type Flags } from './run.ts';
 
 export interface RightsContext extends RightsServices {
   readonly store: Store;
@@ -61,11 +61,7 @@ export const onRights =
   (...given: Given): Promise<void> =>
     withRights(action(...given));
 
-export interface TargetOptions {
-  readonly visitor?: string;
-  readonly request?: string;
-  readonly principal?: string;
-}
+export type TargetOptions = Flags<'visitor' | 'request' | 'principal'>;
 
 /** Exactly one of --visitor, --request and --principal. */
 export function targetBody(options: TargetOptions): EraseTargetBody {

@@ -87,10 +87,12 @@ export async function requireTenant(database: Database, kid: string): Promise<Te
   throw noSuchTenant(kid);
 }
 
-export interface DestructiveFlags {
-  readonly yes?: boolean;
-  readonly dryRun?: boolean;
-}
+/** Options of a command: those with a text, and those without. */
+export type Flags<Text extends string, Bare extends string = never> = { readonly [Name in Text]?: string } & {
+  readonly [Name in Bare]?: boolean;
+};
+
+export type DestructiveFlags = Flags<never, 'yes' | 'dryRun'>;
 
 /** What was asked for by name, and must not wait for a second word in a script, asks on a terminal only. */
 export async function confirmOnTerminal(options: DestructiveFlags, what: string): Promise<void> {

@@ -4,16 +4,14 @@ import { isoTime } from '../../lib/clock.ts';
 import type { Actions } from '../define.ts';
 import { misused, printTable } from '../output.ts';
 import { withRights } from '../rights-context.ts';
+import type { Flags } from '../run.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 10_000;
 
-function isAction(text: string): text is AuditAction {
-  return (AUDIT_ACTIONS as readonly string[]).includes(text);
-}
-
 function checkAction(text: string | undefined): AuditAction | undefined {
-  if (text === undefined || isAction(text)) return text;
+  const action = AUDIT_ACTIONS.find((known) => known === text);
+  if (action !== undefined || text === undefined) return action;
   throw misused(`--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
 }
 
@@ -23,10 +21,7 @@ function checkLimit(text: string | undefined): number {
   throw misused(`--limit must be a number from 1 to ${MAX_LIMIT}`);
 }
 
-async function list(
-  kid: string,
-  options: { readonly action?: string; readonly limit?: string },
-): Promise<void> {
+async function list(kid: string, options: Flags<'action' | 'limit'>): Promise<void> {
   const action = checkAction(options.action);
   const limit = checkLimit(options.limit);
   await withRights(async ({ store, operatorOf }) => {

@@ -17,7 +17,7 @@ import { withConsent } from '../consent-context.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
-import { checked, noSuchTenant, requireTenant } from '../run.ts';
+import { checked, type Flags, noSuchTenant, requireTenant } from '../run.ts';
 
 async function check(kid: string, principalId: string, purpose: string): Promise<void> {
   const asked = checked(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
@@ -30,13 +30,13 @@ async function check(kid: string, principalId: string, purpose: string): Promise
   });
 }
 
-interface WriteFlags {
-  readonly gpc?: boolean;
-  readonly policyVersion?: string;
-}
-
 function write(action: WriteAction) {
-  return async (kid: string, principalId: string, purposes: string[], flags: WriteFlags): Promise<void> => {
+  return async (
+    kid: string,
+    principalId: string,
+    purposes: string[],
+    flags: Flags<'policyVersion', 'gpc'>,
+  ): Promise<void> => {
     const version = flags.policyVersion === undefined ? {} : { policyVersion: Number(flags.policyVersion) };
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
     const value = { principalId, purposes, ...version, ...gpc };
@@ -80,12 +80,7 @@ async function history(kid: string, principalText: string): Promise<void> {
   });
 }
 
-interface PolicyFlags {
-  readonly publish?: string;
-  readonly material?: boolean;
-}
-
-async function policies(kid: string, flags: PolicyFlags): Promise<void> {
+async function policies(kid: string, flags: Flags<'publish', 'material'>): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
     throw misused('--material requires --publish FILE');
   await withOperator(async ({ store, by }) => {

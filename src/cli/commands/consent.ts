@@ -9,17 +9,11 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { onOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
-import { checked, noSuchTenant, onStore, requireTenant } from '../run.ts';
+import { checked, type Flags, noSuchTenant, onStore, requireTenant } from '../run.ts';
 import { DECISIONS } from './consent-decisions.ts';
 import { LEDGER } from './consent-ledger.ts';
 
-interface PurposeFlags {
-  readonly title: string;
-  readonly description?: string;
-  readonly lawfulBasis?: string;
-  readonly gpc?: string;
-  readonly ttlDays?: string;
-}
+type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & { readonly title: string };
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const asked = flags.gpc ?? before?.gpc ?? 'opt-out';

@@ -14,41 +14,38 @@ import { type Actions, REQUIRED } from '../define.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, misused, print, printTable, table } from '../output.ts';
 import { onRights, type RightsContext, withRights } from '../rights-context.ts';
-import { checked, checkKid, confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
+import { checked, checkKid, confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
 const PAGE = 1000;
 
 /** The words of the console: a due date reads the same in both. */
 const views = fileURLToPath(new URL('../../../views', import.meta.url));
 
-const list = onRights(
-  (options: { readonly tenant?: string; readonly all?: boolean }) =>
-    async ({ store, contestTexts, operatorOf }) => {
-      const { database } = store;
-      const tenants = [...(await tenantsSince(database)).keys()];
-      const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
-      const filter = options.all === true ? {} : { status: 'open' as const };
-      const contests: Contest[] = [];
-      for (const kid of wanted) {
-        const read = (after: Contest | undefined) =>
-          listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
-        for await (const page of pagesBy(PAGE, read)) contests.push(...page);
-      }
-      const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
-      const t = loadStrings(views);
-      const now = Date.now();
-      if (shown.length === 0) return print(shown, () => ['no open contests']);
-      printTable(shown, contests, {
-        CONTEST: ({ contestId }) => contestId,
-        TENANT: ({ kid }) => kid,
-        STATUS: ({ status }) => status,
-        OUTCOME: ({ outcome }) => outcome ?? '',
-        DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
-        CLASS: (contest) => contest.class,
-        'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
-      });
-    },
-);
+const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, contestTexts, operatorOf }) => {
+  const { database } = store;
+  const tenants = [...(await tenantsSince(database)).keys()];
+  const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
+  const filter = options.all === true ? {} : { status: 'open' as const };
+  const contests: Contest[] = [];
+  for (const kid of wanted) {
+    const read = (after: Contest | undefined) =>
+      listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
+    for await (const page of pagesBy(PAGE, read)) contests.push(...page);
+  }
+  const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
+  const t = loadStrings(views);
+  const now = Date.now();
+  if (shown.length === 0) return print(shown, () => ['no open contests']);
+  printTable(shown, contests, {
+    CONTEST: ({ contestId }) => contestId,
+    TENANT: ({ kid }) => kid,
+    STATUS: ({ status }) => status,
+    OUTCOME: ({ outcome }) => outcome ?? '',
+    DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
+    CLASS: (contest) => contest.class,
+    'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
+  });
+});
 
 const show = onRights((contestId: string) => async ({ store, api, contestTexts }) => {
   const contest = await findContest(store.database.read, contestTexts, contestId);
@@ -136,7 +133,7 @@ async function claim(contestId: string): Promise<void> {
 
 async function resolve(
   contestId: string,
-  options: DestructiveFlags & { readonly outcome?: string; readonly reason?: string },
+  options: DestructiveFlags & Flags<'outcome' | 'reason'>,
 ): Promise<void> {
   const outcome = OUTCOMES.find((name) => name === options.outcome);
   if (outcome === undefined) throw misused('missing --outcome <outcome>: upheld or overturned');

@@ -5,7 +5,7 @@ import { VERSION } from '../../version.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { EXIT, misused, print, table } from '../output.ts';
-import { configFor } from '../run.ts';
+import { configFor, type Flags } from '../run.ts';
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
@@ -23,7 +23,7 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
   return [...withRemedies, `${checks.length} checks: ${total}`];
 }
 
-async function doctor({ url, all }: { readonly url?: string; readonly all?: boolean }): Promise<void> {
+async function doctor({ url, all }: Flags<'url', 'all'>): Promise<void> {
   if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
   const { examine } = await import('../../ops/doctor/doctor.ts');

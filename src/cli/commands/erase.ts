@@ -17,7 +17,7 @@ import {
   targetBody,
   withRights,
 } from '../rights-context.ts';
-import { checkKid, confirm, type DestructiveFlags } from '../run.ts';
+import { checkKid, confirm, type DestructiveFlags, type Flags } from '../run.ts';
 
 const MAX_LIST = 1000;
 
@@ -28,11 +28,7 @@ const HELD =
 const IN_FILES =
   'Not complete yet: the rows are deleted, and the files of PostgreSQL hold bytes of them until `gpd erase scrub` has run.';
 
-interface EraseOptions extends TargetOptions, DestructiveFlags {
-  readonly tenant?: string;
-}
-
-function requireTenantOption(options: { readonly tenant?: string }): string {
+function requireTenantOption(options: Flags<'tenant'>): string {
   if (options.tenant === undefined) throw misused('missing --tenant <kid>');
   return checkKid(options.tenant);
 }
@@ -61,7 +57,7 @@ function printReceipt(receipt: ErasureReceipt): void {
 /** An erasure may spend what the disk keeps for it. */
 const ERASING = { mayOpenReserve: true } as const;
 
-async function erase(options: EraseOptions): Promise<void> {
+async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>): Promise<void> {
   const kid = requireTenantOption(options);
   const body = targetBody(options);
   const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {

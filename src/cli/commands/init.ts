@@ -4,12 +4,7 @@ import { print } from '../output.ts';
 import { checkKid, configFor } from '../run.ts';
 import { checkOrigins, makeTenant } from './tenants.ts';
 
-interface InitOptions {
-  readonly tenant: string;
-  readonly origin: string[];
-}
-
-async function init(options: InitOptions): Promise<void> {
+async function init(options: { readonly tenant: string; readonly origin: string[] }): Promise<void> {
   const kid = checkKid(options.tenant);
   const origins = checkOrigins(options.origin);
   const config = configFor();

@@ -7,7 +7,7 @@ import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenan
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print } from '../output.ts';
-import { confirmOnTerminal, type DestructiveFlags, noSuchTenant } from '../run.ts';
+import { confirmOnTerminal, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
 /** From a file, or - for standard input; never from an argument, which every user of the machine sees. Null: no base64. */
 async function readSharedKey(file: string): Promise<Buffer | null> {
@@ -19,12 +19,8 @@ async function readSharedKey(file: string): Promise<Buffer | null> {
   }
 }
 
-interface SymmetricFlags extends DestructiveFlags {
-  readonly import?: string;
-}
-
 /** The legacy shared key. A second one replaces the first, which opens nothing any more. */
-export async function symmetric(kid: string, options: SymmetricFlags): Promise<void> {
+export async function symmetric(kid: string, options: DestructiveFlags & Flags<'import'>): Promise<void> {
   const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
   if (given?.length !== 32)
     throw misused('--import must name a file with the base64 of 32 bytes, or - for standard input');

@@ -12,7 +12,14 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { onOperator, withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, misused, print, printTable, say } from '../output.ts';
-import { confirm, confirmOnTerminal, type DestructiveFlags, noSuchTenant, onStore } from '../run.ts';
+import {
+  confirm,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  type Flags,
+  noSuchTenant,
+  onStore,
+} from '../run.ts';
 import { symmetric } from './keys-symmetric.ts';
 
 const DEFAULT_GRACE = '7d';
@@ -60,10 +67,7 @@ const generate = onOperator((kid: string) => async ({ store, by }) => {
   printKey(accepted(kid, plan));
 });
 
-interface RotateFlags extends DestructiveFlags {
-  readonly grace: string;
-  readonly force?: boolean;
-}
+type RotateFlags = Flags<never, 'yes' | 'dryRun' | 'force'> & { readonly grace: string };
 
 async function rotate(kid: string, options: RotateFlags): Promise<void> {
   const graceMs = parseDuration(options.grace);
@@ -139,7 +143,7 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
 }
 
 const rewrapCommand = onOperator(
-  (options: DestructiveFlags & { readonly newKeyFile?: string }) =>
+  (options: DestructiveFlags & Flags<'newKeyFile'>) =>
     async ({ store, config, byAll }) => {
       if (options.dryRun !== true) {
         await confirm(

@@ -4,13 +4,8 @@ import type { MovedLog } from '../../ops/move.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { misused, print } from '../output.ts';
 import { makeBar } from '../progress.ts';
-import { configFor } from '../run.ts';
+import { configFor, type Flags } from '../run.ts';
 import { restore } from './restore.ts';
-
-interface Options {
-  readonly to: string;
-  readonly from?: string;
-}
 
 const isPostgres = (to: string): boolean => /^postgres(ql)?:\/\//.test(to);
 
@@ -29,7 +24,7 @@ async function fromBackup(config: Config, to: string, backup: string): Promise<v
   await restore(backup, { yes: true }, { ...config, database_url: to });
 }
 
-async function move(options: Options): Promise<void> {
+async function move(options: Flags<'from'> & { readonly to: string }): Promise<void> {
   const config = configFor();
   if (options.from !== undefined) return fromBackup(config, options.to, options.from);
   const to = targetOf(config, options.to);

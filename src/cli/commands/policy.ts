@@ -12,13 +12,7 @@ import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
-import { requireTenant, withStore } from '../run.ts';
-
-interface PolicyOptions {
-  readonly set?: string;
-  readonly clear?: boolean;
-  readonly shadow?: boolean;
-}
+import { type Flags, requireTenant, withStore } from '../run.ts';
 
 function weightIn(policy: Policy | null, id: string): string {
   if (!policy) return '';
@@ -67,7 +61,7 @@ async function proposeWeights(kid: string): Promise<void> {
 export const ACTIONS: Actions = { propose: proposeWeights };
 
 /** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
-export async function policy(kid: string, options: PolicyOptions): Promise<void> {
+export async function policy(kid: string, options: Flags<'set', 'clear' | 'shadow'>): Promise<void> {
   if (options.set !== undefined && options.clear === true) throw misused('use either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
   await withOperator(async ({ store: { database }, by }) => {

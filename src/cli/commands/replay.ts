@@ -9,13 +9,7 @@ import { makeBar } from '../progress.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
 import { count, newTally, type Tally } from '../replay/tally.ts';
-import { withStore } from '../run.ts';
-
-interface ReplayOptions {
-  readonly url?: string;
-  readonly concurrency: string;
-  readonly policy?: string;
-}
+import { type Flags, withStore } from '../run.ts';
 
 function sizeOf(file: string): number | null {
   if (file === '-') return null;
@@ -70,7 +64,7 @@ function report(tally: Tally, withPolicy: boolean): void {
   if (mismatches > 0) io().exitCode = EXIT.failure;
 }
 
-async function replay(file: string, options: ReplayOptions): Promise<void> {
+async function replay(file: string, options: Flags<'url' | 'policy' | 'concurrency'>): Promise<void> {
   const concurrency = Number(options.concurrency);
   if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256)
     throw misused('--concurrency must be from 1 to 256');

@@ -6,11 +6,9 @@ import type { Actions } from '../define.ts';
 import { accountName } from '../operator.ts';
 import { CommandFailed, print, say } from '../output.ts';
 import { makeStageLine } from '../progress.ts';
-import { configFor, confirm, type DestructiveFlags } from '../run.ts';
+import { configFor, confirm, type DestructiveFlags, type Flags } from '../run.ts';
 
-interface Options extends DestructiveFlags {
-  readonly keyFile?: string;
-}
+type Options = DestructiveFlags & Flags<'keyFile'>;
 
 export async function restore(name: string, options: Options, config = configFor()): Promise<void> {
   const file = resolve(name);

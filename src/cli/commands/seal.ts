@@ -10,12 +10,7 @@ import { readTenantSecret } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, misused, printLine } from '../output.ts';
-import { noSuchTenant, withStore } from '../run.ts';
-
-interface SealOptions {
-  readonly url?: string;
-  readonly symmetric?: boolean;
-}
+import { type Flags, noSuchTenant, withStore } from '../run.ts';
 
 const NONCE_BYTES = 16;
 
@@ -61,7 +56,7 @@ async function sealFromServer(kid: string, plaintext: Buffer, url: string): Prom
   return sealTo(kid, recipient, plaintext, randomBytes);
 }
 
-async function seal(kid: string, options: SealOptions): Promise<void> {
+async function seal(kid: string, options: Flags<'url', 'symmetric'>): Promise<void> {
   if (options.symmetric === true && options.url !== undefined)
     throw misused('a server never gives out a shared key: omit --url');
   const plaintext = completePlaintext(await text(io().stdin));

@@ -4,12 +4,7 @@ import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { printLine, wantsJson } from '../output.ts';
-import { configFor, fail, startedBy } from '../run.ts';
-
-interface ServeOptions {
-  readonly host?: string;
-  readonly port?: string;
-}
+import { configFor, type Flags, fail, startedBy } from '../run.ts';
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
 /** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
@@ -31,8 +26,8 @@ export function untilSignal(
   });
 }
 
-async function serve(options: ServeOptions): Promise<void> {
-  const config = configFor({ host: options.host, port: options.port });
+async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
+  const config = configFor({ host, port });
   const log = makeLogger(config.log_level);
   const supervisor = makeSupervisor(startedBy(), log);
   try {

@@ -14,11 +14,7 @@ import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 import { CommandFailed, EXIT, print, say, table } from '../output.ts';
 import { onRights, type RightsContext } from '../rights-context.ts';
-import { confirm, type DestructiveFlags, noSuchTenant } from '../run.ts';
-
-interface RemoveOptions extends DestructiveFlags {
-  readonly export?: string;
-}
+import { confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
 /** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
 const EXPORTED = tablesWhere(({ exported }) => exported.includes('tenant'));
@@ -70,41 +66,43 @@ async function exportTenant(
   return files;
 }
 
-export const remove = onRights((kid: string, options: RemoveOptions) => async (context) => {
-  const { config } = context;
-  const { database } = context.store;
-  const outside = outsideOf(context.store, config);
-  const tenant = await makeTenantStore(database).get(kid);
-  if (options.dryRun === true) {
-    if (!tenant) throw noSuchTenant(kid);
-    return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
-      `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
-      'Nothing was changed.',
+export const remove = onRights(
+  (kid: string, options: DestructiveFlags & Flags<'export'>) => async (context) => {
+    const { config } = context;
+    const { database } = context.store;
+    const outside = outsideOf(context.store, config);
+    const tenant = await makeTenantStore(database).get(kid);
+    if (options.dryRun === true) {
+      if (!tenant) throw noSuchTenant(kid);
+      return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
+        `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
+        'Nothing was changed.',
+      ]);
+    }
+    const what = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
+    await confirm(options, what);
+    // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
+    const wanted = tenant === null ? undefined : options.export;
+    const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
+    const counts = await removeTenant(database, kid, {
+      // Before the rest: an interrupted removal is known to a restore all the same.
+      onGone: () => buryTenant(outside, kid, Date.now()),
+      onProgress: (name) => tenant && say(`removing ${name}`),
+    });
+    if (!counts) throw noSuchTenant(kid);
+    await database.vacuum();
+    const incomplete = !(await database.truncateLog());
+    print({ kid, removed: counts, exported: files, incomplete }, () => [
+      ...table(
+        Object.entries(counts)
+          .filter(([, count]) => count > 0)
+          .map(([name, count]) => [name, count.toLocaleString('en')]),
+      ),
+      `tenant ${kid} is removed${files.length > 0 ? `; its data is in ${options.export}` : ''}`,
+      ...(incomplete
+        ? ['Another process has the database open: deleted bytes may stay in the file until it ends.']
+        : []),
     ]);
-  }
-  const what = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
-  await confirm(options, what);
-  // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
-  const wanted = tenant === null ? undefined : options.export;
-  const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
-  const counts = await removeTenant(database, kid, {
-    // Before the rest: an interrupted removal is known to a restore all the same.
-    onGone: () => buryTenant(outside, kid, Date.now()),
-    onProgress: (name) => tenant && say(`removing ${name}`),
-  });
-  if (!counts) throw noSuchTenant(kid);
-  await database.vacuum();
-  const incomplete = !(await database.truncateLog());
-  print({ kid, removed: counts, exported: files, incomplete }, () => [
-    ...table(
-      Object.entries(counts)
-        .filter(([, count]) => count > 0)
-        .map(([name, count]) => [name, count.toLocaleString('en')]),
-    ),
-    `tenant ${kid} is removed${files.length > 0 ? `; its data is in ${options.export}` : ''}`,
-    ...(incomplete
-      ? ['Another process has the database open: deleted bytes may stay in the file until it ends.']
-      : []),
-  ]);
-  if (incomplete) io().exitCode = EXIT.incomplete;
-});
+    if (incomplete) io().exitCode = EXIT.incomplete;
+  },
+);

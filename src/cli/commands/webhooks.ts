@@ -10,12 +10,15 @@ import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } f
 import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { CommandFailed, misused, print, printTable } from '../output.ts';
-import { confirm, type DestructiveFlags, noSuchTenant, onStore, requireTenant, withStore } from '../run.ts';
-
-interface AddOptions {
-  readonly event: string[];
-  readonly allowPrivate?: boolean;
-}
+import {
+  confirm,
+  type DestructiveFlags,
+  type Flags,
+  noSuchTenant,
+  onStore,
+  requireTenant,
+  withStore,
+} from '../run.ts';
 
 const SECRET_BYTES = 32;
 
@@ -36,7 +39,11 @@ function noSuchWebhook(id: string): CommandFailed {
   return new CommandFailed('notFound', `no webhook ${id}; \`gpd webhooks list\` shows them`);
 }
 
-async function add(kid: string, urlText: string, options: AddOptions): Promise<void> {
+async function add(
+  kid: string,
+  urlText: string,
+  options: Flags<never, 'allowPrivate'> & { readonly event: string[] },
+): Promise<void> {
   const allowPrivate = options.allowPrivate === true;
   const url = checkTarget(urlText, allowPrivate);
   const events = checkEvents(options.event);

@@ -1,4 +1,5 @@
 import type { Facts, Rule } from './facts.ts';
+import { rule } from './rule.ts';
 import { isStaged, workerWithoutBrands } from './tools-window.ts';
 
 /** Names that only drivers leave. `phantom`, `emit` and `spawn` are not among them: wallets and pages use those. */
@@ -39,59 +40,25 @@ function staleGrease(facts: Facts): boolean {
 }
 
 export const AUTOMATION_RULES: readonly Rule[] = [
-  {
-    id: 'A1',
-    kind: 'A',
-    weight: 0.9,
-    text: 'The browser says that a program drives it (the WebDriver flag is set).',
-    fires: ({ signals }) => signals.page?.webdriver === true || signals.frame?.webdriver === true,
-  },
-  {
-    id: 'A2',
-    kind: 'A',
-    weight: 0.9,
-    text: 'The browser calls itself headless: it runs without a screen, as automation does.',
-    fires: saysHeadless,
-  },
-  {
-    id: 'A3',
-    kind: 'A',
-    weight: 0.8,
-    text: 'The page contains objects that only automation tools leave behind.',
-    fires: ({ signals }) => (signals.tells?.globals ?? []).some((name) => AUTOMATION_GLOBAL.test(name)),
-  },
-  {
-    id: 'A4',
-    kind: 'A',
-    weight: 0.7,
-    text: 'The browser brands have a form that real browsers of this version gave up years ago.',
-    fires: staleGrease,
-  },
-  {
-    id: 'A5',
+  rule(
+    'A1',
+    'A',
+    0.9,
+    ({ signals }) => signals.page?.webdriver === true || signals.frame?.webdriver === true,
+  ),
+  rule('A2', 'A', 0.9, saysHeadless),
+  rule('A3', 'A', 0.8, ({ signals }) =>
+    (signals.tells?.globals ?? []).some((name) => AUTOMATION_GLOBAL.test(name)),
+  ),
+  rule('A4', 'A', 0.7, staleGrease),
+  rule('A5', 'A', 0.6, (facts) => workerWithoutBrands(facts) && !isStaged(facts), {
     fact: 'worker-brands',
-    kind: 'A',
-    weight: 0.6,
-    text: 'The page and its background worker disagree about the browser brands, as disguised browsers do.',
-    fires: (facts) => workerWithoutBrands(facts) && !isStaged(facts),
     // The device mode of developer tools does this too.
     demote: (others) => (others.has('M2') ? 'W' : null),
-  },
-  {
-    id: 'A7',
-    fact: 'worker-brands',
-    kind: 'A',
-    weight: 0.6,
-    text: 'Page and worker disagree about the browser brands, in a window that only a driver sets up like that.',
-    fires: (facts) => workerWithoutBrands(facts) && isStaged(facts),
-  },
-  {
-    id: 'A6',
-    kind: 'A',
-    weight: 0.6,
-    text: 'A frame was ready before it was attached to the page, which scripted browsers cause.',
-    fires: ({ signals }) => signals.frame?.srcdocPreattached === true,
+  }),
+  rule('A7', 'A', 0.6, (facts) => workerWithoutBrands(facts) && isStaged(facts), { fact: 'worker-brands' }),
+  rule('A6', 'A', 0.6, ({ signals }) => signals.frame?.srcdocPreattached === true, {
     // Script-blocking extensions do this, and patch natives while they are at it.
     demote: (others) => (others.size === 1 && others.has('T8') ? 'T' : null),
-  },
+  }),
 ];

@@ -1,5 +1,6 @@
 import type { Facts, Rule } from './facts.ts';
 import { isAndroidDesktopMode } from './medium-rules.ts';
+import { rule } from './rule.ts';
 
 /** What a driver does to a browser that shows no other mark: presses, times, permissions, a turned screen (signals.md section 2b). */
 
@@ -37,51 +38,27 @@ function orientationContradicts(facts: Facts): boolean {
 }
 
 export const DRIVEN_RULES: readonly Rule[] = [
-  {
-    id: 'A8',
-    kind: 'A',
-    weight: 0.8,
-    text: 'A mouse button was pressed without any force, as programs press it and no mouse does.',
-    // Pointer Events section 4.1: 0.5 for a button that cannot tell.
-    fires: inBlink(({ signals }) => signals.input?.forceless === true),
-  },
-  {
-    id: 'A9',
-    kind: 'A',
-    weight: 0.8,
-    text: 'Permissions are given, and others denied, in a way that only a program can set.',
-    fires: inBlink(({ signals: { tells } }) => (tells?.granted ?? 0) >= 2 && (tells?.barred ?? 0) >= 4),
-  },
-  {
-    id: 'T14',
-    fact: 'pointer-clock',
-    kind: 'T',
-    weight: 0.3,
-    text: 'Mouse events are timed as on Linux, under the name of Windows.',
-    fires: inBlink(windowsOnGrid),
-  },
-  {
-    id: 'T15',
-    fact: 'screen-size',
-    kind: 'T',
-    weight: 0.3,
-    text: 'The screen is turned as no screen of such a device is.',
-    // Firefox with resistFingerprinting always says landscape, and iPads with a Mac's name turn.
-    fires: inBlink(orientationContradicts),
-  },
-  {
-    id: 'M12',
-    kind: 'M',
-    weight: 0.15,
-    text: 'The page counts as used, although nobody had pressed anything.',
-    fires: inBlink(({ signals }) => signals.tells?.activated === true),
-  },
-  {
-    id: 'M13',
-    fact: 'pointer-clock',
-    kind: 'M',
-    weight: 0.15,
-    text: 'Mouse events are not timed by the clock of the display.',
-    fires: inBlink(linuxOffGrid),
-  },
+  // Pointer Events section 4.1: 0.5 for a button that cannot tell.
+  rule(
+    'A8',
+    'A',
+    0.8,
+    inBlink(({ signals }) => signals.input?.forceless === true),
+  ),
+  rule(
+    'A9',
+    'A',
+    0.8,
+    inBlink(({ signals: { tells } }) => (tells?.granted ?? 0) >= 2 && (tells?.barred ?? 0) >= 4),
+  ),
+  rule('T14', 'T', 0.3, inBlink(windowsOnGrid), { fact: 'pointer-clock' }),
+  // Firefox with resistFingerprinting always says landscape, and iPads with a Mac's name turn.
+  rule('T15', 'T', 0.3, inBlink(orientationContradicts), { fact: 'screen-size' }),
+  rule(
+    'M12',
+    'M',
+    0.15,
+    inBlink(({ signals }) => signals.tells?.activated === true),
+  ),
+  rule('M13', 'M', 0.15, inBlink(linuxOffGrid), { fact: 'pointer-clock' }),
 ];

@@ -40,5 +40,3 @@ export interface Rule {
   /** The kind it counts as together with the others that fired, where an honest browser explains the pattern. */
   readonly demote?: (others: ReadonlySet<string>) => RuleKind | null;
 }
-
-export const stating = (fact: Fact, rule: Rule): Rule => ({ ...rule, fact });

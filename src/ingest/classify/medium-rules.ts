@@ -1,4 +1,5 @@
-import { type Facts, type Rule, stating } from './facts.ts';
+import type { Facts, Rule } from './facts.ts';
+import { rule } from './rule.ts';
 import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
 import { debuggerAttached, isStagedPhone } from './tools-window.ts';
 
@@ -45,10 +46,6 @@ function hintsMissing(facts: Facts): boolean {
   return !network.secChUa || !network.secFetchSite;
 }
 
-function languageMissing(facts: Facts): boolean {
-  return headerAgent(facts).engine !== 'unknown' && !facts.network.acceptLanguage;
-}
-
 const baseLanguage = (tag: string): string => tag.trim().split(/[-;]/, 1)[0]?.toLowerCase() ?? '';
 
 function languageDiffers({ signals, network, defenses }: Facts): boolean {
@@ -74,69 +71,29 @@ function explainsDebugger(others: ReadonlySet<string>): boolean {
   return all.every((id) => EXPLAINED.has(id)) && all.some((id) => OF_DEVELOPERS.has(id));
 }
 
-const medium = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => {
-  return { id, kind: 'M', weight, text, fires };
-};
-
 export const MEDIUM_RULES: readonly Rule[] = [
-  stating('screen-size', medium('M1', 0.15, 'The window is larger than its screen.', outerExceedsScreen)),
-  {
-    ...medium(
-      'M2',
-      0.2,
-      'A debugger is attached; people who have developer tools open look the same.',
-      debuggerAttached,
-    ),
+  rule('M1', 'M', 0.15, outerExceedsScreen, { fact: 'screen-size' }),
+  rule('M2', 'M', 0.2, debuggerAttached, {
     fact: 'debugger',
     demote: (others) => (explainsDebugger(others) ? 'W' : null),
-  },
-  stating(
-    'debugger',
-    medium(
-      'M11',
-      0.2,
-      'A debugger shows the page as on a phone, in another way than developer tools do.',
-      isStagedPhone,
-    ),
-  ),
-  medium(
-    'M4',
-    0.15,
-    'Two answers about notifications contradict each other.',
-    // On an insecure origin the two differ honestly; the agent cannot seal there.
-    (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts),
-  ),
-  stating('no-pointer', medium('M5', 0.15, 'A desktop browser without any pointing device.', noPointer)),
-  medium('M6', 0.1, 'A desktop Chromium without the object that it always has.', noChromeObject),
-  {
-    ...medium('M7', 0.1, 'Graphics are drawn in software, as in a virtual machine.', ({ signals }) =>
-      /SwiftShader/i.test(signals.graphics?.renderer ?? ''),
-    ),
+  }),
+  rule('M11', 'M', 0.2, isStagedPhone, { fact: 'debugger' }),
+  // On an insecure origin the two differ honestly; the agent cannot seal there.
+  rule('M4', 'M', 0.15, (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts)),
+  rule('M5', 'M', 0.15, noPointer, { fact: 'no-pointer' }),
+  rule('M6', 'M', 0.1, noChromeObject),
+  rule('M7', 'M', 0.1, ({ signals }) => /SwiftShader/i.test(signals.graphics?.renderer ?? ''), {
     fact: 'no-graphics-hardware',
     // People on virtual machines have names of other systems, tools, proxies and remote desktops as others do.
     demote: (others) => (others.size === 0 || others.has('T13') ? null : 'W'),
-  },
-  medium('M8', 0.15, 'The request names no language, which browsers always do.', languageMissing),
-  stating(
-    'no-pointer',
-    medium(
-      'M9',
-      0.15,
-      'A desktop browser with neither a pointing device nor graphics hardware.',
-      (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)),
-    ),
-  ),
-  medium(
-    'M10',
-    0.15,
-    'A debugger is attached to the page and not to its worker, as developer tools never are.',
-    ({ signals }) => signals.tells?.debugsPageAlone === true,
-  ),
-  medium('N2', 0.25, 'The request lacks headers that this browser always sends.', hintsMissing),
+  }),
+  rule('M8', 'M', 0.15, (facts) => headerAgent(facts).engine !== 'unknown' && !facts.network.acceptLanguage),
+  rule('M9', 'M', 0.15, (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)), {
+    fact: 'no-pointer',
+  }),
+  rule('M10', 'M', 0.15, ({ signals }) => signals.tells?.debugsPageAlone === true),
+  rule('N2', 'M', 0.25, hintsMissing),
 ];
-
-const screenIs = ({ signals }: Facts, width: number, height: number): boolean =>
-  signals.screen?.width === width && signals.screen.height === height;
 
 function windowFillsScreen({ signals }: Facts): boolean {
   const s = signals.screen;
@@ -160,31 +117,19 @@ function noWebGl({ signals }: Facts): boolean {
   return signals.graphics !== null && signals.graphics.renderer == null && signals.graphics.vendor == null;
 }
 
-const weak = (id: string, text: string, fires: Rule['fires'], weight = 0.02): Rule => {
-  return { id, kind: 'W', weight, text, fires };
-};
-
 export const WEAK_RULES: readonly Rule[] = [
-  weak('W1', 'The screen is 800 by 600.', (facts) => screenIs(facts, 800, 600)),
-  weak('W2', 'Window, page and screen have one size.', windowFillsScreen),
-  weak('W3', 'The page is larger than its window.', innerExceedsOuter),
-  weak(
-    'W4',
-    'A desktop browser without plug-ins.',
-    ({ signals, agent }) => signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown',
-  ),
-  stating('no-graphics-hardware', weak('W5', 'Graphics are drawn in software.', drawsInSoftware)),
-  weak('W6', 'The clock is set to UTC.', ({ signals }) => signals.time?.zone === 'UTC'),
-  weak(
-    'W9',
-    'The page runs inside an application and not in a browser.',
-    ({ signals }) => signals.tells?.processType != null || /\bElectron\//.test(signals.page?.userAgent ?? ''),
-  ),
-  stating('no-graphics-hardware', weak('W8', 'The browser has no 3D graphics.', noWebGl)),
-  weak(
-    'N4',
-    'The connection comes from a hosting provider, as servers do and some private networks too.',
-    ({ network }) => network.hosting === true,
-  ),
-  weak('N3', 'The request asks for another language than the page.', languageDiffers, 0.1),
+  rule('W1', 'W', 0.02, ({ signals: { screen } }) => screen?.width === 800 && screen.height === 600),
+  rule('W2', 'W', 0.02, windowFillsScreen),
+  rule('W3', 'W', 0.02, innerExceedsOuter),
+  rule('W4', 'W', 0.02, ({ signals, agent }) => {
+    return signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown';
+  }),
+  rule('W5', 'W', 0.02, drawsInSoftware, { fact: 'no-graphics-hardware' }),
+  rule('W6', 'W', 0.02, ({ signals }) => signals.time?.zone === 'UTC'),
+  rule('W9', 'W', 0.02, ({ signals }) => {
+    return signals.tells?.processType != null || /\bElectron\//.test(signals.page?.userAgent ?? '');
+  }),
+  rule('W8', 'W', 0.02, noWebGl, { fact: 'no-graphics-hardware' }),
+  rule('N4', 'W', 0.02, ({ network }) => network.hosting === true),
+  rule('N3', 'W', 0.1, languageDiffers),
 ];

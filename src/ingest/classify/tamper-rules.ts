@@ -1,6 +1,7 @@
 import { osFamily, readAgent } from '../user-agent.ts';
-import { type Facts, type Rule, stating } from './facts.ts';
+import type { Facts, Rule } from './facts.ts';
 import { tlsContradicts } from './handshake.ts';
+import { rule } from './rule.ts';
 import { isPhoneView, windowOutgrowsScreen } from './tools-window.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
@@ -116,10 +117,6 @@ const IDENTITY_NATIVES = new Set([
   'Function.toString',
 ]);
 
-function identityPatched({ signals }: Facts): boolean {
-  return (signals.tells?.patched ?? []).some((name) => IDENTITY_NATIVES.has(name));
-}
-
 /** Without its first parentheses. No regular expression: many that never close would take the square of their number. */
 function withoutPlatform(userAgent: string): string {
   const open = userAgent.indexOf('(');
@@ -167,10 +164,6 @@ export function headerAgent({ network }: Facts): ReturnType<typeof readAgent> {
   return readAgent(network.userAgent);
 }
 
-const tamper = (id: string, weight: number, text: string, fires: Rule['fires']): Rule => {
-  return { id, kind: 'T', weight, text, fires };
-};
-
 /** In the phone view of developer tools a computer contradicts the phone it shows. */
 const outsidePhoneView =
   (fires: Rule['fires']): Rule['fires'] =>
@@ -178,66 +171,20 @@ const outsidePhoneView =
     fires(facts) && !isPhoneView(facts);
 
 export const TAMPER_RULES: readonly Rule[] = [
-  tamper('T1', 0.35, 'The page and its background worker name different operating systems.', workerOsDiffers),
-  tamper(
-    'T2',
-    0.3,
-    'The browser name and the platform value name different operating systems.',
-    outsidePhoneView(platformDiffers),
+  rule('T1', 'T', 0.35, workerOsDiffers),
+  rule('T2', 'T', 0.3, outsidePhoneView(platformDiffers)),
+  rule('T3', 'T', 0.35, hintPlatformDiffers),
+  rule('T4', 'T', 0.3, outsidePhoneView(uaDataOsDiffers)),
+  rule('T5', 'T', 0.35, brandListsDiffer),
+  rule('T6', 'T', 0.3, workerRendererDiffers),
+  rule('T7', 'T', 0.4, outsidePhoneView(engineContradicts)),
+  rule('T8', 'T', 0.25, ({ signals }) =>
+    (signals.tells?.patched ?? []).some((name) => IDENTITY_NATIVES.has(name)),
   ),
-  tamper(
-    'T3',
-    0.35,
-    'The platform in the request differs from the platform in the page.',
-    hintPlatformDiffers,
-  ),
-  tamper(
-    'T4',
-    0.3,
-    'The detailed browser data and the browser name disagree about the operating system.',
-    outsidePhoneView(uaDataOsDiffers),
-  ),
-  tamper(
-    'T5',
-    0.35,
-    'The short and the long list of browser brands name different browsers.',
-    brandListsDiffer,
-  ),
-  tamper(
-    'T6',
-    0.3,
-    'The page and its background worker report different graphics chips.',
-    workerRendererDiffers,
-  ),
-  tamper(
-    'T7',
-    0.4,
-    'The browser does not behave like the engine that its name stands for.',
-    outsidePhoneView(engineContradicts),
-  ),
-  tamper(
-    'T8',
-    0.25,
-    'Functions that say which browser this is were replaced by the page or an add-on.',
-    identityPatched,
-  ),
-  tamper('T9', 0.3, 'The browser name in the request differs from the one in the page.', headerDiffers),
-  tamper('T10', 0.2, 'The detailed browser data was emptied, which real browsers do not do.', hintsEmptied),
-  tamper(
-    'T11',
-    0.3,
-    'The graphics chip does not exist on this operating system.',
-    outsidePhoneView(gpuContradicts),
-  ),
-  tamper('T12', 0.2, 'It says it is a phone, and has no touch screen.', outsidePhoneView(phoneWithoutTouch)),
-  stating(
-    'screen-size',
-    tamper('T13', 0.3, 'The page fills a screen that its own window does not fit on.', windowOutgrowsScreen),
-  ),
-  tamper(
-    'N1',
-    0.4,
-    'The encrypted connection was opened by other software than the browser named.',
-    tlsContradicts,
-  ),
+  rule('T9', 'T', 0.3, headerDiffers),
+  rule('T10', 'T', 0.2, hintsEmptied),
+  rule('T11', 'T', 0.3, outsidePhoneView(gpuContradicts)),
+  rule('T12', 'T', 0.2, outsidePhoneView(phoneWithoutTouch)),
+  rule('T13', 'T', 0.3, windowOutgrowsScreen, { fact: 'screen-size' }),
+  rule('N1', 'T', 0.4, tlsContradicts),
 ];
