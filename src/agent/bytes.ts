@@ -15,15 +15,12 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }
 
-function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
 export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
   return crypto.getRandomValues(new Uint8Array(size));
 }
 
 /** The first 16 bytes of SHA-256, in hex: short on the wire and far from a collision. */
 export async function shortHash(data: BufferSource): Promise<string> {
-  return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', data)).subarray(0, 16));
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data)).subarray(0, 16);
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -3,12 +3,8 @@ import type { IngestResponse } from './types.ts';
 
 /** The browser half of a passkey, a separate file: loaded when a page wants one (contract-2 section 16). */
 
-export interface PasskeyRequest {
-  readonly endpoint: string;
-  readonly kid: string;
-  /** The transparency token of the visit that needs attestation. */
-  readonly token: string;
-}
+/** `token`: the transparency token of the visit that needs attestation. */
+type PasskeyRequest = Readonly<Record<'endpoint' | 'kid' | 'token', string>>;
 
 /** A status without a response: the person declined, or it failed. */
 export type PasskeyAnswer =

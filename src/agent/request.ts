@@ -37,15 +37,11 @@ export function unavailable(cause: Unavailable['cause'], reply?: Reply): Unavail
 export async function request(url: string, init: RequestInit): Promise<Reply | Unavailable> {
   try {
     const response = await fetch(url, { redirect: 'error', ...init });
-    const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-    const aheadMs = aheadOf(response.headers);
-    const text = await response.text();
-    return {
-      status: response.status,
-      body: parse(text),
-      retryAfterSeconds: Number.isFinite(seconds) ? seconds : null,
-      aheadMs,
-    };
+    const { status, headers } = response;
+    const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+    const aheadMs = aheadOf(headers);
+    const body = parse(await response.text());
+    return { status, body, retryAfterSeconds: Number.isFinite(seconds) ? seconds : null, aheadMs };
   } catch {
     return unavailable(init.signal?.aborted ? 'timeout' : 'network');
   }

@@ -5,17 +5,11 @@ import type { Recipient, SealedBundle } from './types.ts';
 
 const CURVE = { name: 'ECDH', namedCurve: 'P-256' } as const;
 
-/** What must be fresh for every bundle: an ephemeral key pair and an IV. */
-export interface Fresh {
-  readonly ephemeral: CryptoKeyPair;
-  readonly iv: Uint8Array<ArrayBuffer>;
-}
-
-/** gpd-seal/1 (contract section 2) with the fresh parts given, for the known-answer test. */
+/** gpd-seal/1 (contract section 2) with what must be fresh for every bundle given, for the known-answer test. */
 export async function sealWith(
   recipient: Recipient,
   plaintext: Uint8Array<ArrayBuffer>,
-  { ephemeral, iv }: Fresh,
+  { ephemeral, iv }: { readonly ephemeral: CryptoKeyPair; readonly iv: Uint8Array<ArrayBuffer> },
 ): Promise<SealedBundle> {
   const { subtle } = crypto;
   const publicKey = fromBase64(recipient.publicKey);

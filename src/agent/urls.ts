@@ -1,10 +1,7 @@
 /** The base address of the server, without a slash at its end. */
 export function endpointOf(given: string | undefined, scriptUrl: string | null): string {
-  return new URL(given ?? originOf(scriptUrl), location.href).href.replace(/\/+$/, '');
-}
-
-function originOf(scriptUrl: string | null): string {
-  return scriptUrl === null ? location.origin : new URL(scriptUrl).origin;
+  const base = given ?? (scriptUrl === null ? location.origin : new URL(scriptUrl).origin);
+  return new URL(base, location.href).href.replace(/\/+$/, '');
 }
 
 /**

@@ -4,7 +4,7 @@ import { SECOND } from '../lib/clock.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
-import type { watchSkew } from '../ops/clock-skew-service.ts';
+import type { SkewWatch } from '../ops/clock-skew-service.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
 import { MAIL_WORDS } from '../rights/mail-files.ts';
@@ -13,8 +13,6 @@ import type { RightsServices } from '../rights/services-make.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
 import type { OpenedRights } from './features.ts';
 import type { Platform } from './platform.ts';
-
-export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
 
 /** Null: no relay is set. */
 function mailer(

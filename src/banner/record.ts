@@ -63,19 +63,7 @@ function isRecord(value: unknown): value is ConsentRecord {
 }
 
 /** What is kept between pages. Where the browser keeps nothing, this page remembers, and the next one asks again. */
-export interface Store {
-  /** Null for none, and for one that cannot be read: asked again. */
-  load(kid: string): ConsentRecord | null;
-  save(kid: string, record: ConsentRecord): void;
-  /** When a yes over GPC was last asked for, in epoch milliseconds by purpose. */
-  asked(kid: string): Readonly<Record<string, number>>;
-  /** @returns false where the browser keeps nothing: then nothing may be asked */
-  saveAsked(kid: string, asked: Readonly<Record<string, number>>): boolean;
-  /** The tenant of what is kept, when it is of one: for a page that could not ask which tenant its own is. */
-  only(): string | null;
-  /** Calls back when another page of the site may have saved. */
-  watch(kid: string, changed: () => void): void;
-}
+export type Store = ReturnType<typeof makeStore>;
 
 function put(name: string, value: object): boolean {
   try {
@@ -113,24 +101,28 @@ function keep(kid: string, record: ConsentRecord): boolean {
   return false;
 }
 
-export function makeStore(): Store {
+export function makeStore() {
   /** The record that storage did not take: newer than whatever storage holds. */
   let unsaved: { readonly kid: string; readonly record: ConsentRecord } | null = null;
   return {
-    load(kid) {
+    /** Null for none, and for one that cannot be read: asked again. */
+    load(kid: string): ConsentRecord | null {
       if (unsaved?.kid === kid) return unsaved.record;
       const found = get(nameOf(kid));
       return isRecord(found) ? found : null;
     },
-    save(kid, record) {
+    save(kid: string, record: ConsentRecord): void {
       unsaved = keep(kid, record) ? null : { kid, record };
     },
-    asked(kid) {
+    /** When a yes over GPC was last asked for, in epoch milliseconds by purpose. */
+    asked(kid: string): Readonly<Record<string, number>> {
       const found = get(ASKED + kid);
       return isObject(found) ? (found as Record<string, number>) : {};
     },
-    saveAsked: (kid, asked) => put(ASKED + kid, asked),
-    only() {
+    /** @returns false where the browser keeps nothing: then nothing may be asked */
+    saveAsked: (kid: string, asked: Readonly<Record<string, number>>) => put(ASKED + kid, asked),
+    /** The tenant of what is kept, when it is of one: for a page that could not ask which tenant its own is. */
+    only(): string | null {
       try {
         const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
         return names.length === 1 ? (names[0]?.slice(PREFIX.length) ?? null) : null;
@@ -138,7 +130,8 @@ export function makeStore(): Store {
         return null;
       }
     },
-    watch(kid, changed) {
+    /** Calls back when another page of the site may have saved. */
+    watch(kid: string, changed: () => void): void {
       // Another page may have answered since: what this one remembers is older.
       const readAgain = (): void => {
         unsaved = null;

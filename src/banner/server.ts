@@ -29,15 +29,7 @@ interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-export interface Server {
-  config(language: string): Promise<Config | Failure>;
-  write(record: ConsentRecord, write: Write): Promise<readonly Entry[] | Failure>;
-  words(url: string): Promise<unknown>;
-  link(session: string, token: string): Promise<LinkResult>;
-  /** How far this device's clock is ahead, in milliseconds, by the last answer; 0 where it is right or nobody answered. */
-  aheadMs(): number;
-}
-
+export type Server = ReturnType<typeof makeServer>;
 export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
 
 /** Status 0: no answer, or none that this page may read. */
@@ -77,7 +69,7 @@ const post = (body: unknown, headers: Record<string, string>): RequestInit => ({
   body: JSON.stringify(body),
 });
 
-export function makeServer(base: string, key: string): Server {
+export function makeServer(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
 
@@ -89,15 +81,19 @@ export function makeServer(base: string, key: string): Server {
   }
 
   return {
+    /** How far this device's clock is ahead, in milliseconds, by the last answer; 0 where it is right or nobody answered. */
     aheadMs: () => aheadMs,
 
-    async config(language) {
+    async config(language: string): Promise<Config | Failure> {
       const url = `${base}/v1/consent/banner?lang=${language}`;
       const answer = await askNow(url, CONFIG_TIMEOUT_MS, { cache: 'no-store', headers: { authorization } });
       return (answer.status === 200 && readConfig(answer.body)) || failure(answer);
     },
 
-    async write({ principalId, secret }, { action, key: idempotencyKey, ...write }) {
+    async write(
+      { principalId, secret }: ConsentRecord,
+      { action, key: idempotencyKey, ...write }: Write,
+    ): Promise<readonly Entry[] | Failure> {
       const body = { principalId, principalSecret: secret, ...write };
       const headers = { authorization, 'idempotency-key': idempotencyKey };
       const answer = await askNow(`${base}/v1/consent/${action}`, WRITE_TIMEOUT_MS, post(body, headers));
@@ -105,13 +101,13 @@ export function makeServer(base: string, key: string): Server {
       return answer.status === 201 && Array.isArray(entries) ? (entries as Entry[]) : failure(answer);
     },
 
-    async words(url) {
+    async words(url: string): Promise<unknown> {
       const { status, body } = await ask(`${base}${url}`, CONFIG_TIMEOUT_MS, {});
       return status === 200 ? body : null;
     },
 
     /** Sends the cookie that the token is bound to. */
-    async link(session, token) {
+    async link(session: string, token: string): Promise<LinkResult> {
       const init = {
         ...post({ token }, { authorization: `Bearer ${session}` }),
         credentials: 'include',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
-import { type Config, ConfigError, loadConfig, type ServiceManager, serviceManager } from '../config.ts';
+import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { addStateMacs } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
@@ -24,10 +24,6 @@ import { CommandFailed, EXIT, type ExitName, misused, printable, say } from './o
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
   const { env, asked } = io();
   return loadConfig({ environment: env, flags, configFile: asked.config });
-}
-
-export function startedBy(): ServiceManager {
-  return serviceManager(io().env, process.pid);
 }
 
 /** Opens the store for one command and closes it whatever happens. */

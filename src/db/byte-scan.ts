@@ -1,5 +1,6 @@
 import { openSync, read, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 /** Finds which of these ids are in a file, byte for byte: the promise of an erasure is checked, not assumed. */
 
@@ -92,14 +93,8 @@ function finderOf({ requests, others }: Needles): Find {
   };
 }
 
-function readAt(descriptor: number, into: Buffer, offset: number, position: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    read(descriptor, into, offset, SLICE_BYTES, position, (error, bytes) =>
-      error ? reject(error) : resolve(bytes),
-    );
-  });
-}
-
+/** Its promise tells how much was read. */
+const readAt = promisify(read);
 /**
  * Which of these ids are in the file. It is read in slices with pauses, so that requests are answered meanwhile.
  * @param path of a database that may be open in this process
@@ -119,7 +114,7 @@ export async function idsInFile(
   const buffer = Buffer.alloc(overlap + SLICE_BYTES);
   let kept = 0;
   for (let at = 0; ; ) {
-    const bytesRead = await readAt(file, buffer, kept, at);
+    const { bytesRead } = await readAt(file, buffer, kept, SLICE_BYTES, at);
     if (bytesRead === 0) return found;
     at += bytesRead;
     const bytes = buffer.subarray(0, kept + bytesRead);

@@ -4,7 +4,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { closing } from '../lib/closing.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { driverError, isIoError } from './availability.ts';
+import { driverError, errorCode, isIoError } from './availability.ts';
 import type { Database } from './db.ts';
 
 /**
@@ -33,9 +33,8 @@ function freeBytes(dataDir: string): number {
   return bavail * bsize;
 }
 
-const errorCode = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
 const isFull = (error: unknown): boolean =>
-  ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String(errorCode(error)));
+  ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(errorCode(error as Error));
 
 async function grow(file: FileHandle, missing: number): Promise<void> {
   // No zeros: a file system that compresses would keep none of them.

@@ -17,17 +17,11 @@ import type { DecisionResponse } from '../schema/responses.ts';
 import { makeApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore } from '../tenants/installation-files.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
-import { DEMO_USERS, type DemoUser, startDemoIdp } from './idp.ts';
+import { DEMO_USERS, startDemoIdp } from './idp.ts';
 
 /** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
 
 const DEMO_KID = 'demo-shop';
-
-export interface Demo {
-  readonly users: readonly DemoUser[];
-  readonly config: Config;
-  readonly routers: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
-}
 
 /** Gone with this process, however that ends: by a signal, a failed start or a fail-stop. */
 function throwAwayDirectory(): string {
@@ -123,7 +117,7 @@ function shopRoutes(keys: DemoKeys, url: () => string): Router {
 }
 
 /** @param base settings of the environment; the data directory and the database are always throw-away ones */
-export async function prepareDemo(base: Config): Promise<Demo> {
+export async function prepareDemo(base: Config) {
   const directory = throwAwayDirectory();
   const port = base.port === 0 ? await freePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
@@ -147,6 +141,6 @@ export async function prepareDemo(base: Config): Promise<Demo> {
   return {
     config,
     users: DEMO_USERS,
-    routers: (context) => Promise.resolve([shopRoutes(keys, context.url)]),
+    routers: ({ url }: { readonly url: () => string }) => Promise.resolve([shopRoutes(keys, url)]),
   };
 }

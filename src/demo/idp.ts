@@ -36,13 +36,6 @@ export const DEMO_USERS: readonly DemoUser[] = [
   },
 ];
 
-export interface DemoIdp {
-  readonly issuer: string;
-  readonly audience: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
 const CLIENT_ID = 'console';
 const TOKEN_SECONDS = 300;
 const MAX_BODY = 1024;
@@ -65,16 +58,10 @@ async function grantAll(ctx: KoaContextWithOIDC) {
   return grant;
 }
 
-interface Setup {
-  readonly kid: string;
-  readonly redirectUri: string;
-  readonly signedOutUri: string;
-  readonly secret: string;
-  readonly jwk: JWK;
-}
-
 function configurationOf(
-  { kid, redirectUri, signedOutUri, secret, jwk }: Setup,
+  kid: string,
+  baseUrl: string,
+  { secret, jwk }: { readonly secret: string; readonly jwk: JWK },
   policy: Policy,
 ): Configuration {
   return {
@@ -83,8 +70,8 @@ function configurationOf(
       {
         client_id: CLIENT_ID,
         client_secret: secret,
-        redirect_uris: [redirectUri],
-        post_logout_redirect_uris: [signedOutUri],
+        redirect_uris: [`${baseUrl}/console/callback`],
+        post_logout_redirect_uris: [`${baseUrl}/console/signed-out`],
         id_token_signed_response_alg: 'ES256',
       },
     ],
@@ -164,7 +151,7 @@ async function quietly<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** @param baseUrl of the demo's gpd, whose console is the one client */
-export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoIdp> {
+export async function startDemoIdp(kid: string, baseUrl: string) {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
   const jwk: JWK = { ...(await exportJWK(privateKey)), kid: 'demo', alg: 'ES256', use: 'sig' };
   const secret = randomBytes(32).toString('base64url');
@@ -176,28 +163,16 @@ export async function startDemoIdp(kid: string, baseUrl: string): Promise<DemoId
     server.listen(0, '127.0.0.1', resolve);
   });
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const setup = {
-    kid,
-    redirectUri: `${baseUrl}/console/callback`,
-    signedOutUri: `${baseUrl}/console/signed-out`,
-    secret,
-    jwk,
-  };
   const provider = await quietly(async () => {
     const { default: Oidc, interactionPolicy } = await import('oidc-provider');
     const policy = interactionPolicy.base();
     policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0);
-    return new Oidc(issuer, configurationOf(setup, policy));
+    return new Oidc(issuer, configurationOf(kid, baseUrl, { secret, jwk }, policy));
   });
   const protocol = provider.callback();
   listener = (request, response) => {
     const own = request.url?.startsWith('/interaction/') === true;
     void (own ? interact(provider, request, response) : protocol(request, response));
   };
-  return {
-    issuer,
-    audience: baseUrl,
-    clientId: CLIENT_ID,
-    clientSecret: secret,
-  };
+  return { issuer, audience: baseUrl, clientId: CLIENT_ID, clientSecret: secret };
 }

@@ -1,6 +1,7 @@
 import { SECOND } from '../lib/clock.ts';
+import type { Address } from '../lib/ip.ts';
 import { publicOnly } from './guard.ts';
-import { anywhere, readBody, send, whyRefused } from './send.ts';
+import { anywhere, call, readBody } from './send.ts';
 
 const TIMEOUT_MS = 10 * SECOND;
 const MAX_ANSWER_BYTES = 16_384;
@@ -13,22 +14,16 @@ export async function addCheckpoint(
   prefix: string,
   body: string,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const headers = { 'content-length': Buffer.byteLength(body), 'user-agent': 'gpd' };
-  try {
-    const response = await send(new URL(`${prefix}/add-checkpoint`), {
-      method: 'POST',
-      headers,
-      body,
-      signal,
-      allow: anywhere,
-      allowPlain: (address) => !publicOnly(address),
-    });
-    return {
-      status: response.statusCode ?? 0,
-      text: (await readBody(response, MAX_ANSWER_BYTES)).toString(),
-    };
-  } catch (error) {
-    throw whyRefused(error, signal);
-  }
+  const options = {
+    method: 'POST',
+    headers: { 'content-length': Buffer.byteLength(body), 'user-agent': 'gpd' },
+    body,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+    allow: anywhere,
+    allowPlain: (address: Address) => !publicOnly(address),
+  };
+  return call(new URL(`${prefix}/add-checkpoint`), options, async (response) => ({
+    status: response.statusCode ?? 0,
+    text: (await readBody(response, MAX_ANSWER_BYTES)).toString(),
+  }));
 }

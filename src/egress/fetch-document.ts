@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type AllowAddress, EgressRefused, publicOnly } from './guard.ts';
-import { onlyLoopback, readBody, send, whyRefused } from './send.ts';
+import { call, onlyLoopback, readBody } from './send.ts';
 
 export interface FetchOptions {
   /** Asked for, and required of the answer; null takes any that holds JSON. */
@@ -31,16 +31,9 @@ export async function fetchJsonDocument(address: string, options: FetchOptions):
   const signal = AbortSignal.timeout(options.timeoutMs);
   const headers = { accept: mediaType ?? 'application/json', 'user-agent': 'gpd' };
   const allowPlain = plainLoopback === true ? onlyLoopback : null;
-  try {
-    const response = await send(new URL(address), { headers, signal, allow, allowPlain, ca });
-    try {
-      checkResponse(response, mediaType);
-      const bytes = await readBody(response, maxBytes);
-      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
-    } finally {
-      response.destroy();
-    }
-  } catch (error) {
-    throw whyRefused(error, signal);
-  }
+  return call(new URL(address), { headers, signal, allow, allowPlain, ca }, async (response) => {
+    checkResponse(response, mediaType);
+    const bytes = await readBody(response, maxBytes);
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
+  });
 }

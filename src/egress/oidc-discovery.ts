@@ -19,11 +19,6 @@ const ISSUER_FETCH: FetchOptions = {
 
 const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
 
-/** Discovery section 4.1: a slash at the end of the issuer is taken off first. */
-function discoveryUrl(issuer: string): string {
-  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-}
-
 async function fetchPart(what: string, address: string, options: FetchOptions): Promise<unknown> {
   try {
     return await fetchJsonDocument(address, options);
@@ -41,9 +36,9 @@ export async function fetchSigningKeys(
   options: Partial<FetchOptions> = {},
 ): Promise<readonly JWK[]> {
   const fetchOptions = { ...ISSUER_FETCH, ...options };
-  const metadata = metadataSchema.safeParse(
-    await fetchPart('discovery document', discoveryUrl(issuer), fetchOptions),
-  );
+  // Discovery section 4.1: a slash at the end of the issuer is taken off first.
+  const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  const metadata = metadataSchema.safeParse(await fetchPart('discovery document', address, fetchOptions));
   if (!metadata.success) throw new EgressRefused('discovery document: it names no issuer and jwks_uri');
   // Section 4.3: or one provider could speak for another.
   if (metadata.data.issuer !== issuer)

@@ -24,7 +24,7 @@ import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { isLoopback } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
-import { anywhere, onlyLoopback, readBody, send, whyRefused } from './send.ts';
+import { anywhere, call, onlyLoopback, readBody } from './send.ts';
 
 /** The console's sign-in, by openid-client: every byte to the identity provider passes the guard. */
 
@@ -53,24 +53,16 @@ const COOLDOWN_MS = SECOND;
 /** The operator names the provider, which may lie inside the perimeter; plain http is for this machine alone. */
 async function guardedFetch(address: string, options: CustomFetchOptions): Promise<Response> {
   const { method, headers, body, signal = AbortSignal.timeout(TIMEOUT_SECONDS * SECOND) } = options;
-  try {
-    const response = await send(new URL(address), {
-      method,
-      headers,
-      body: typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined,
-      signal,
-      allow: anywhere,
-      allowPlain: onlyLoopback,
-    });
-    const bytes = await readBody(response, MAX_BYTES).finally(() => response.destroy());
+  const text = typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined;
+  const request = { method, headers, body: text, signal, allow: anywhere, allowPlain: onlyLoopback };
+  return call(new URL(address), request, async (response) => {
+    const bytes = await readBody(response, MAX_BYTES);
     const { statusCode: status = 0, headers: answered } = response;
     const pairs = Object.entries(answered).flatMap(([name, value]): [string, string][] =>
       [value ?? []].flat().map((one) => [name, one]),
     );
     return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status, headers: pairs });
-  } catch (error) {
-    throw whyRefused(error, signal);
-  }
+  });
 }
 
 /** Basic unless the provider lists its methods and that one is not among them (OIDC Discovery section 3). */

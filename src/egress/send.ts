@@ -19,8 +19,8 @@ export interface SendOptions {
 export const anywhere: AllowAddress = () => true;
 export const onlyLoopback: AllowAddress = (address) => address.range() === 'loopback';
 
-/** No redirect is followed; the caller reads or destroys the answer. @throws {EgressRefused} before a byte is sent */
-export async function send(url: URL, options: SendOptions): Promise<IncomingMessage> {
+/** No redirect is followed. @throws {EgressRefused} before a byte is sent */
+async function send(url: URL, options: SendOptions): Promise<IncomingMessage> {
   const { method = 'GET', headers, body, signal, ca } = options;
   const tls = url.protocol === 'https:';
   const allow = tls ? options.allow : options.allowPlain;
@@ -55,8 +55,28 @@ export function readBody(response: IncomingMessage, maxBytes: number): Promise<B
   });
 }
 
-/** A reason that quotes nothing of the answer. */
-export function whyRefused(error: unknown, signal: AbortSignal): EgressRefused {
+/**
+ * The same with a time limit, and the answer read or left.
+ * @throws {EgressRefused} with a reason that quotes nothing of the answer
+ */
+export async function call<T>(
+  url: URL,
+  options: SendOptions,
+  read: (response: IncomingMessage) => T | Promise<T>,
+): Promise<T> {
+  try {
+    const response = await send(url, options);
+    try {
+      return await read(response);
+    } finally {
+      response.destroy();
+    }
+  } catch (error) {
+    throw whyRefused(error, options.signal);
+  }
+}
+
+function whyRefused(error: unknown, signal: AbortSignal): EgressRefused {
   if (error instanceof EgressRefused) return error;
   if (signal.aborted) return new EgressRefused('it did not answer in time');
   const { code } = error as { code?: unknown };

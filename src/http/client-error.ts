@@ -5,14 +5,10 @@ import { LINGER_MS } from './linger.ts';
 
 /** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
 
+/** Pipelined: answers come in the order of requests. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-}
-
-/** Pipelined: answers come in the order of requests. */
-interface Queued extends Exchange {
-  readonly before: ServerResponse | null;
 }
 
 function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
@@ -34,7 +30,7 @@ function afterwards(response: ServerResponse | null, next: () => void): void {
 }
 
 export function makeClientErrors(makeRequestId: () => string) {
-  const newest = new WeakMap<Socket, Queued>();
+  const newest = new WeakMap<Socket, Exchange & { readonly before: ServerResponse | null }>();
   const refused = new WeakSet<Socket>();
 
   function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {

@@ -54,9 +54,9 @@ export const openTenantSecret = (
   { kid, purpose, wrapped }: { readonly kid: string; readonly purpose: string; readonly wrapped: string },
 ) => openUnder(masterKey, wrapped, tenantSecretContexts(kid, purpose));
 
-export function webhookSecretContext(kid: string, id: string): WrapContext {
-  return bound('webhooks', kid, id);
-}
+const boundTo = (table: string) => (kid: string, id: string) => bound(table, kid, id);
+
+export const webhookSecretContext = boundTo('webhooks');
 
 /** Payloads that wait in the outbox, under the tenant's own key. */
 export function outboxContext(kid: string): WrapContext {
@@ -64,20 +64,12 @@ export function outboxContext(kid: string): WrapContext {
 }
 
 /** What was written about a contest, under the tenant's own key. */
-export function contestContext(kid: string, contestId: string): WrapContext {
-  return bound('contests', kid, contestId);
-}
+export const contestContext = boundTo('contests');
 
 /** A principal's key, under the tenant's own key. */
-export function principalKeyContext(kid: string, principal: string): WrapContext {
-  return bound('consent_principals', kid, principal);
-}
+export const principalKeyContext = boundTo('consent_principals');
 
 /** A principal's id, under the tenant's own key. */
-export function principalIdContext(kid: string, principal: string): WrapContext {
-  return bound('consent_openings', kid, principal);
-}
+export const principalIdContext = boundTo('consent_openings');
 
-export function sessionContext(kid: string, hash: string): WrapContext {
-  return bound('principal_sessions', kid, hash);
-}
+export const sessionContext = boundTo('principal_sessions');

@@ -97,12 +97,7 @@ export function readRecoveryKey(text: string): ReadRecoveryKey {
   }, 0n);
   const hex = (all >> 24n).toString(16).padStart(KEY_BYTES * 2, '0');
   const key = Buffer.from(hex, 'hex');
-  if (writeRecoveryKey(key).join('') === groups.map((group) => canonical(group)).join('')) {
-    return { ok: true, key };
-  }
+  const typed = groups.join('').replace(/[OIL]/g, (letter) => MISREAD[letter] ?? letter);
+  if (writeRecoveryKey(key).join('') === typed) return { ok: true, key };
   return wrong('each group is valid, but together they are not a recovery key: compare all of them');
-}
-
-function canonical(group: string): string {
-  return Array.from(group, (letter) => MISREAD[letter] ?? letter).join('');
 }

@@ -60,12 +60,6 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-export interface ErrorBody {
-  readonly error: ErrorCode;
-  readonly message?: string;
-  readonly details?: readonly string[];
-}
-
 export interface RefusalOptions {
   /** What to fix, one sentence an item; shown to the caller. */
   readonly details?: readonly string[];
@@ -97,7 +91,7 @@ export class TenantGone extends Refusal {
   }
 }
 
-export function errorBody(code: ErrorCode, details?: readonly string[]): ErrorBody {
+export function errorBody(code: ErrorCode, details?: readonly string[]) {
   const base = { error: code, message: ERRORS[code][1] };
   return details === undefined ? base : { ...base, details };
 }

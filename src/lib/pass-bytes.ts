@@ -17,14 +17,8 @@ export function meter(onBytes: (done: number) => void = () => {}) {
   return { pass, result: () => ({ size, sha256: hash.digest('hex') }) };
 }
 
-interface Piece {
-  readonly bytes: Buffer;
-  readonly index: number;
-  readonly last: boolean;
-}
-
 /** Pieces of one size, of which the last may be shorter; one piece for nothing at all. */
-export async function* pieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Piece> {
+export async function* pieces(source: AsyncIterable<Uint8Array>, size: number) {
   let waiting: Uint8Array[] = [];
   let held = 0;
   let index = 0;

@@ -21,13 +21,11 @@ interface Row extends AuditFields {
   readonly commitment: string;
 }
 
-function isUnchanged(kid: string, row: Row): boolean {
-  return commitAudit(Buffer.from(row.salt, 'base64url'), kid, auditText(row)) === row.commitment;
-}
-
 async function* changedRows({ read }: Database, kid: string, hour: number): AsyncGenerator<string> {
   for await (const rows of pagesOf<Row>(hourOf(read, kid, hour), ['seq'], PIECE))
-    for (const row of rows) if (!isUnchanged(kid, row)) yield `audit row ${row.seq} was changed`;
+    for (const row of rows)
+      if (commitAudit(Buffer.from(row.salt, 'base64url'), kid, auditText(row)) !== row.commitment)
+        yield `audit row ${row.seq} was changed`;
 }
 
 export const AUDIT: AnchoredTable = {

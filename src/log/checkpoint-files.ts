@@ -34,21 +34,8 @@ const lineSchema = z.object({
 });
 type Line = z.infer<typeof lineSchema>;
 
-export interface CheckpointBook {
-  /** Of this log; all lines are read. @throws {BrokenChain} also where the file was there once and is missing */
-  last(vkey: string): Promise<KeptCheckpoint | null>;
-  /** All of a log, oldest first, without those that a loss made void. */
-  all(vkey: string): Promise<readonly KeptCheckpoint[]>;
-  /**
-   * Appends a checkpoint, unless another process appended one of this log since `after` was read.
-   * @returns false: it did
-   */
-  keep(kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean>;
-  /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
-  keepAfterLoss(kept: readonly NewCheckpoint[]): Promise<void>;
-  /** Where it has grown large: of each log one line a day, and those of the last day. */
-  thin(now: number): Promise<void>;
-}
+/** What this node has signed, or seen signed, of every log. */
+export type CheckpointBook = ReturnType<typeof makeCheckpointBook>;
 
 export interface NewCheckpoint {
   readonly kid: string;
@@ -101,11 +88,7 @@ function oneADay(now: number, lastNote: (vkey: string) => string | undefined): (
   };
 }
 
-export function makeCheckpointBook(
-  dataDir: string,
-  serverSecret: Uint8Array,
-  thinFrom = THIN_BYTES,
-): CheckpointBook {
+export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, thinFrom = THIN_BYTES) {
   const path = checkpointFile(dataDir);
   const seen = { last: new Map<string, Line & { kept?: KeptCheckpoint }>(), bytes: 0, lines: 0 };
   let thinAt = thinFrom;
@@ -127,17 +110,23 @@ export function makeCheckpointBook(
       throw new BrokenChain(path, 1, 'was there once, and the file is missing or empty');
   }
   return {
-    async last(vkey) {
+    /** Of this log; all lines are read. @throws {BrokenChain} also where the file was there once and is missing */
+    async last(vkey: string) {
       await refresh();
       const line = seen.last.get(vkey);
       if (line) line.kept ??= toKept(line);
       return line?.kept ?? null;
     },
-    async all(vkey) {
+    /** All of a log, oldest first, without those that a loss made void. */
+    async all(vkey: string) {
       await refresh();
       return readAll(options, vkey);
     },
-    async keep(kept, after) {
+    /**
+     * Appends a checkpoint, unless another process appended one of this log since `after` was read.
+     * @returns false: it did
+     */
+    async keep(kept: NewCheckpoint, after: KeptCheckpoint | null) {
       let done = true;
       await log.append(() => {
         done = seen.last.get(kept.vkey)?.note === after?.text;
@@ -145,10 +134,12 @@ export function makeCheckpointBook(
       });
       return done;
     },
-    async keepAfterLoss(kept) {
+    /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
+    async keepAfterLoss(kept: readonly NewCheckpoint[]) {
       for (const checkpoint of kept) await log.append(() => ({ ...toLine(checkpoint), lost: true }));
     },
-    async thin(now) {
+    /** Where it has grown large: of each log one line a day, and those of the last day. */
+    async thin(now: number) {
       if (seen.bytes < thinAt) return;
       const keep = oneADay(now, (vkey) => seen.last.get(vkey)?.note);
       seen.bytes = 0;

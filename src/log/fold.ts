@@ -16,18 +16,6 @@ export interface AnchoredHour {
   readonly root: string;
 }
 
-export interface PolicyEntry {
-  readonly seq: number;
-  readonly sha256: unknown;
-  readonly material: unknown;
-  readonly time: unknown;
-}
-
-export interface PurposeEntry {
-  readonly seq: number;
-  readonly body: Readonly<Record<string, unknown>>;
-}
-
 /** Rows before these moments were taken by retention, and their anchors with them. */
 export interface Expired {
   readonly verdicts: number;
@@ -36,9 +24,12 @@ export interface Expired {
 
 export interface Fold {
   genesisKey: unknown;
-  readonly policies: Map<number, PolicyEntry>;
+  readonly policies: Map<
+    number,
+    { readonly seq: number } & Readonly<Record<'sha256' | 'material' | 'time', unknown>>
+  >;
   /** The last definition of each. */
-  readonly purposes: Map<string, PurposeEntry>;
+  readonly purposes: Map<string, { readonly seq: number; readonly body: Readonly<Record<string, unknown>> }>;
   /** By hour. */
   readonly verdicts: Map<number, AnchoredHour>;
   readonly audit: Map<number, AnchoredHour>;

@@ -24,17 +24,15 @@ export interface LogProblem {
 /** Of one kind so many are named; a log that was rewritten has a million. */
 const MAX_LISTED = 20;
 
-export interface Problems {
-  add(code: ProblemCode, what: string, seq?: number): void;
-  readonly found: readonly LogProblem[];
-}
+export type Problems = ReturnType<typeof collectProblems>;
 
-export function collectProblems(): Problems {
+export function collectProblems() {
   const found: LogProblem[] = [];
   const counts = new Map<ProblemCode, number>();
   return {
-    found,
-    add(code, what, seq) {
+    /** Read it while they are collected, too. */
+    found: found as readonly LogProblem[],
+    add(code: ProblemCode, what: string, seq?: number): void {
       const count = (counts.get(code) ?? 0) + 1;
       counts.set(code, count);
       if (count <= MAX_LISTED) found.push({ code, ...(seq === undefined ? {} : { seq }), what });

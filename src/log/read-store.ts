@@ -50,23 +50,16 @@ export async function readHead(database: Pick<Database, 'read'>, kid: string): P
 export function makeHashReader(database: Database, kid: string): HashReader {
   return {
     async read(level, start, end) {
-      const range = [start, end - 1] as const;
-      const rows: readonly { hash: string }[] =
-        level === 0
-          ? await database
-              .read('ledger_entries')
-              .where({ kid })
-              .whereBetween('seq', range)
-              .orderBy('seq')
-              .select('hash')
-          : await database
-              .read('ledger_blocks')
-              .where({ kid, level })
-              .whereBetween('block', range)
-              .orderBy('block')
-              .select('hash');
-      if (rows.length !== end - start) throw new LogDamaged('a log has lost entries');
-      return rows.map((row) => Buffer.from(row.hash, 'hex'));
+      const [table, within, column] =
+        level === 0 ? ['ledger_entries', { kid }, 'seq'] : ['ledger_blocks', { kid, level }, 'block'];
+      const rows = database
+        .read(table)
+        .where(within)
+        .whereBetween(column, [start, end - 1])
+        .orderBy(column);
+      const hashes = (await rows.pluck('hash')) as string[];
+      if (hashes.length !== end - start) throw new LogDamaged('a log has lost entries');
+      return hashes.map((hash) => Buffer.from(hash, 'hex'));
     },
   };
 }

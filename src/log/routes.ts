@@ -37,11 +37,6 @@ async function sendExport(deps: LedgerDeps, response: Response, kid: string): Pr
   await pipeline(Readable.from(deps.exportLines(kid)), response);
 }
 
-interface TileParams {
-  readonly level: string | null;
-  readonly index: string | null;
-}
-
 /**
  * A full tile never changes; a partial one is of use only until it is full. Behind a key nothing may be shared: the
  * address is the same for every tenant (RFC 9111 section 3.5).
@@ -50,7 +45,11 @@ async function sendTile(
   deps: LedgerDeps,
   response: Response,
   kid: string,
-  { level, index, isPublic }: TileParams & { readonly isPublic: boolean },
+  {
+    level,
+    index,
+    isPublic,
+  }: { readonly level: string | null; readonly index: string | null; readonly isPublic: boolean },
 ): Promise<void> {
   if (level === null || index === null) throw new Refusal('not-found');
   const tile = await deps.tile(kid, `tile/${level}/${index}`);

@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { appendLeaves, EMPTY_FRONTIER, type Frontier, frontierRoot } from '../ledger/frontier.ts';
+import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
 import type { Problems } from './problem.ts';
 import { type LogHead, makeHashReader, readEntries, type StoredEntry } from './read-store.ts';
@@ -16,18 +16,13 @@ export interface WalkOptions {
   readonly onPage: (page: readonly StoredEntry[]) => Promise<void>;
 }
 
-export interface Walked {
-  readonly frontier: Frontier;
-  readonly roots: ReadonlyMap<number, Buffer>;
-}
-
 /** Stops at the first entry that does not match: nothing after it can be compared with the tree. */
 export async function walkLog(
   database: Database,
   kid: string,
   head: LogHead,
   { sizes, problems, onPage }: WalkOptions,
-): Promise<Walked> {
+) {
   const blocks = makeHashReader(database, kid);
   const roots = new Map<number, Buffer>();
   const before = problems.found.length;

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { createWriteStream, existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { writeActForAll } from '../audit/store.ts';
 import type { Config } from '../config.ts';
@@ -18,7 +17,7 @@ import {
 import { copyInto, makeSingleFile, quickCheck, usedBytes } from '../db/file-copy.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
-import { type BackupCipher, beginBackup, openBackup } from '../keys/backup-format.ts';
+import { beginBackup, openBackup } from '../keys/backup-format.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
@@ -60,11 +59,6 @@ async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<vo
   }
 }
 
-async function copySqlite(database: Database, copy: string): Promise<void> {
-  await (await open(copy, 'wx', 0o600)).close();
-  await copyInto(database, copy);
-}
-
 /** The rows of PostgreSQL as of one moment in an SQLite file, so that every backup restores into either. */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
   await closing(openDatabase({ location: copy, create: true }), async (made) => {
@@ -88,7 +82,11 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
     );
   }, COPY_LOOK_MS);
   try {
-    await (store.database.kind === 'sqlite' ? copySqlite : copyPostgres)(store.database, copy);
+    if (store.database.kind === 'postgres') await copyPostgres(store.database, copy);
+    else {
+      await (await open(copy, 'wx', 0o600)).close();
+      await copyInto(store.database, copy);
+    }
   } finally {
     clearInterval(timer);
   }
@@ -101,23 +99,18 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
   });
 }
 
-interface Draft {
-  readonly head: Buffer;
-  readonly cipher: BackupCipher;
-  readonly parts: () => AsyncIterable<Uint8Array>;
-  readonly bytes: number;
-}
-
-async function writeDraft(draft: Draft, file: string, onProgress: OnProgress): Promise<string> {
-  const { pass, result } = meter((done) => onProgress('writing', done, draft.bytes));
+async function writeDraft(
+  { head, cipher }: ReturnType<typeof beginBackup>,
+  parts: AsyncIterable<Uint8Array>,
+  file: string,
+  onBytes: (done: number) => void,
+): Promise<string> {
+  const { pass, result } = meter(onBytes);
   async function* content(): AsyncGenerator<Buffer> {
-    yield draft.head;
-    yield* encryptBytes(pass(draft.parts()), draft.cipher);
+    yield head;
+    yield* encryptBytes(pass(parts), cipher);
   }
-  await pipeline(
-    Readable.from(content()),
-    createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }),
-  );
+  await pipeline(content, createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }));
   return result().sha256;
 }
 
@@ -170,8 +163,9 @@ async function fillPartial(store: Store, config: Config, partial: string, option
       yield log;
     }
     const bytes = size + log.length;
-    const draft = { ...beginBackup(store.masterKey, facts, randomBytes), parts, bytes };
-    const written = await writeDraft(draft, partial, options.onProgress);
+    const draft = beginBackup(store.masterKey, facts, randomBytes);
+    const onBytes = (done: number): void => options.onProgress('writing', done, bytes);
+    const written = await writeDraft(draft, parts(), partial, onBytes);
     if ((await readBack(store, partial, bytes, options.onProgress)) !== written) {
       throw new BackupFailed(`reading back from ${dirname(partial)} gave different bytes: check the disk`);
     }

@@ -23,12 +23,7 @@ async function renderSum(): Promise<number> {
   return samples.subarray(SAMPLES - 500).reduce((sum, sample) => sum + Math.abs(sample), 0);
 }
 
-export interface AudioFacts {
-  readonly audioSum: number | null;
-  readonly audioStable: boolean | null;
-}
-
-export async function collectAudio(): Promise<AudioFacts> {
+export async function collectAudio() {
   const sums = await within(AUDIO_MS, () => Promise.all([renderSum(), renderSum()]));
   return { audioSum: sums?.[0] ?? null, audioStable: sums && sums[0] === sums[1] };
 }

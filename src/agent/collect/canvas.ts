@@ -50,17 +50,7 @@ function countBad(pixels: Pixels): number {
   return bad;
 }
 
-function same(a: Pixels, b: Pixels): boolean {
-  return a.length === b.length && a.every((value, at) => value === b[at]);
-}
-
-export interface CanvasFacts {
-  readonly canvasHash: string | null;
-  readonly canvasStable: boolean | null;
-  readonly canvasFlatBadPixels: number | null;
-}
-
-export async function collectCanvas(): Promise<CanvasFacts> {
+export async function collectCanvas() {
   const first = paint(drawScene);
   const second = paint(drawScene);
   const flat = paint((context) => {
@@ -69,7 +59,7 @@ export async function collectCanvas(): Promise<CanvasFacts> {
   });
   return {
     canvasHash: first && (await within(HASH_MS, () => shortHash(first))),
-    canvasStable: first && second && same(first, second),
+    canvasStable: first && second && first.every((value, at) => value === second[at]),
     canvasFlatBadPixels: flat && countBad(flat),
   };
 }

@@ -2,12 +2,6 @@ import { attempt, flag, type Group, text } from './read.ts';
 
 export type Frame = Group<'frame'>;
 export type FrameRealm = Window & typeof globalThis;
-
-export interface Framed<T> {
-  readonly frame: Frame;
-  readonly used: T;
-}
-
 function mount(element: HTMLIFrameElement): FrameRealm | null {
   return attempt(() => {
     (document.body ?? document.documentElement).append(element);
@@ -21,7 +15,7 @@ function mount(element: HTMLIFrameElement): FrameRealm | null {
  * Opens a same-origin frame, hands its untouched realm to `use` and takes the frame away again, all within one task:
  * it is never painted, and the page's scripts never run at the same time.
  */
-export function inFrame<T>(use: (realm: FrameRealm | null) => T): Framed<T> {
+export function inFrame<T>(use: (realm: FrameRealm | null) => T) {
   const element = document.createElement('iframe');
   element.hidden = true;
   attempt(() => {
@@ -31,7 +25,7 @@ export function inFrame<T>(use: (realm: FrameRealm | null) => T): Framed<T> {
   const srcdocPreattached = flag(() => Boolean(element.contentWindow));
   const realm = mount(element);
   try {
-    const frame = {
+    const frame: Frame = {
       webdriver: flag(() => realm?.navigator.webdriver),
       platform: text(() => realm?.navigator.platform),
       userAgent: text(() => realm?.navigator.userAgent),

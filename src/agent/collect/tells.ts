@@ -28,14 +28,8 @@ async function permission(name: string): Promise<string | null> {
   return status && text(() => status.state);
 }
 
-export interface Permissions {
-  readonly notificationMismatch: boolean | null;
-  readonly granted: number;
-  readonly barred: number;
-}
-
 /** Without a prompt. M4: two answers to one question differ. A9: what `Browser.grantPermissions` of a driver leaves. */
-export async function collectPermissions(): Promise<Permissions> {
+export async function collectPermissions() {
   const said = text(() => Notification.permission);
   const [prompted, decided] = await Promise.all(
     [BY_PROMPT, BY_ITSELF].map((names) => Promise.all(names.map(permission))),

@@ -18,12 +18,7 @@ function unmasked(
 
 export const unmaskedRenderer = (gl: Gl): unknown => unmasked(gl, gl.RENDERER, 'UNMASKED_RENDERER_WEBGL');
 
-export interface WebglNames {
-  readonly vendor: string | null;
-  readonly renderer: string | null;
-}
-
-export function collectWebgl(): WebglNames {
+export function collectWebgl() {
   const gl = attempt(() => document.createElement('canvas').getContext('webgl'));
   if (!gl) return { vendor: null, renderer: null };
   return {

@@ -20,11 +20,7 @@ export interface ViewDeps {
   readonly terms: () => Terms | null;
 }
 
-export interface View {
-  render(): void;
-  open(): void;
-}
-
+export type View = ReturnType<typeof makeView>;
 function makeHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
   const host = document.createElement('gpd-consent');
   host.lang = speech.language;
@@ -162,7 +158,7 @@ function closed(view: Shown): void {
   view.toggled('close');
 }
 
-export function makeView(deps: ViewDeps): View {
+export function makeView(deps: ViewDeps) {
   const made = makeHost(deps);
   const elements = makeElements(
     made.root,

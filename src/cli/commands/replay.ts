@@ -8,7 +8,7 @@ import { readPolicyFile } from '../policy-file.ts';
 import { makeBar } from '../progress.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
-import { count, newTally, type Tally } from '../replay/tally.ts';
+import { count, type Tally } from '../replay/tally.ts';
 import { type Flags, withStore } from '../run.ts';
 
 function sizeOf(file: string): number | null {
@@ -22,7 +22,7 @@ function sizeOf(file: string): number | null {
 
 /** In the order of the file, `concurrency` at a time: with more than one, which of two duplicates wins is open. */
 async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
-  const tally = newTally();
+  const tally: Tally = { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
   const totalBytes = sizeOf(file);
   const progress = makeBar('bundles');
   const lines = readLines(file);

@@ -1,10 +1,11 @@
 import { startApp } from '../../app.ts';
+import { serviceManager } from '../../config.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { printLine, wantsJson } from '../output.ts';
-import { configFor, type Flags, fail, startedBy } from '../run.ts';
+import { configFor, type Flags, fail } from '../run.ts';
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
 /** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
@@ -29,7 +30,7 @@ export function untilSignal(
 async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
   const config = configFor({ host, port });
   const log = makeLogger(config.log_level);
-  const supervisor = makeSupervisor(startedBy(), log);
+  const supervisor = makeSupervisor(serviceManager(io().env, process.pid), log);
   try {
     const app = await startApp(config, {
       log,

@@ -14,10 +14,6 @@ export interface Tally {
 
 const EXAMPLES = 20;
 
-export function newTally(): Tally {
-  return { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
-}
-
 function describe(reason: string | undefined, visitorClass: string | null | undefined): string {
   return [reason, visitorClass].filter((part) => part != null).join(' ');
 }

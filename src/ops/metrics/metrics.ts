@@ -1,10 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
 import { type Config, ConfigError, databaseLocation } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import { STATE_INVALID } from '../../db/state-invalid.ts';
+import type { HotReply } from '../../http/hot.ts';
 import { errorReply } from '../../http/reply.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
@@ -43,23 +44,6 @@ function listenOn(server: Server, where: Where): Promise<void> {
   });
 }
 
-async function startServer(
-  listen: Where,
-  registry: Registry,
-  deps: MetricsDeps,
-): Promise<() => Promise<void>> {
-  const server = makeMetricsServer({
-    contentType: registry.contentType,
-    text: () => registry.metrics(),
-    onFault: deps.onFault,
-  });
-  await listenOn(server, listen);
-  return () => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(() => resolve()));
-  };
-}
-
 function refusedAs(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^[a-z-]+$/.test(code) ? code : 'fault';
@@ -75,7 +59,8 @@ export async function startMetrics(config: Config, listen: Where, deps: MetricsD
     const { group, size, waiting } = message as BatchBegun;
     meters.batch(group, size, waiting);
   };
-  const stopServer = await startServer(listen, meters.registry, deps);
+  const server = makeMetricsServer(meters.registry, deps.onFault);
+  await listenOn(server, listen);
   const onInvalid = (): void => meters.invalidState();
   subscribe(BATCHES, onBatch);
   subscribe(STATE_INVALID, onInvalid);
@@ -111,39 +96,32 @@ export async function startMetrics(config: Config, listen: Where, deps: MetricsD
     async stop() {
       unsubscribe(BATCHES, onBatch);
       unsubscribe(STATE_INVALID, onInvalid);
-      await stopServer();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => void server.close(() => resolve()));
     },
   };
 }
 
 /** GET /metrics on a separate listener: browsers cannot reach it. */
-function makeMetricsServer(deps: {
-  readonly contentType: string;
-  readonly text: () => Promise<string>;
-  readonly onFault: (error: unknown) => void;
-}): Server {
+function makeMetricsServer(registry: Registry, onFault: (error: unknown) => void): Server {
+  const headers = { 'content-type': registry.contentType, 'cache-control': 'no-store' };
+  const answer = async ({ url = '/', method = '' }: IncomingMessage): Promise<HotReply> => {
+    if (url.split('?', 1)[0] !== '/metrics') return errorReply('not-found');
+    if (!['GET', 'HEAD'].includes(method)) return errorReply('method-not-allowed', { allow: 'GET, HEAD' });
+    return { status: 200, headers, body: await registry.metrics() };
+  };
+  const failed = (error: unknown): HotReply => {
+    onFault(error);
+    return errorReply('internal');
+  };
   return createServer(
     { requestTimeout: 5000, headersTimeout: 5000, maxHeaderSize: 8192 },
-    (request, response) => {
-      const path = (request.url ?? '/').split('?', 1)[0];
-      const send = (status: number, headers: Readonly<Record<string, string>>, body: string): void => {
-        response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
-        response.end(request.method === 'HEAD' ? '' : body);
-      };
-      const refuse = (reply: ReturnType<typeof errorReply>): void =>
-        send(reply.status, reply.headers, reply.body);
-      if (path !== '/metrics') refuse(errorReply('not-found'));
-      else if (request.method !== 'GET' && request.method !== 'HEAD')
-        refuse(errorReply('method-not-allowed', { allow: 'GET, HEAD' }));
-      else {
-        deps.text().then(
-          (text) => send(200, { 'content-type': deps.contentType, 'cache-control': 'no-store' }, text),
-          (error: unknown) => {
-            deps.onFault(error);
-            refuse(errorReply('internal'));
-          },
-        );
-      }
-    },
+    (request, response) =>
+      void answer(request)
+        .catch(failed)
+        .then(({ status, headers: given, body }) => {
+          response.writeHead(status, { ...given, 'content-length': Buffer.byteLength(body) });
+          response.end(request.method === 'HEAD' ? '' : body);
+        }),
   );
 }
