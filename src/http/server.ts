@@ -12,13 +12,6 @@ import { drainConnections, makeLinger } from './linger.ts';
 import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { literalTarget, originForm, pathOf } from './target.ts';
 
-/** Slow senders get 408: the whole request has to be there within this time. */
-const REQUEST_TIMEOUT_MS = 10_000;
-const HEADERS_TIMEOUT_MS = 10_000;
-const KEEP_ALIVE_MS = 65_000;
-const CHECK_INTERVAL_MS = 1000;
-/** Of the request line and all headers; a bearer token takes at most half. */
-const MAX_HEADER_BYTES = 16_384;
 const CLIENT_LEFT = 499;
 /** An answer in JSON loads nothing and may not be framed. */
 const NOTHING = "default-src 'none'; frame-ancestors 'none'";
@@ -120,11 +113,13 @@ async function runLane(
 export type RunningServer = ReturnType<typeof makeServer>;
 
 const OPTIONS = {
-  requestTimeout: REQUEST_TIMEOUT_MS,
-  headersTimeout: HEADERS_TIMEOUT_MS,
-  keepAliveTimeout: KEEP_ALIVE_MS,
-  connectionsCheckingInterval: CHECK_INTERVAL_MS,
-  maxHeaderSize: MAX_HEADER_BYTES,
+  /** Slow senders get 408: the whole request has to be there within this time. */
+  requestTimeout: 10_000,
+  headersTimeout: 10_000,
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 1000,
+  /** Of the request line and all headers; a bearer token takes at most half. */
+  maxHeaderSize: 16_384,
   insecureHTTPParser: false,
   // Refused in the listener, in the words of every other refusal.
   requireHostHeader: false,

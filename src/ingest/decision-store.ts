@@ -51,13 +51,7 @@ export async function tenantOfDecision(database: Database, requestId: string): P
 }
 
 /** What a contest, a link or an erasure needs to know of a decision. */
-export interface DecisionKey {
-  readonly requestId: string;
-  readonly durable: string | null;
-  readonly class: string;
-}
-
-export async function decisionKey(db: Knex, kid: string, requestId: string): Promise<DecisionKey | null> {
+export async function decisionKey(db: Knex, kid: string, requestId: string) {
   const row = await unmarked(db('decisions').where({ kid, request_id: requestId }), 'decisions').first<
     { durable: string | null; class: string } | undefined
   >('durable', 'class');

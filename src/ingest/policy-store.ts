@@ -43,14 +43,7 @@ export function savePolicy(
   });
 }
 
-export interface ShadowCount {
-  readonly policyVersion: string;
-  readonly live: string;
-  readonly shadow: string;
-  readonly verdicts: number;
-}
-
-export async function readShadowCounts(database: Database, kid: string): Promise<ShadowCount[]> {
+export async function readShadowCounts(database: Database, kid: string) {
   const rows = await database
     .read('shadow_counts')
     .where({ kid })

@@ -2,13 +2,7 @@ import { type RequestTier, readNetwork } from '../http/network.ts';
 import { type ReadSignals, type Signals, saysAnything } from '../schema/signals.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
 import type { Facts } from './classify/facts.ts';
-import type { Unusable } from './stable.ts';
 import { readAgent } from './user-agent.ts';
-
-export interface BundleFacts {
-  readonly facts: Facts;
-  readonly unusable: Unusable;
-}
 
 /** Never `human` by omission: without these there is nothing that a rule could have looked at. */
 function isIncomplete({ page, screen, media, graphics }: Signals, malformed: boolean): boolean {
@@ -17,14 +11,14 @@ function isIncomplete({ page, screen, media, graphics }: Signals, malformed: boo
 }
 
 /** Network tier and signals side by side, with the privacy defenses that explain them. */
-export function readFacts(read: ReadSignals, tier: RequestTier): BundleFacts {
+export function readFacts(read: ReadSignals, tier: RequestTier) {
   const { signals, malformed } = read;
   const network = readNetwork(tier);
   const agent = readAgent(signals.page?.userAgent ?? network.userAgent);
   const defenses = recogniseDefenses(signals, agent);
-  const incomplete = isIncomplete(signals, malformed);
+  const facts: Facts = { signals, network, agent, defenses, incomplete: isIncomplete(signals, malformed) };
   return {
-    facts: { signals, network, agent, defenses, incomplete },
+    facts,
     unusable: { rfp: defenses.includes('firefox-rfp'), brave: defenses.includes('brave') },
   };
 }

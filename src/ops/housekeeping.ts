@@ -9,15 +9,7 @@ import type { Generation } from '../keys/generation.ts';
 import { type KeyPlan, planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
-import {
-  type Complaints,
-  type Failure,
-  type Fault,
-  type Job,
-  makeComplaints,
-  reasonOf,
-  runJobs,
-} from '../lib/jobs.ts';
+import { type Complaints, type Failure, type Fault, type Job, makeComplaints, runJobs } from '../lib/jobs.ts';
 import { anchorAudit } from '../log/audit-anchor-store.ts';
 import { anchorVerdicts } from '../log/verdict-anchor-store.ts';
 import { tally } from '../rights/tally-store.ts';
@@ -50,32 +42,21 @@ async function sweepKeys(
   await buryKeys(await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now }), now);
 }
 
-export interface HousekeepingDeps {
+/** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
+type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse';
+type OfTenant = 'resumeHeldErasures' | 'keepCheckpoints' | 'cosignCheckpoints';
+/** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
+type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
+
+export interface HousekeepingDeps
+  extends Readonly<Record<Once, () => Promise<void>>>,
+    Readonly<Record<OfTenant, (kid: string) => Promise<unknown>>>,
+    Readonly<Record<ToTell, (kid: string, now: number) => Promise<unknown>>> {
   readonly database: Database;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
-  /** Gives free pages of the database file back to the disk. */
-  readonly releasePages: () => Promise<void>;
-  /** Runs the erasures that waited for a legal hold. */
-  readonly resumeHeldErasures: (kid: string) => Promise<unknown>;
-  /** Notifies of contests that are due soon or overdue, once each. */
-  readonly tellDue: (kid: string, now: number) => Promise<unknown>;
-  /** Notifies of delayed erasures, once each. */
-  readonly tellUnfinished: (kid: string, now: number) => Promise<unknown>;
-  /** Sends the mails of a day as one. */
-  readonly tellDigests: (kid: string, now: number) => Promise<unknown>;
-  /** Room on the disk that an erasure spent, or that was never there. */
-  readonly refillReserve: () => Promise<void>;
-  /** Writes down by which skew this node judges bundles. */
-  readonly noteSkew: () => Promise<void>;
-  /** Writes down which seal keys were in use. */
-  readonly flushKeyUse: () => Promise<void>;
-  /** Signs a checkpoint of a log where one is due, and takes over those of other nodes. */
-  readonly keepCheckpoints: (kid: string) => Promise<unknown>;
   /** Writes down, where a restore does not reach, which seal keys were destroyed. */
   readonly buryKeys: (plan: KeyPlan | null, now: number) => Promise<void>;
-  /** Asks the witnesses for what they have not cosigned yet. */
-  readonly cosignCheckpoints: (kid: string) => Promise<unknown>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
@@ -197,10 +178,9 @@ async function runRound(rounds: Rounds): Promise<void> {
   for (const { job } of failures) failing.add(job);
   const complete = failing.size === 0;
   const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
-  const stored = failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) }));
-  const results = { at, ran, failures: stored, complete, retained };
   const clock = rounds.watch?.steady.memory() ?? null;
-  await recordRound(deps.database, { ...results, clock }).catch((error: unknown) =>
+  const round = { at, ran, failures: [...failures], complete, retained, clock };
+  await recordRound(deps.database, round).catch((error: unknown) =>
     failures.push({ job: RECORD, kid: null, error }),
   );
   rounds.complaints.note([...ran, CLOCK, RECORD], failures);

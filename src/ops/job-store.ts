@@ -1,20 +1,15 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { LAST_RETENTION, LAST_SWEEP, readMeta, writeMeta } from '../db/meta-store.ts';
+import { type Failure, reasonOf } from '../lib/jobs.ts';
 import { parseSteadyMemory, type SteadyMemory } from '../lib/steady-clock.ts';
 import { newestDecision } from './doctor/inspect-store.ts';
 
 /** How the housekeeping of all nodes together is doing: `gpd doctor` reads it, whether a server runs or not. */
 
-export interface JobFailure {
-  readonly job: string;
-  /** Null: it fails for no single tenant. */
-  readonly kid: string | null;
+interface StoredJobFailure extends Omit<Failure, 'error'> {
   /** Name and code of the error. */
   readonly reason: string;
-}
-
-export interface StoredJobFailure extends JobFailure {
   readonly since: number;
   readonly failedAt: number;
 }
@@ -23,7 +18,7 @@ export interface Round {
   readonly at: number;
   /** Names of the jobs that ran to their end, for every tenant. */
   readonly ran: readonly string[];
-  readonly failures: readonly JobFailure[];
+  readonly failures: readonly Failure[];
   /** No job is failing, those of earlier rounds included. */
   readonly complete: boolean;
   /** Retention ran for every tenant. */
@@ -44,9 +39,9 @@ export async function recordRound(database: Database, round: Round): Promise<voi
     for (const { kid, job } of known) {
       if (!failing.has(keyOf(kid, job))) await tx('job_failures').where({ kid, job }).delete();
     }
-    for (const { kid, job, reason } of failures) {
+    for (const { kid, job, error } of failures) {
       await tx('job_failures')
-        .insert({ kid: kid ?? '', job, since: at, failed_at: at, reason })
+        .insert({ kid: kid ?? '', job, since: at, failed_at: at, reason: reasonOf(error) })
         .onConflict(['kid', 'job'])
         .merge(['failed_at', 'reason']);
     }

@@ -2,12 +2,9 @@ import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, type Hot, insertMany } from '../db/sql.ts';
+import type { SharedCounter } from '../http/limiter.ts';
 
-interface Hit {
-  readonly bucket: string;
-  readonly client: string;
-  readonly windowEnds: number;
-}
+type Hit = Parameters<SharedCounter>[0];
 
 type HitRow = {
   readonly bucket: string;
@@ -52,10 +49,8 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
   });
 }
 
-/** Counts a hit in the window and answers its total over all nodes; hits of one turn share one statement. */
-export type CountHit = (hit: Hit) => Promise<number>;
-
-export function makeSharedCounter(database: Database): CountHit {
+/** Hits of one turn share one statement. */
+export function makeSharedCounter(database: Database): SharedCounter {
   const group = makeGroup<Hit, number>({
     name: 'rate',
     run: (batch) => countBatch(database, batch),

@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { reasonOf, runJobs } from '../lib/jobs.ts';
+import { runJobs } from '../lib/jobs.ts';
 import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
@@ -36,7 +36,7 @@ export async function runRetention(database: Database, now: number, dryRun = fal
     await recordRound(database, {
       at: now,
       ran: [RETENTION],
-      failures: failures.map(({ error, ...about }) => ({ ...about, reason: reasonOf(error) })),
+      failures,
       complete: false,
       retained: failures.length === 0,
       clock: null,

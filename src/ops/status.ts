@@ -5,7 +5,7 @@ import { isoTime } from '../lib/clock.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { gatherServer, localUrl } from './doctor/gather-outside.ts';
 import { incompleteErasures, overdueContests } from './doctor/inspect-store.ts';
-import { readStock, readTraffic, type Stock, type Traffic } from './metrics/stock-store.ts';
+import { readStock, readTraffic } from './metrics/stock-store.ts';
 
 export type Status = Awaited<ReturnType<typeof readStatus>>;
 
@@ -17,12 +17,11 @@ export async function readStatus(
 ) {
   const { database } = store;
   const { version, now, url = localUrl(config) } = options;
-  const [server, stock, traffic]: [Awaited<ReturnType<typeof gatherServer>>, Stock, Traffic] =
-    await Promise.all([
-      gatherServer(url),
-      readStock(database, databaseLocation(config)),
-      readTraffic(database, now),
-    ]);
+  const [server, stock, traffic] = await Promise.all([
+    gatherServer(url),
+    readStock(database, databaseLocation(config)),
+    readTraffic(database, now),
+  ]);
   const backup = await readMeta(database, LAST_BACKUP);
   return {
     version,
@@ -45,7 +44,6 @@ export async function readStatus(
     decisions: traffic,
     ledgerEntries: stock.ledgerEntries,
     webhooks: { waiting: stock.webhooksWaiting, failed: stock.webhooksFailed },
-    /** Null: these tables are not there yet. */
     overdueContests: await overdueContests(database, now),
     incompleteErasures: await incompleteErasures(database, now),
   };

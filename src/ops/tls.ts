@@ -16,10 +16,8 @@ function altNames(hosts: readonly string[]): Record<string, unknown>[] {
   );
 }
 
-export interface TlsFiles {
-  /** File name → PEM. */
-  readonly files: Readonly<Record<string, string>>;
-}
+/** File name → PEM. */
+type TlsFiles = Readonly<Record<string, string>>;
 
 /** A private CA, and a certificate for these names signed by it. */
 export function makeSelfSigned(hosts: readonly string[], now: number): TlsFiles {
@@ -45,12 +43,10 @@ export function makeSelfSigned(hosts: readonly string[], now: number): TlsFiles 
   ]);
   leaf.sign(authority.privateKey, forge.md.sha256.create());
   return {
-    files: {
-      'ca.crt': forge.pki.certificateToPem(ca),
-      'ca.key': authority.privatePem,
-      'server.crt': forge.pki.certificateToPem(leaf),
-      'server.key': server.privatePem,
-    },
+    'ca.crt': forge.pki.certificateToPem(ca),
+    'ca.key': authority.privatePem,
+    'server.crt': forge.pki.certificateToPem(leaf),
+    'server.key': server.privatePem,
   };
 }
 
@@ -64,7 +60,5 @@ export function makeSigningRequest(hosts: readonly string[]): TlsFiles {
     { name: 'extensionRequest', extensions: [{ name: 'subjectAltName', altNames: altNames(hosts) }] },
   ]);
   request.sign(pair.privateKey, forge.md.sha256.create());
-  return {
-    files: { 'server.csr': forge.pki.certificationRequestToPem(request), 'server.key': pair.privatePem },
-  };
+  return { 'server.csr': forge.pki.certificationRequestToPem(request), 'server.key': pair.privatePem };
 }

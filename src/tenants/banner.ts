@@ -53,13 +53,3 @@ export const bannerShape = {
   'banner.policyUrl': link.default(''),
   'banner.texts': texts.default({}),
 } as const;
-
-export type BannerTexts = z.infer<typeof languages>;
-
-/** The banner's part of a tenant's settings, with its own names. */
-export interface BannerSettings {
-  readonly title: string;
-  readonly body: string;
-  readonly policyUrl: string;
-  readonly texts: BannerTexts;
-}

@@ -7,20 +7,14 @@ export type OnOpened = (tenant: { readonly kid: string; readonly since: number }
 
 export type NoteVisit = (tenant: Parameters<OnOpened>[0], ...visits: readonly Visit[]) => void;
 
-/** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
-export interface KeyUseCounter {
-  readonly note: OnOpened;
-  /** The banner was asked for, or a bundle was judged. */
-  readonly noteVisit: NoteVisit;
-  /** What could not be written is counted with the next flush. */
-  readonly flush: () => Promise<void>;
-}
+export type KeyUseCounter = ReturnType<typeof makeKeyUseCounter>;
 
 type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
 
 const idOf = ({ kid, since, generation, visit }: KeyUse): string => `${kid}|${since}|${visit ?? generation}`;
 
-export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCounter {
+/** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
+export function makeKeyUseCounter(database: Database, clock: Clock) {
   let counts: Counts = new Map();
   function add(use: KeyUse): void {
     const found = counts.get(idOf(use));
@@ -30,11 +24,16 @@ export function makeKeyUseCounter(database: Database, clock: Clock): KeyUseCount
       found.lastAt = Math.max(found.lastAt, use.lastAt);
     }
   }
+  const note: OnOpened = ({ kid, since }, generation) =>
+    add({ kid, since, generation, bundles: 1, lastAt: clock() });
+  /** The banner was asked for, or a bundle was judged. */
+  const noteVisit: NoteVisit = ({ kid, since }, ...visits) => {
+    for (const visit of visits) add({ kid, since, generation: 0, bundles: 1, lastAt: clock(), visit });
+  };
   return {
-    note: ({ kid, since }, generation) => add({ kid, since, generation, bundles: 1, lastAt: clock() }),
-    noteVisit({ kid, since }, ...visits) {
-      for (const visit of visits) add({ kid, since, generation: 0, bundles: 1, lastAt: clock(), visit });
-    },
+    note,
+    noteVisit,
+    /** What could not be written is counted with the next flush. */
     async flush() {
       const taken = [...counts.values()];
       counts = new Map();

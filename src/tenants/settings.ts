@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { sha256 } from '../lib/hash.ts';
 import { parseUrl } from '../lib/url.ts';
-import { type BannerSettings, bannerShape } from './banner.ts';
+import { bannerShape } from './banner.ts';
 
 /** What `gpd tenants set KID key=value` takes (contract section 9), with the defaults. */
 
@@ -20,13 +20,9 @@ const booleanWord = z.union(
   'write true or false',
 );
 
-const list = z.union([
-  z.array(originSchema),
-  z
-    .string()
-    .transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''))
-    .pipe(z.array(originSchema)),
-]);
+const words = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
+
+const list = z.union([z.array(originSchema), words.pipe(z.array(originSchema))]);
 
 /** A domain, as the relying party of passkeys is named. */
 const domain = z
@@ -35,10 +31,7 @@ const domain = z
   .regex(/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$|^$/, 'write a domain such as example.com');
 const addresses = z.union([
   z.array(z.email().max(254)).max(20),
-  z
-    .string()
-    .transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''))
-    .pipe(z.array(z.email('an e-mail address, or several with commas').max(254)).max(20)),
+  words.pipe(z.array(z.email('an e-mail address, or several with commas').max(254)).max(20)),
 ]);
 
 const notice = z.string().max(4000).default('');
@@ -91,7 +84,8 @@ export function settingForAudit(name: string, value: unknown): Json {
   return text === '' ? 'empty' : `sha256:${sha256(text).toString('hex').slice(0, 16)}`;
 }
 
-export function bannerSettings(settings: TenantSettings): BannerSettings {
+/** The banner's part of a tenant's settings, with its own names. */
+export function bannerSettings(settings: TenantSettings) {
   return {
     title: settings['banner.title'],
     body: settings['banner.body'],

@@ -44,32 +44,23 @@ export const attestationPurpose: Purpose = {
   description: 'Keeps a passkey that this device makes, to tell it apart from devices that look the same.',
 };
 
-/** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
-export interface TenantKeys {
-  readonly identity: Buffer;
-  readonly durable: Buffer;
-  readonly population: Buffer;
-  /** References of principals. */
-  readonly principal: Buffer;
-  /** Wraps the keys of principals, so that a new master key has not to touch each. */
-  readonly principalWrap: Buffer;
-  /** Keyed references of receipts, audit rows and tombstones. */
-  readonly rights: Buffer;
-  /** MACs of the rows that consent is decided from. */
-  readonly state: Buffer;
-  epoch(epoch: number): Buffer;
-}
+export type TenantKeys = ReturnType<typeof deriveTenantKeys>;
 
-export function deriveTenantKeys(root: Uint8Array): TenantKeys {
+/** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
+export function deriveTenantKeys(root: Uint8Array) {
   const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
   return {
     identity: hmacSha256(root, 'gpd/identity/v1'),
     durable: hmacSha256(root, 'gpd/durable/v1'),
     population: hmacSha256(root, 'gpd/population/v1'),
+    /** References of principals. */
     principal: hmacSha256(root, 'gpd/principal/v1'),
+    /** Wraps the keys of principals, so that a new master key has not to touch each. */
     principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
+    /** Keyed references of receipts, audit rows and tombstones. */
     rights: hmacSha256(root, 'gpd/rights/v1'),
+    /** MACs of the rows that consent is decided from. */
     state: hmacSha256(root, 'gpd/state-mac/v1'),
-    epoch: (epoch) => hmacSha256(epochRoot, `epoch ${epoch}`),
+    epoch: (epoch: number) => hmacSha256(epochRoot, `epoch ${epoch}`),
   };
 }

@@ -23,7 +23,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
     postgres = await startPostgres();
     address = new URL(await postgres.freshUrl());
     for (const [name, text] of Object.entries(
-      makeSelfSigned(['localhost', NOT_LOOPBACK], Date.now()).files,
+      makeSelfSigned(['localhost', NOT_LOOPBACK], Date.now()),
     )) {
       writeFileSync(join(files, name), text);
       if (!name.startsWith('server.')) continue;
@@ -34,7 +34,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
     }
     writeFileSync(
       join(files, 'another.crt'),
-      makeSelfSigned(['localhost'], Date.now()).files['ca.crt'] ?? '',
+      makeSelfSigned(['localhost'], Date.now())['ca.crt'] ?? '',
     );
     const admin = new pg.Client({ connectionString: address.href });
     await admin.connect();

@@ -33,10 +33,8 @@ function lines(status: Status): string[] {
     ['last 24 h', classes.length > 0 ? classes.join(', ') : 'none'],
     ['logs', `${n(status.ledgerEntries)} entries`],
     ['webhooks', `${n(webhooks.waiting)} waiting, ${n(webhooks.failed)} abandoned`],
-    ...(status.overdueContests === null ? [] : [['contests', `${n(status.overdueContests)} overdue`]]),
-    ...(status.incompleteErasures === null
-      ? []
-      : [['erasures', `${n(status.incompleteErasures)} incomplete`]]),
+    ['contests', `${n(status.overdueContests)} overdue`],
+    ['erasures', `${n(status.incompleteErasures)} incomplete`],
   ]);
 }
 

@@ -36,7 +36,7 @@ function write({ out }: TlsOptions, files: Readonly<Record<string, string>>): Re
 async function init(options: TlsOptions): Promise<void> {
   const { makeSelfSigned } = await import('../../ops/tls.ts');
   const hosts = checkHosts(options.host);
-  const paths = write(options, makeSelfSigned(hosts, Date.now()).files);
+  const paths = write(options, makeSelfSigned(hosts, Date.now()));
   print({ hosts, ...paths }, () => [
     `certificate  ${paths['server.crt']}`,
     `private key  ${paths['server.key']}`,
@@ -48,7 +48,7 @@ async function init(options: TlsOptions): Promise<void> {
 async function csr(options: TlsOptions): Promise<void> {
   const { makeSigningRequest } = await import('../../ops/tls.ts');
   const hosts = checkHosts(options.host);
-  const paths = write(options, makeSigningRequest(hosts).files);
+  const paths = write(options, makeSigningRequest(hosts));
   print({ hosts, ...paths }, () => [
     `signing request  ${paths['server.csr']}`,
     `private key      ${paths['server.key']}`,

@@ -111,24 +111,14 @@ export async function readPooling(database: Database) {
   }
 }
 
-async function has(database: Database, table: string, columns: readonly string[]): Promise<boolean> {
-  const { schema } = database.read;
-  if (!(await schema.hasTable(table))) return false;
-  for (const column of columns) if (!(await schema.hasColumn(table, column))) return false;
-  return true;
-}
-
-/** Null: there is no such table yet. */
-export async function overdueContests(database: Database, now: number): Promise<number | null> {
-  if (!(await has(database, 'contests', ['status', 'due_at']))) return null;
+export async function overdueContests(database: Database, now: number): Promise<number> {
   // By tenant, as the index is.
   const open = database.read('contests').whereIn('kid', (own) => void own.from('tenants').select('kid'));
   return countOf(open.where({ status: 'open' }).where('due_at', '<', now));
 }
 
-/** Erasures that began a while ago and are not done; null: there is no such table yet. */
-export async function incompleteErasures(database: Database, now: number): Promise<number | null> {
-  if (!(await has(database, 'erasures', ['step', 'erased_at']))) return null;
+/** Erasures that began a while ago and are not done. */
+export async function incompleteErasures(database: Database, now: number): Promise<number> {
   const late = database
     .read('erasures')
     .whereIn('step', UNFINISHED)

@@ -41,8 +41,6 @@ export async function readStock(database: Database, location: string) {
   };
 }
 
-export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
-
 /** What the overview has not counted yet row by row, and the rest by its hours, of which the middle counts. */
 const TRAFFIC = `SELECT class, SUM(n) AS total, SUM(CASE WHEN at > ? THEN fresh ELSE 0 END) AS minute,
     SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS hour, SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS day

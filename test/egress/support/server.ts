@@ -32,7 +32,7 @@ export function jwks(keys: readonly unknown[], mediaType = MEDIA_TYPE): Answer {
 }
 
 export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> {
-  const { files } = makeSelfSigned(['localhost', '127.0.0.1'], Date.now());
+  const files = makeSelfSigned(['localhost', '127.0.0.1'], Date.now());
   const sockets = new Set<Socket>();
   const asked: string[] = [];
   const tls = { cert: files['server.crt'], key: files['server.key'] };

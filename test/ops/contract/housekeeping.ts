@@ -148,16 +148,17 @@ export function housekeepingContract(make: MakeDatabase): void {
 
     it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
       const round = { failures: [], complete: false, retained: false, clock: null };
-      const failure = { job: 'a', kid: 'ccc', reason: 'Error X' };
+      const coded = (code: string): Error => Object.assign(new Error(), { code });
+      const failure = { job: 'a', kid: 'ccc', error: coded('X') };
       await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });
       const later = [
-        { ...failure, reason: 'Error Y' },
-        { job: 'b', kid: null, reason: 'Z' },
+        { ...failure, error: coded('Y') },
+        { job: 'b', kid: null, error: Object.assign(new Error(), { name: 'Z' }) },
       ];
       await recordRound(db.database, { ...round, at: 2, ran: ['a', 'b'], failures: later });
       await recordRound(db.database, { ...round, at: 3, ran: ['b'] });
       const left = (await readJobFailures(db.database)).filter(({ job }) => ['a', 'b'].includes(job));
-      expect(left).toEqual([{ ...failure, reason: 'Error Y', since: 1, failedAt: 2 }]);
+      expect(left).toEqual([{ job: 'a', kid: 'ccc', reason: 'Error Y', since: 1, failedAt: 2 }]);
       await removeTenant(db.database, 'ccc');
       expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('a');
     });
