@@ -122,10 +122,7 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
       await refresh();
       return readAll(options, vkey);
     },
-    /**
-     * Appends a checkpoint, unless another process appended one of this log since `after` was read.
-     * @returns false: it did
-     */
+    /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
     async keep(kept: NewCheckpoint, after: KeptCheckpoint | null) {
       let done = true;
       await log.append(() => {
