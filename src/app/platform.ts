@@ -12,11 +12,10 @@ import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { readPolicy } from '../log/cosign-service.ts';
 import { makeLimiters } from '../ops/limits.ts';
 import { hearInvalidStates, makeFaultLog } from '../ops/log.ts';
-import { startMetricsWhereAsked } from '../ops/metrics/start.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
-import { openStore } from '../tenants/installation-files.ts';
+import { openStore, type Store } from '../tenants/installation-files.ts';
 import { makeKeyFinder } from '../tenants/key-finder-service.ts';
 import { makeKeyUseCounter } from '../tenants/key-use-service.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
@@ -47,6 +46,25 @@ async function followTenants(base: Base) {
 
 type Base = Awaited<ReturnType<typeof openBase>>;
 
+/**
+ * Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either.
+ * @throws {ConfigError} with the database closed, so that the process ends
+ */
+async function startMetrics(
+  { database }: Store,
+  config: Config,
+  socket: number | null,
+  onFault: (error: unknown) => void,
+) {
+  const where = socket ?? config.metrics_listen;
+  if (where === null) return null;
+  const metrics = await import('../ops/metrics/metrics.ts');
+  return metrics.startMetrics(config, where, { database, onFault }).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+}
+
 async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
   const witnesses = readPolicy(config);
@@ -55,10 +73,7 @@ async function openBase(config: Config, options: AppOptions) {
   removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(options.log);
   const sockets = options.sockets ?? NO_SOCKETS;
-  const metrics = await startMetricsWhereAsked(config, sockets.metrics, {
-    database: store.database,
-    onFault: logFault('metrics-failed'),
-  });
+  const metrics = await startMetrics(store, config, sockets.metrics, logFault('metrics-failed'));
   return {
     config,
     options,

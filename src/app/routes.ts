@@ -1,17 +1,16 @@
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { type Router, static as serveStatic } from 'express';
+import { type Response, type Router, static as serveStatic } from 'express';
 import { type AttestRoutesDeps, attestRoutes } from '../attest/attest-routes.ts';
 import { embedRoutes } from '../consent/banner-routes.ts';
 import type { ConsentApi } from '../consent/consent-make.ts';
 import { consentRoutes } from '../consent/routes.ts';
-import { builtFiles } from '../http/built-file.ts';
+import { builtFiles, SHORT, sendBuilt } from '../http/built-file.ts';
 import { makeExpressApp } from '../http/express-app.ts';
 import { apiCors } from '../http/json-route.ts';
 import { exactRouter } from '../http/methods.ts';
 import { type Handlers, registerAll, type ServedName } from '../http/register.ts';
 import { decisionRoutes } from '../ingest/decisions-routes.ts';
-import { scriptRoutes } from '../ingest/scripts-routes.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { caseRoutes } from '../rights/contests/case-routes.ts';
@@ -40,7 +39,9 @@ export interface RoutesDeps {
 }
 
 const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
-const agentFiles = new URL('../../dist/agent/', import.meta.url);
+const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
+const script = (name: string) => async (_call: unknown, response: Response) =>
+  sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: SHORT });
 
 /** Made when somebody asks for it, once. */
 const loadOpenApi = (() => {
@@ -59,7 +60,11 @@ function handlersOf(deps: RoutesDeps): Handlers<ServedName> {
   return {
     ...healthRoutes(deps),
     ...pubkeyRoutes(deps.findPublicKey),
-    ...scriptRoutes(builtFiles(agentFiles)),
+    agentScript: script('agent.js'),
+    classicScript: script('agent.classic.js'),
+    workerScript: script('agent-worker.js'),
+    passkeyScript: script('agent-passkey.js'),
+    myDataScript: script('my-data.js'),
     ...privacyRoutes(rights.api),
     ...outcomeRoutes(rights.reportOutcome),
     ...myDataRoutes(deps.sites),

@@ -1,10 +1,41 @@
+import { randomBytes } from 'node:crypto';
 import { makeDirectory } from '../app/directory.ts';
 import { readSnapshot } from '../app/snapshot-store.ts';
+import type { Config } from '../config.ts';
+import { makeConsent } from '../consent/consent-make.ts';
+import type { ConsentService } from '../consent/service.ts';
+import { tellNow } from '../consent/tell-service.ts';
+import type { ConsentTenant } from '../consent/tenant.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Store } from '../tenants/installation-files.ts';
+import { noSuchTenant, withStore } from './run.ts';
 
 /** All tenants as they are now, for one command. */
 export async function readDirectory({ database, masterKey }: Store) {
   const directory = makeDirectory(Date.now);
   directory.apply(await readSnapshot(database, -1), masterKey, true);
   return directory;
+}
+
+/** All tenants of this installation that asked for the event. */
+export async function notifyWebhooks(store: Store, event: WebhookEvent, data: object): Promise<void> {
+  for (const tenant of (await readDirectory(store)).consentTenants())
+    await tellNow(store.database, tenant, { event, data, at: Date.now() });
+}
+
+interface ConsentContext {
+  readonly store: Store;
+  readonly config: Config;
+  readonly tenant: ConsentTenant;
+  readonly service: ConsentService;
+}
+
+/** The consent API's own operations on the database, for one tenant and one command. */
+export function withConsent<T>(kid: string, work: (context: ConsentContext) => Promise<T>): Promise<T> {
+  return withStore(async (store, config) => {
+    const tenant = (await readDirectory(store)).consentTenant(kid);
+    if (!tenant) throw noSuchTenant(kid);
+    const { service } = makeConsent({ database: store.database, clock: Date.now, random: randomBytes });
+    return work({ store, config, tenant, service });
+  });
 }

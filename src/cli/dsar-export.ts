@@ -8,7 +8,7 @@ import { makeExports } from '../rights/dsar/exports-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
-import { CommandFailed, misused, print, say, wantsJson } from './output.ts';
+import { failed, misused, notFound, print, say, wantsJson } from './output.ts';
 import { makeBar, QUIET_MS } from './progress.ts';
 import { type TargetOptions, targetBody, withRights } from './rights-context.ts';
 import { checkKid, type Flags, onStore, requireTenant } from './run.ts';
@@ -22,7 +22,7 @@ function recipientOf(file: string | undefined): Recipient | undefined {
   try {
     bytes = readFileSync(file);
   } catch {
-    throw new CommandFailed('notFound', `cannot read ${file}: name the recipient's certificate`);
+    throw notFound(`cannot read ${file}: name the recipient's certificate`);
   }
   try {
     return readRecipient(bytes, Date.now());
@@ -43,7 +43,7 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
 /** An interrupted export leaves no part of a person's data behind. */
 async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
-  const stop = (): void => abort.abort(new CommandFailed('failure', 'interrupted; no file was written'));
+  const stop = (): void => abort.abort(failed('interrupted; no file was written'));
   try {
     return await whileRunning(stop, () => work(abort.signal));
   } catch (error) {
@@ -63,7 +63,7 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
     const { store, config } = context;
     const exports = makeExports({ ...context, clock: Date.now, signer: signerOf(store, config) });
     const dsar = await exports.find(kid, target);
-    if (!dsar) throw new CommandFailed('notFound', `nothing is held about this id in ${kid}`);
+    if (!dsar) throw notFound(`nothing is held about this id in ${kid}`);
     const unnamed = unnamedIn((await requireTenant(store.database, kid)).settings);
     if (unnamed.length > 0)
       say(

@@ -4,12 +4,11 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { CommandFailed, misused } from './output.ts';
+import { CommandFailed, conflict, misused } from './output.ts';
 
 /** A file that is there whole or not at all, for its owner only, and never in the place of another. */
 
-const taken = (path: string): CommandFailed =>
-  new CommandFailed('conflict', `${path} already exists; nothing was changed`);
+const taken = (path: string): CommandFailed => conflict(`${path} already exists; nothing was changed`);
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown }).code);
 

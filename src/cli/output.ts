@@ -28,6 +28,9 @@ export class CommandFailed extends Error {
 
 /** Asked for in a way that cannot be done. */
 export const misused = (message: string): CommandFailed => new CommandFailed('usage', message);
+export const notFound = (message: string): CommandFailed => new CommandFailed('notFound', message);
+export const conflict = (message: string): CommandFailed => new CommandFailed('conflict', message);
+export const failed = (message: string): CommandFailed => new CommandFailed('failure', message);
 
 /** Others wrote some of what is shown: nothing in it may steer a terminal. */
 export function printable(text: string): string {
@@ -60,16 +63,16 @@ export function print(value: unknown, lines: () => readonly string[]): void {
   else for (const line of lines()) printLine(line);
 }
 
-/** One JSON value for `--json`, else a line for each of `rows` under the names of the columns. */
+/** One JSON value for `--json`, else a line for each of `rows` under the names of the columns: a property, or made of the row. */
 export function printTable<Row>(
   value: unknown,
   rows: readonly Row[],
-  columns: Readonly<Record<string, (row: Row) => string | number>>,
+  columns: Readonly<Record<string, keyof Row | ((row: Row) => string | number)>>,
 ): void {
   const cells = Object.values(columns);
-  print(value, () =>
-    table([Object.keys(columns), ...rows.map((row) => cells.map((cell) => `${cell(row)}`))]),
-  );
+  const textOf = (row: Row) => (cell: (typeof cells)[number]) =>
+    `${typeof cell === 'function' ? cell(row) : (row[cell] ?? '')}`;
+  print(value, () => table([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]));
 }
 
 /** Aligned columns, no box art. */

@@ -19,7 +19,7 @@ import {
 import type { Tenant } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
-import { CommandFailed, EXIT, type ExitName, misused, printable, say } from './output.ts';
+import { CommandFailed, EXIT, type ExitName, failed, misused, notFound, printable, say } from './output.ts';
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
   const { env, asked } = io();
@@ -73,7 +73,7 @@ export function readJsonFile(file: string): unknown {
 }
 
 export function noSuchTenant(kid: string): CommandFailed {
-  return new CommandFailed('notFound', `no tenant ${kid}; \`gpd tenants list\` shows them`);
+  return notFound(`no tenant ${kid}; \`gpd tenants list\` shows them`);
 }
 
 /** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
@@ -103,7 +103,7 @@ export async function confirm(options: DestructiveFlags, what: string): Promise<
   const prompt = createInterface({ input: io().stdin, output: io().stderr });
   const answer = await prompt.question(`${printable(what)}. Type yes to continue: `);
   prompt.close();
-  if (answer.trim() !== 'yes') throw new CommandFailed('failure', 'nothing was changed');
+  if (answer.trim() !== 'yes') throw failed('nothing was changed');
 }
 
 /** Knex puts the statement with its values before the driver's words: ids of people do not belong on a terminal. */

@@ -170,15 +170,8 @@ export async function insertMany<Row>(
   return results;
 }
 
-export interface InsertInto {
-  /** `INSERT INTO table (…)`. */
-  readonly head: string;
-  readonly columns: number;
-  /** What an existing row makes of it. */
-  readonly tail: string;
-}
-
-export function insertInto(table: string, columns: readonly string[], tail = ''): InsertInto {
+/** @param tail what an existing row makes of it */
+export function insertInto(table: string, columns: readonly string[], tail = '') {
   return { head: `INSERT INTO ${table} (${columns.join(', ')})`, columns: columns.length, tail };
 }
 
@@ -189,7 +182,7 @@ export function insertInto(table: string, columns: readonly string[], tail = '')
  */
 export function makeInserts(
   name: string,
-  inserts: readonly InsertInto[],
+  inserts: readonly ReturnType<typeof insertInto>[],
 ): (tx: HotTransaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
   const statements = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
   const batch: StatementBatch = { view: name, statements };

@@ -37,14 +37,7 @@ export interface WitnessAnswer {
   readonly body: string;
 }
 
-interface Submitted {
-  readonly old: number;
-  readonly lines: readonly string[];
-  readonly proof: readonly Buffer[];
-  readonly note: string;
-  readonly text: string;
-  readonly tree: WitnessedTree & { readonly origin: string };
-}
+type Submitted = NonNullable<ReturnType<typeof parseRequest>>;
 
 const MAX_PROOF = 63;
 /** Of one log; who has its key could fill the disk. */
@@ -52,7 +45,7 @@ const MAX_REFUSED = 100;
 
 const answer = (status: WitnessAnswer['status'], body = ''): WitnessAnswer => ({ status, body });
 
-function parseRequest(body: string): Submitted | null {
+function parseRequest(body: string) {
   const gap = body.indexOf('\n\n');
   const [first = '', ...lines] = body.slice(0, Math.max(gap, 0)).split('\n');
   const old = first.startsWith('old ') ? parseDecimal(first.slice('old '.length)) : null;

@@ -42,13 +42,6 @@ interface Begun {
   readonly place: Place | null;
 }
 
-export interface MovedLog {
-  readonly kid: string;
-  readonly size: number;
-  /** Base64, as in a checkpoint. */
-  readonly root: string;
-}
-
 /** Without the user and the password. */
 function nameOf(location: string): string {
   const url = parseUrl(location);
@@ -64,9 +57,9 @@ async function requireAlone(database: Database, name: string): Promise<void> {
     );
 }
 
-/** @throws {BackupFailed} when rows or logs of the target differ from those of the source */
-async function compareLogs(source: Database, target: Database): Promise<MovedLog[]> {
-  const logs: MovedLog[] = [];
+/** @returns the root of each log in base64, as in a checkpoint. @throws {BackupFailed} when rows or logs of the target differ from those of the source */
+async function compareLogs(source: Database, target: Database) {
+  const logs = [];
   for (const kid of await makeTenantStore(target).kids()) {
     const [ours, theirs] = [await readHead(source, kid), await readHead(target, kid)];
     const size = theirs?.checkpoint?.size ?? 0;

@@ -11,15 +11,6 @@ import { makeTenantStore, readTenantSecret } from '../tenants/tenant-store.ts';
 
 /** What checkpoints.log has to say of logs that go on from an older state: a restore, or an operator who accepts a loss. */
 
-/** Entries that were signed and are not there. */
-export interface LostEntries {
-  readonly kid: string;
-  /** How many entries a checkpoint of this log was signed over. */
-  readonly signed: number;
-  /** How many there are. */
-  readonly entries: number;
-}
-
 interface GoOnDeps {
   readonly database: Database;
   readonly masterKey: MasterKey;
@@ -43,7 +34,8 @@ async function goOn(deps: GoOnDeps, kid: string, head: LogHead, { seed, checkpoi
 export async function planGoingOn(deps: GoOnDeps, only?: string) {
   const { database, masterKey } = deps;
   const lines: NewCheckpoint[] = [];
-  const lost: LostEntries[] = [];
+  /** Of logs that lost some: how many entries a checkpoint was signed over, and how many there are. */
+  const lost = [];
   for (const kid of await makeTenantStore(database).kids()) {
     if (only !== undefined && kid !== only) continue;
     const head = await readHead(database, kid).catch(() => null);

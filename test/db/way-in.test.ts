@@ -22,9 +22,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
   beforeAll(async () => {
     postgres = await startPostgres();
     address = new URL(await postgres.freshUrl());
-    for (const [name, text] of Object.entries(
-      makeSelfSigned(['localhost', NOT_LOOPBACK], Date.now()),
-    )) {
+    for (const [name, text] of Object.entries(makeSelfSigned(['localhost', NOT_LOOPBACK], Date.now()))) {
       writeFileSync(join(files, name), text);
       if (!name.startsWith('server.')) continue;
       const own = join(postgres.databaseDir, name);
@@ -32,10 +30,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
       const { uid, gid } = statSync(postgres.databaseDir);
       chownSync(own, uid, gid);
     }
-    writeFileSync(
-      join(files, 'another.crt'),
-      makeSelfSigned(['localhost'], Date.now())['ca.crt'] ?? '',
-    );
+    writeFileSync(join(files, 'another.crt'), makeSelfSigned(['localhost'], Date.now())['ca.crt'] ?? '');
     const admin = new pg.Client({ connectionString: address.href });
     await admin.connect();
     await admin.query("ALTER SYSTEM SET ssl_cert_file = 'server.crt'");

@@ -5,7 +5,7 @@ import { iso } from '../../lib/clock.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, EXIT, misused, print, printTable, say } from '../output.ts';
+import { EXIT, misused, notFound, print, printTable, say } from '../output.ts';
 import { confirm, type DestructiveFlags, onStore, readJsonFile, withStore } from '../run.ts';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
@@ -61,10 +61,10 @@ const list = onStore(() => async ({ database }) => {
   const directories = await listDirectories(database);
   printTable(directories.map(describe), directories, {
     AGENT: ({ url }) => agentOrigin(url),
-    SOURCE: ({ source }) => source,
+    SOURCE: 'source',
     KEYS: ({ keys }) => keys.length,
     FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
-    'LAST FAILURE': ({ failure }) => failure ?? '',
+    'LAST FAILURE': 'failure',
   });
 });
 
@@ -72,7 +72,7 @@ async function remove(urlText: string, options: DestructiveFlags): Promise<void>
   const url = checkUrl(urlText);
   await withOperator(async ({ store: { database }, byAll }) => {
     const known = (await listDirectories(database)).some((directory) => directory.url === url);
-    if (!known) throw new CommandFailed('notFound', `no agent ${urlText}; \`gpd agents list\` shows them`);
+    if (!known) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
     const said = { agentId: agentOrigin(url), url };
     if (options.dryRun === true)
       return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
@@ -90,10 +90,7 @@ async function refresh(urlText: string | undefined): Promise<void> {
       (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),
     );
     if (url !== null && chosen.length === 0) {
-      throw new CommandFailed(
-        'notFound',
-        `no agent ${urlText}, or its keys are pinned; \`gpd agents list\` shows them`,
-      );
+      throw notFound(`no agent ${urlText}, or its keys are pinned; \`gpd agents list\` shows them`);
     }
     const results = await Promise.all(
       chosen.map((directory) => refreshDirectory(database, directory, Date.now)),

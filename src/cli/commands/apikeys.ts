@@ -7,7 +7,7 @@ import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { onOperator, withOperator } from '../operator.ts';
-import { CommandFailed, misused, print, printTable } from '../output.ts';
+import { misused, notFound, print, printTable } from '../output.ts';
 import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, onStore, requireTenant } from '../run.ts';
 
 function checkScope(text: string): KeyScope {
@@ -49,12 +49,12 @@ const list = onStore((kid: string | undefined) => async ({ database }) => {
   if (kid !== undefined) await requireTenant(database, kid);
   const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
   printTable(keys, keys, {
-    ID: ({ id }) => id,
-    KID: (key) => key.kid,
-    SCOPE: ({ scope }) => scope,
-    NAME: ({ name }) => name,
+    ID: 'id',
+    KID: 'kid',
+    SCOPE: 'scope',
+    NAME: 'name',
     'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
-    REVOKED: ({ revokedAt }) => revokedAt ?? '',
+    REVOKED: 'revokedAt',
   });
 });
 
@@ -63,7 +63,7 @@ const revoke = onOperator(
     async ({ store: opened, config, by }) => {
       const store = makeApiKeyStore(opened.database);
       const known = (await store.list()).find((key) => key.id === id);
-      if (!known) throw new CommandFailed('notFound', `no API key ${id}; \`gpd apikeys list\` shows them`);
+      if (!known) throw notFound(`no API key ${id}; \`gpd apikeys list\` shows them`);
       if (options.dryRun === true) {
         return print({ ...describe(known), dryRun: true }, () => [
           `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,

@@ -31,9 +31,9 @@ async function list(kid: string, options: Flags<'action' | 'limit'>): Promise<vo
       at: isoTime(row.at),
     }));
     printTable(rows, rows, {
-      AT: (row) => row.at,
-      ROLE: (row) => row.role,
-      ACTION: (row) => row.action,
+      AT: 'at',
+      ROLE: 'role',
+      ACTION: 'action',
       ACTOR: (row) => row.actor.slice(0, 10),
       DETAIL: (row) => JSON.stringify(row.detail),
     });

@@ -3,7 +3,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
-import { notifyWebhooks } from '../notify-webhooks.ts';
+import { notifyWebhooks } from '../directory.ts';
 import { withOperator } from '../operator.ts';
 import { print } from '../output.ts';
 import { makeStageLine } from '../progress.ts';

@@ -13,8 +13,8 @@ import {
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
-import { withConsent } from '../consent-context.ts';
 import type { Actions } from '../define.ts';
+import { withConsent } from '../directory.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
 import { checked, type Flags, noSuchTenant, requireTenant } from '../run.ts';
@@ -71,12 +71,8 @@ async function history(kid: string, principalText: string): Promise<void> {
   const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
   await withConsent(kid, async ({ service, tenant }) => {
     const events = await collectHistory(service, tenant, principalId);
-    printTable({ principalId, events }, events, {
-      ENTRY: ({ seq }) => seq,
-      TIME: ({ time }) => time,
-      PURPOSE: ({ purpose }) => purpose,
-      EVENT: ({ type }) => type,
-    });
+    const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
+    printTable({ principalId, events }, events, columns);
   });
 }
 
@@ -99,10 +95,10 @@ async function policies(kid: string, flags: Flags<'publish', 'material'>): Promi
       publishedAt: isoTime(publishedAt),
     }));
     printTable(list, list, {
-      VERSION: ({ version }) => version,
-      PUBLISHED: ({ publishedAt }) => publishedAt,
+      VERSION: 'version',
+      PUBLISHED: 'publishedAt',
       MATERIAL: ({ material }) => (material ? 'yes' : 'no'),
-      'SHA-256 OF THE TEXT': ({ sha256 }) => sha256,
+      'SHA-256 OF THE TEXT': 'sha256',
     });
   });
 }

@@ -8,10 +8,10 @@ import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
 import { entryLines, readHead } from '../../log/read-store.ts';
 import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
-import { withConsent } from '../consent-context.ts';
 import type { Actions } from '../define.ts';
+import { withConsent } from '../directory.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, misused, print, printableJson, say } from '../output.ts';
+import { conflict, EXIT, misused, print, printableJson, say } from '../output.ts';
 import { confirm, type DestructiveFlags, noSuchTenant, onStore, requireTenant } from '../run.ts';
 
 const SAY_EVERY = 50_000;
@@ -73,7 +73,7 @@ const exportLog = onStore((kid: string, options: { readonly out?: string }) => a
     await pipeline(lines, file);
   } catch (error) {
     const taken = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    throw taken ? new CommandFailed('conflict', `${options.out} already exists; nothing was changed`) : error;
+    throw taken ? conflict(`${options.out} already exists; nothing was changed`) : error;
   }
   print({ kid, file: options.out }, () => [`written to ${options.out}`]);
 });

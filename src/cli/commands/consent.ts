@@ -44,12 +44,7 @@ const set = onOperator((kid: string, id: string, flags: PurposeFlags) => async (
 const list = onStore((kid: string) => async ({ database }) => {
   await requireTenant(database, kid);
   const purposes = await makeTenantStore(database).purposes(kid);
-  printTable(purposes, purposes, {
-    PURPOSE: ({ id }) => id,
-    TITLE: ({ title }) => title,
-    GPC: ({ gpc }) => gpc,
-    DAYS: ({ ttlDays }) => ttlDays,
-  });
+  printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
 });
 
 /** What people were shown, to compare with `banner.published` in the log. */
@@ -60,7 +55,7 @@ const banners = onStore((kid: string) => async ({ database }) => {
     publishedAt: isoTime(publishedAt),
   }));
   printTable(shown, shown, {
-    ENTRY: ({ seq }) => seq,
+    ENTRY: 'seq',
     SINCE: ({ publishedAt }) => publishedAt.slice(0, 19),
     TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
     SCRIPT: ({ scriptSha256 }) => scriptSha256.slice(0, 16),

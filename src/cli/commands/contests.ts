@@ -12,7 +12,7 @@ import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schem
 import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { accountName } from '../operator.ts';
-import { CommandFailed, misused, print, printTable, table } from '../output.ts';
+import { misused, notFound, print, printTable, table } from '../output.ts';
 import { onRights, type RightsContext, withRights } from '../rights-context.ts';
 import { checked, checkKid, confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
@@ -37,19 +37,19 @@ const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, conte
   const now = Date.now();
   if (shown.length === 0) return print(shown, () => ['no open contests']);
   printTable(shown, contests, {
-    CONTEST: ({ contestId }) => contestId,
-    TENANT: ({ kid }) => kid,
-    STATUS: ({ status }) => status,
-    OUTCOME: ({ outcome }) => outcome ?? '',
+    CONTEST: 'contestId',
+    TENANT: 'kid',
+    STATUS: 'status',
+    OUTCOME: 'outcome',
     DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
-    CLASS: (contest) => contest.class,
+    CLASS: 'class',
     'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
   });
 });
 
 const show = onRights((contestId: string) => async ({ store, api, contestTexts }) => {
   const contest = await findContest(store.database.read, contestTexts, contestId);
-  if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
+  if (!contest) throw notFound('no contest with that id');
   const stored = await findDecision(store.database, contest.kid, contest.requestId);
   const tenant = api.ingestTenantOf(contest.kid);
   const decision =
@@ -90,7 +90,7 @@ const act = onRights(
   ) =>
     async ({ store, api, contestTexts, operatorOf }) => {
       const contest = await findContest(store.database.read, contestTexts, contestId);
-      if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
+      if (!contest) throw notFound('no contest with that id');
       const after = await work(api.contests, operatorOf(contest.kid));
       print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
     },
@@ -141,7 +141,7 @@ async function resolve(
   if (!reason.success) throw misused('--reason must have 20 to 4,000 characters, without control characters');
   await withRights(async ({ store, api, contestTexts, operatorOf }) => {
     const contest = await findContest(store.database.read, contestTexts, contestId);
-    if (!contest) throw new CommandFailed('notFound', 'no contest with that id');
+    if (!contest) throw notFound('no contest with that id');
     if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };

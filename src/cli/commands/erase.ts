@@ -9,7 +9,7 @@ import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, misused, print, printTable, table } from '../output.ts';
+import { CommandFailed, EXIT, failed, misused, notFound, print, printTable, table } from '../output.ts';
 import {
   onRights,
   type RightsContext,
@@ -81,7 +81,7 @@ async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>
 
 const status = onRights((receiptId: string) => async ({ eraser }) => {
   const receipt = await eraser.status(receiptId);
-  if (!receipt) throw new CommandFailed('notFound', 'no receipt with that id');
+  if (!receipt) throw notFound('no receipt with that id');
   printReceipt(receipt);
 });
 
@@ -89,16 +89,16 @@ const status = onRights((receiptId: string) => async ({ eraser }) => {
 function nameUnreadable(receiptIds: readonly string[]): void {
   if (receiptIds.length === 0) return;
   const ids = receiptIds.join(', ');
-  throw new CommandFailed('failure', `stored receipts cannot be read: ${ids}; restore a backup`);
+  throw failed(`stored receipts cannot be read: ${ids}; restore a backup`);
 }
 
 const list = onRights((kid: string) => async ({ eraser, operatorOf }) => {
   operatorOf(kid);
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
   printTable(receipts, receipts, {
-    RECEIPT: ({ receiptId }) => receiptId,
-    ERASED: ({ erasedAt }) => erasedAt,
-    BY: ({ requestedBy }) => requestedBy,
+    RECEIPT: 'receiptId',
+    ERASED: 'erasedAt',
+    BY: 'requestedBy',
     STATE: ({ incomplete }) => (incomplete ? 'incomplete' : 'complete'),
   });
   nameUnreadable(unreadable);

@@ -109,9 +109,9 @@ const list = onStore((kid: string | undefined) => async ({ database }) => {
   const store = makeSealKeyStore(database);
   const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
   printTable(keys.map(describe), keys, {
-    KID: (key) => key.kid,
-    GEN: ({ generation }) => generation,
-    STATE: ({ state }) => state,
+    KID: 'kid',
+    GEN: 'generation',
+    STATE: 'state',
     CREATED: ({ createdAt }) => isoTime(createdAt).slice(0, 10),
     'OPENS UNTIL': ({ retiresAt }) => iso(retiresAt) ?? '',
   });

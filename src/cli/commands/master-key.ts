@@ -5,7 +5,7 @@ import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
-import { CommandFailed, misused, print, say } from '../output.ts';
+import { failed, misused, print, say } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
 
 /** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
@@ -49,8 +49,7 @@ async function confirm(): Promise<void> {
   await withStore(async (store, config) => {
     const { matches, fingerprint } = await confirmRecoveryKey(store, config, key, Date.now());
     if (!matches) {
-      throw new CommandFailed(
-        'failure',
+      throw failed(
         'this recovery key belongs to another master key; print the right one with gpd master-key escrow',
       );
     }

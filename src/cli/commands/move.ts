@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
-import type { MovedLog } from '../../ops/move.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { misused, print } from '../output.ts';
 import { makeBar } from '../progress.ts';
@@ -37,7 +36,7 @@ async function move(options: Flags<'from'> & { readonly to: string }): Promise<v
     `moved  ${moved.from} to ${moved.to}`,
     `rows   ${rows.toLocaleString('en')}, compared one by one`,
     ...moved.logs.map(
-      ({ kid, size, root }: MovedLog) => `log    ${kid}: ${size.toLocaleString('en')} entries, root ${root}`,
+      ({ kid, size, root }) => `log    ${kid}: ${size.toLocaleString('en')} entries, root ${root}`,
     ),
     `The old database is no longer used. Delete it: erasures no longer reach it.`,
     isPostgres(to)

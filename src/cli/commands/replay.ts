@@ -3,7 +3,7 @@ import { applyPolicy } from '../../ingest/classify/policy.ts';
 import { parseUrl } from '../../lib/url.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, EXIT, misused, print, say, table } from '../output.ts';
+import { EXIT, misused, notFound, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { makeBar } from '../progress.ts';
 import { BadLine, readLines } from '../replay/lines.ts';
@@ -16,7 +16,7 @@ function sizeOf(file: string): number | null {
   try {
     return statSync(file).size;
   } catch {
-    throw new CommandFailed('notFound', `cannot read ${file}; name an NDJSON file, or - for standard input`);
+    throw notFound(`cannot read ${file}; name an NDJSON file, or - for standard input`);
   }
 }
 

@@ -4,7 +4,7 @@ import { sqliteFile } from '../../config.ts';
 import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
 import { accountName } from '../operator.ts';
-import { CommandFailed, print, say } from '../output.ts';
+import { notFound, print, say } from '../output.ts';
 import { makeStageLine } from '../progress.ts';
 import { configFor, confirm, type DestructiveFlags, type Flags } from '../run.ts';
 
@@ -12,7 +12,7 @@ type Options = DestructiveFlags & Flags<'keyFile'>;
 
 export async function restore(name: string, options: Options, config = configFor()): Promise<void> {
   const file = resolve(name);
-  if (!existsSync(file)) throw new CommandFailed('notFound', `no such file: ${file}`);
+  if (!existsSync(file)) throw notFound(`no such file: ${file}`);
   const dryRun = options.dryRun === true;
   const replaces = config.database_url !== null || existsSync(sqliteFile(config));
   if (!dryRun && replaces) {

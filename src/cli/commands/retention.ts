@@ -7,8 +7,18 @@ import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
 import { readStoredSteady } from '../../ops/job-store.ts';
 import { runRetention } from '../../ops/retention.ts';
 import type { Actions } from '../define.ts';
-import { CommandFailed, print, say, table } from '../output.ts';
+import { failed, print, say, table } from '../output.ts';
 import { type DestructiveFlags, onStore } from '../run.ts';
+
+const COUNTED = [
+  'decisions',
+  'contests',
+  'links',
+  'sightings',
+  'credentials',
+  'visitorIndex',
+  'audit',
+] as const;
 
 /** What the last server believed holds for a command too, which cannot wait and see whether the clock stands. */
 async function believedTime(database: Database, trusted: boolean): Promise<number> {
@@ -33,18 +43,7 @@ const run = onStore((options: DestructiveFlags) => async ({ database }) => {
   print(results, () => [
     ...table([
       ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],
-      ...results.map((row) =>
-        [
-          row.kid,
-          row.decisions,
-          row.contests,
-          row.links,
-          row.sightings,
-          row.credentials,
-          row.visitorIndex,
-          row.audit,
-        ].map(String),
-      ),
+      ...results.map((row) => [row.kid, ...COUNTED.map((name) => `${row[name]}`)]),
     ]),
     ...(options.dryRun === true ? ['Nothing was changed.'] : []),
   ]);
@@ -52,8 +51,8 @@ const run = onStore((options: DestructiveFlags) => async ({ database }) => {
   if (!first) return;
   // The database's own trouble, and a time to try again.
   if (failures.every(({ error }) => error instanceof Unavailable)) throw first.error;
-  const failed = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
-  throw new CommandFailed('failure', `retention failed for ${failed.join(', ')}`);
+  const named = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
+  throw failed(`retention failed for ${named.join(', ')}`);
 });
 
 export const ACTIONS: Actions = { run };

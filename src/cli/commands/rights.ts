@@ -31,13 +31,13 @@ const register = onStore((kid: string, options: { readonly csv?: boolean }) => a
   }
   if (all.length === 0) return print(all, () => ['no requests']);
   printTable(all, all, {
-    KIND: ({ kind }) => kind,
-    NUMBER: ({ number }) => number,
+    KIND: 'kind',
+    NUMBER: 'number',
     RECEIVED: ({ receivedAt }) => receivedAt.slice(0, 10),
     DUE: ({ dueAt, extendedTo }) => (extendedTo ?? dueAt).slice(0, 10),
-    STATE: ({ state }) => state,
+    STATE: 'state',
     DONE: ({ doneAt }) => doneAt?.slice(0, 10) ?? '',
-    'ASKED BY': ({ askedBy }) => askedBy,
+    'ASKED BY': 'askedBy',
   });
 });
 

@@ -9,7 +9,7 @@ import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, misused, printLine } from '../output.ts';
+import { misused, notFound, printLine } from '../output.ts';
 import { type Flags, noSuchTenant, withStore } from '../run.ts';
 
 const NONCE_BYTES = 16;
@@ -33,10 +33,7 @@ async function sealFromStore(kid: string, plaintext: Buffer, symmetric: boolean)
     if (symmetric) {
       const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
       if (wrapped === null) {
-        throw new CommandFailed(
-          'notFound',
-          `${kid} has no symmetric key; \`gpd keys symmetric ${kid}\` makes one`,
-        );
+        throw notFound(`${kid} has no symmetric key; \`gpd keys symmetric ${kid}\` makes one`);
       }
       const key = masterKey.unwrap(wrapped, tenantSecretContext(kid, SYMMETRIC_SECRET));
       return sealSymmetric(kid, key, plaintext, randomBytes);
@@ -52,7 +49,7 @@ async function sealFromServer(kid: string, plaintext: Buffer, url: string): Prom
   if (parseUrl(url) === null)
     throw misused('--url must be the address of a server, for instance http://127.0.0.1:8080');
   const recipient = await fetchPublicKey(url, kid);
-  if (!recipient) throw new CommandFailed('notFound', `the server has no tenant ${kid}`);
+  if (!recipient) throw notFound(`the server has no tenant ${kid}`);
   return sealTo(kid, recipient, plaintext, randomBytes);
 }
 

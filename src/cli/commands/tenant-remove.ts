@@ -12,7 +12,7 @@ import { tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
-import { CommandFailed, EXIT, print, say, table } from '../output.ts';
+import { EXIT, failed, print, say, table } from '../output.ts';
 import { onRights, type RightsContext } from '../rights-context.ts';
 import { confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
@@ -32,10 +32,7 @@ async function signLog(log: LogService, kid: string) {
   const [checkpoint, vkey] = [await log.lastCheckpoint(kid), await log.vkey(kid)];
   if (checkpoint && vkey)
     return { size: checkpoint.size, texts: { checkpoint: checkpoint.text, vkey: `${vkey}\n` } };
-  throw new CommandFailed(
-    'failure',
-    `the log of ${kid} cannot be signed, and nothing was removed: see gpd doctor`,
-  );
+  throw failed(`the log of ${kid} cannot be signed, and nothing was removed: see gpd doctor`);
 }
 
 async function exportTenant(

@@ -7,7 +7,7 @@ import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, MANY } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, misused, print, printTable, table } from '../output.ts';
+import { conflict, failed, misused, print, printTable, table } from '../output.ts';
 import { checked, checkedPart, noSuchTenant, onStore, withStore } from '../run.ts';
 import { policy } from './policy.ts';
 import { remove } from './tenant-remove.ts';
@@ -26,7 +26,7 @@ async function add(kid: string, options: { readonly origin: string[] }): Promise
   const origins = checkOrigins(options.origin);
   await withStore(async (store, config) => {
     const key = await makeTenant(store, config, kid, origins);
-    if (!key) throw new CommandFailed('conflict', `tenant ${kid} already exists`);
+    if (!key) throw conflict(`tenant ${kid} already exists`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
     print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
   });
@@ -41,16 +41,13 @@ const list = onStore(() => async ({ database }) => {
     settings,
   }));
   printTable(rows, rows, {
-    KID: ({ kid }) => kid,
+    KID: 'kid',
     SINCE: ({ createdAt }) => createdAt.slice(0, 10),
     ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
   });
   const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
   if (damaged.length > 0)
-    throw new CommandFailed(
-      'failure',
-      `the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`,
-    );
+    throw failed(`the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`);
 });
 
 function parseAssignment(text: string): readonly [string, string] {

@@ -4,7 +4,7 @@ import { databaseLocation } from '../../config.ts';
 import { probe } from '../../egress/gpd-client.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { CommandFailed, print, printLine, wantsJson } from '../output.ts';
+import { failed, print, printLine, wantsJson } from '../output.ts';
 import { configFor, withStore } from '../run.ts';
 import { parseExposition } from '../top/exposition.ts';
 import { type Reading, type TopView, viewOf, viewOfCounts } from '../top/view.ts';
@@ -24,10 +24,7 @@ function metricsUrl(config: Config, given: string | undefined): string | null {
 async function readMetrics(url: string): Promise<Reading> {
   const answer = await probe(url);
   if (answer?.status !== 200)
-    throw new CommandFailed(
-      'failure',
-      `${url} returned no metrics: is the server running, with GPD_METRICS_LISTEN set?`,
-    );
+    throw failed(`${url} returned no metrics: is the server running, with GPD_METRICS_LISTEN set?`);
   return { at: Date.now(), samples: parseExposition(answer.text) };
 }
 

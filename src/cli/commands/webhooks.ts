@@ -9,7 +9,7 @@ import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { CommandFailed, misused, print, printTable } from '../output.ts';
+import { type CommandFailed, misused, notFound, print, printTable } from '../output.ts';
 import {
   confirm,
   type DestructiveFlags,
@@ -36,7 +36,7 @@ function checkTarget(text: string, allowPrivate: boolean): string {
 }
 
 function noSuchWebhook(id: string): CommandFailed {
-  return new CommandFailed('notFound', `no webhook ${id}; \`gpd webhooks list\` shows them`);
+  return notFound(`no webhook ${id}; \`gpd webhooks list\` shows them`);
 }
 
 async function add(
@@ -72,9 +72,9 @@ const list = onStore((kid: string | undefined) => async ({ database }) => {
     return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox: counts.get(id) ?? {} };
   });
   printTable(rows, rows, {
-    ID: ({ id }) => id,
-    KID: (row) => row.kid,
-    URL: ({ url }) => url,
+    ID: 'id',
+    KID: 'kid',
+    URL: 'url',
     WAITING: ({ outbox }) => outbox['waiting'] ?? 0,
     FAILED: ({ outbox }) => outbox['failed'] ?? 0,
   });

@@ -11,8 +11,8 @@ import { listen, parseRanges, readTls } from '../../ops/listen.ts';
 import { makeFaultLog, makeLogger } from '../../ops/log.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
-import { notifyWebhooks } from '../notify-webhooks.ts';
-import { CommandFailed, misused, print, printLine, wantsJson } from '../output.ts';
+import { notifyWebhooks } from '../directory.ts';
+import { conflict, misused, print, printLine, wantsJson } from '../output.ts';
 import { configFor, onStore, withStore } from '../run.ts';
 import { untilSignal } from './serve.ts';
 
@@ -95,7 +95,7 @@ async function add(vkey: string, origin: string): Promise<void> {
     const { book, cosigner } = await openBook(store, config);
     const known = (await book.read()).logs.get(origin);
     if (known && known.vkey !== vkey)
-      throw new CommandFailed('conflict', `${origin} is already listed with another key: ${known.vkey}`);
+      throw conflict(`${origin} is already listed with another key: ${known.vkey}`);
     await book.append(({ logs }) =>
       logs.has(origin) ? null : { v: 1, event: 'log', at: isoTime(Date.now()), origin, vkey },
     );

@@ -1,11 +1,17 @@
+import { readFileSync } from 'node:fs';
 import type { Checks, Finding, Status } from './check.ts';
 import { DATABASE_CHECKS } from './database-checks.ts';
 import type { Facts } from './gather.ts';
 import { HOST_CHECKS } from './host-checks.ts';
 import { NETWORK_CHECKS } from './network-checks.ts';
 import { OUTSIDE_CHECKS } from './outside-checks.ts';
-import { REMEDIES } from './remedy-files.ts';
 import { TENANT_CHECKS } from './tenant-checks.ts';
+
+/** What to do about a finding, by the check's id: `host.node  Install Node …`, a line each. */
+const LINES = readFileSync(new URL('../../../views/doctor.en.txt', import.meta.url), 'utf8').trim();
+const REMEDIES: ReadonlyMap<string, string> = new Map(
+  LINES.split('\n').map((line) => line.split('  ', 2) as [id: string, remedy: string]),
+);
 
 /** `gpd doctor`: every check in the order in which an operator would look. */
 export const CHECKS: Checks = {
