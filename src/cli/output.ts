@@ -71,7 +71,7 @@ export function printTable<Row>(
 ): void {
   const cells = Object.values(columns);
   const textOf = (row: Row) => (cell: (typeof cells)[number]) =>
-    `${typeof cell === 'function' ? cell(row) : (row[cell] ?? '')}`;
+    String(typeof cell === 'function' ? cell(row) : (row[cell] ?? ''));
   print(value, () => table([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]));
 }
 

@@ -34,7 +34,7 @@ export function makeKeyUseCounter(database: Database, clock: Clock) {
     note,
     noteVisit,
     /** What could not be written is counted with the next flush. */
-    async flush() {
+    flush: async () => {
       const taken = [...counts.values()];
       counts = new Map();
       try {

@@ -14,9 +14,8 @@ import { makeRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
 /** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
-export type Metrics = Awaited<ReturnType<typeof startMetrics>>;
 
-export interface MetricsDeps {
+interface MetricsDeps {
   readonly database: Database;
   readonly onFault: (error: unknown) => void;
 }
