@@ -13,11 +13,9 @@ import { type Handlers, registerAll, type ServedName } from '../http/register.ts
 import { decisionRoutes } from '../ingest/decisions-routes.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
-import { caseRoutes } from '../rights/contests/case-routes.ts';
-import { myDataForms, myDataRoutes, type Sites } from '../rights/me/my-data-routes.ts';
-import { meRoutes } from '../rights/me/routes.ts';
+import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import type { Rights } from '../rights/rights-make.ts';
-import { outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
+import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
 import type { DecisionResponse, PubKeyResponse } from '../schema/responses.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 

@@ -14,7 +14,7 @@ import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import { COOKIE_NAME, hasRoot, isBindable, provenRoots, rootOf } from './binding.ts';
 import type { FailedDeps } from './failed.ts';
 import type { OpenedToken, Presented } from './presented.ts';
-import { relyingPartyOf } from './relying-party.ts';
+import { relyingPartyOf } from './publickey.ts';
 
 /** Who may hold a ceremony: a browser with a token for a visit that has to be told apart, and with consent to that. */
 

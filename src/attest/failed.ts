@@ -1,5 +1,4 @@
 import { Refusal } from '../lib/errors.ts';
-import type { Outcome } from './outcomes.ts';
 import type { OpenedToken, Presented } from './presented.ts';
 
 /** A ceremony that failed, and how. */
@@ -29,3 +28,18 @@ export async function telling<T>(deps: FailedDeps, presented: Presented, ceremon
     throw new Refusal('attestation-failed');
   }
 }
+
+/** The result of a ceremony; the client gets one refusal for all but the first four. */
+export const OUTCOMES = [
+  'created',
+  'used',
+  'bound',
+  'refreshed',
+  'malformed',
+  'challenge',
+  'signature',
+  'unknown',
+  'cloned',
+  'replay',
+] as const;
+export type Outcome = (typeof OUTCOMES)[number];

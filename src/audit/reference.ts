@@ -1,3 +1,4 @@
+import type { Actor } from '../lib/act.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 
 /** What a record may point at without naming it. */
@@ -20,4 +21,11 @@ export function actorRef(rightsKey: Uint8Array, issuer: string, sub: string): st
 export function displayHandle(rightsKey: Uint8Array, durable: string): string {
   const hex = hmacSha256(rightsKey, `handle|${durable}`).toString('hex').slice(0, 12);
   return hex.replace(/(.{4})(?=.)/g, '$1-');
+}
+
+/** Where an operator's name comes from: the account at the command line, or the API key. */
+export type OperatorSource = 'gpd cli' | 'gpd api key';
+
+export function operatorActor(rightsKey: Uint8Array, source: OperatorSource, name: string): Actor {
+  return { role: 'operator', ref: actorRef(rightsKey, source, name) };
 }

@@ -3,10 +3,11 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { exportAudit, readAudit } from './audit-service.ts';
-import type { Context } from './context.ts';
-import type { PageTable } from './page-table.ts';
-import type { Posted, Visit } from './session-guard.ts';
+import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
+import type { RegisterCursor } from '../rights/register-store.ts';
+import { type Context, requireTenant } from './context.ts';
+import { exportAudit, readAudit } from './insight-service.ts';
+import type { PageTable, Posted, Visit } from './session-guard.ts';
 import { csvLine } from './text.ts';
 
 /** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */
@@ -81,19 +82,65 @@ async function showAudit(context: Context, { request, response, staff }: Visit):
   });
 }
 
-async function sendCsv(context: Context, { response, staff, form }: Posted): Promise<void> {
-  const { before: _page, ...filter } = readFilter(Object.fromEntries(form));
-  const pages = await exportAudit(context, staff, filter);
+async function sendCsv(
+  { response, staff }: Visit,
+  name: string,
+  lines: AsyncIterable<string>,
+): Promise<void> {
   response.set({
     'content-type': 'text/csv; charset=utf-8',
-    'content-disposition': `attachment; filename="audit-${staff.kid}.csv"`,
+    'content-disposition': `attachment; filename="${name}-${staff.kid}.csv"`,
     'cache-control': 'no-store',
   });
-  await pipeline(Readable.from(csv(pages)), response);
+  await pipeline(Readable.from(lines), response);
+}
+
+async function sendAudit(context: Context, posted: Posted): Promise<void> {
+  const { before: _page, ...filter } = readFilter(Object.fromEntries(posted.form));
+  await sendCsv(posted, 'audit', csv(await exportAudit(context, posted.staff, filter)));
 }
 
 export const auditPages: PageTable = {
   pages: { '/audit': ['dpo', showAudit] },
   // A form and not a link: it leaves a row in the log, and the row is this person's.
-  forms: { '/audit/export': ['dpo', sendCsv] },
+  forms: { '/audit/export': ['dpo', sendAudit] },
+};
+
+/** The register of all requests: contests, erasures and exports, with their due dates, and the same as CSV. */
+
+function readCursor(value: unknown): RegisterCursor | null {
+  const [, at = '', number = ''] =
+    /^(\d{1,15})~([\w ]{1,40})$/.exec(typeof value === 'string' ? value : '') ?? [];
+  return number === '' ? null : { at: Number(at), number };
+}
+
+async function showRegister(context: Context, visit: Visit): Promise<void> {
+  const { database, render, tenantOf } = context;
+  const after = readCursor(visit.request.query['after']);
+  const { requests, next } = await readRegister(
+    database,
+    requireTenant(tenantOf, visit.staff.kid),
+    after,
+    PAGE,
+  );
+  const query = next && new URLSearchParams({ after: `${next.at}~${next.number}` });
+  render(visit.response, 'register', {
+    here: 'register',
+    requests,
+    first: after === null ? null : '/console/register',
+    next: query && `/console/register?${query.toString()}`,
+  });
+}
+
+async function* registerCsv({ database, tenantOf }: Context, { staff }: Visit): AsyncGenerator<string> {
+  yield csvLine(REGISTER_COLUMNS);
+  for await (const page of wholeRegister(database, requireTenant(tenantOf, staff.kid)))
+    for (const one of page) yield csvLine(REGISTER_COLUMNS.map((name) => one[name]));
+}
+
+export const registerPages: PageTable = {
+  pages: {
+    '/register': ['dpo', showRegister],
+    '/register.csv': ['dpo', (context, visit) => sendCsv(visit, 'requests', registerCsv(context, visit))],
+  },
 };

@@ -1,15 +1,12 @@
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
-import { askSubject, type CaseView, extendCase, readCase, resolveCase } from './cases-service.ts';
+import { askSubject, type CaseView, extendCase, keepTyped, readCase, resolveCase } from './cases-service.ts';
 import type { Context } from './context.ts';
-import { keepTyped } from './drafts-service.ts';
-import { field } from './form.ts';
-import type { PageTable } from './page-table.ts';
-import type { Posted, Visit } from './session-guard.ts';
+import { field, type TypedByKind, typedOf, withTemplate } from './form.ts';
+import type { PageTable, Posted, Visit } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
 import type { Translate } from './strings-files.ts';
-import { type TypedByKind, typedOf, withTemplate } from './typed.ts';
 
 /** One case: the evidence, and what a reviewer may do. */
 

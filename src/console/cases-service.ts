@@ -2,18 +2,20 @@ import { rightsRef } from '../audit/reference.ts';
 import { listAudit } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision } from '../ingest/decision-store.ts';
+import { orElse } from '../lib/or-else.ts';
+import { isPlainText } from '../lib/plain-text.ts';
 import type { Contest } from '../rights/contests/contest.ts';
+import { type ContestTexts, NO_TEXTS } from '../rights/contests/contest-text.ts';
 import { PERIODS } from '../rights/contests/due.ts';
-import { COUNT_CAP } from '../rights/contests/queue-store.ts';
-import { findContest } from '../rights/contests/store.ts';
+import type { QueueQuery, QueueRow } from '../rights/contests/queue.ts';
+import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../rights/contests/queue-store.ts';
+import { contestOf, findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { heldOverride } from '../rights/dsar/store.ts';
 import { countTrail, deviceContests, deviceTrail } from '../rights/dsar/trail-store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
-import type { Context } from './context.ts';
-import { readDrafts } from './drafts-service.ts';
-import { deleteDrafts } from './session-store.ts';
-import type { Staff } from './staff.ts';
+import type { Context, Staff } from './context.ts';
+import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
 
 /** A case as the console shows it, and the rulings on it over the contest service. */
 
@@ -102,4 +104,106 @@ export async function resolveCase(
   const { kid, ref: actor } = staff;
   await deleteDrafts(database, { kid, actor, contestId: ruling.contestId }, ['resolve', 'ask', 'extend']);
   return contest;
+}
+
+/** What staff typed and did not send, for a day: encrypted as the words of its contest are. */
+
+type Author = Pick<Staff, 'kid' | 'ref'>;
+
+/** Four times what a reason takes. */
+const MAX_KEPT = 16_000;
+
+/** An empty text takes away what was kept. @returns whether it is kept: not of a contest that is not there */
+async function keepDraft(context: Context, by: Author, contestId: string, draft: Draft) {
+  const { database, contestTexts, clock } = context;
+  const { kid, ref } = by;
+  const { kind, outcome, text } = draft;
+  if (text === '') {
+    await deleteDrafts(database, { kid, actor: ref, contestId }, [kind]);
+    return false;
+  }
+  const ciphertext = contestTexts.encrypt(kid, contestId, { ...NO_TEXTS, reason: text }) ?? '';
+  return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: ciphertext, at: clock() });
+}
+
+/** @returns whether all that was typed is kept */
+export async function keepTyped(
+  context: Context,
+  by: Author,
+  contestId: string,
+  typed: readonly (Draft | null)[],
+): Promise<boolean> {
+  let kept = true;
+  for (const one of typed) {
+    if (one === null) continue;
+    const fits = one.text.length <= MAX_KEPT;
+    const saved = fits && (await keepDraft(context, by, contestId, one));
+    if (!saved && one.text !== '') kept = false;
+  }
+  return kept;
+}
+
+/** Null for what cannot be opened, as under a key that is gone: a draft lives for a day at most. */
+const openDraft = (
+  contestTexts: ContestTexts,
+  kid: string,
+  contestId: string,
+  ciphertext: string,
+): string | null => orElse(() => contestTexts.decrypt(kid, contestId, ciphertext).reason, null);
+
+export async function readDrafts(
+  { database, contestTexts }: Context,
+  { kid, ref }: Author,
+  contestId: string,
+): Promise<readonly Draft[]> {
+  const drafts = await draftsOf(database, kid, ref, contestId);
+  return drafts.flatMap((draft) => {
+    const text = openDraft(contestTexts, kid, contestId, draft.text);
+    return text === null ? [] : [{ ...draft, text }];
+  });
+}
+
+/** The review queue. */
+
+async function resolvedRows(
+  { database, contestTexts }: Context,
+  { kid }: Staff,
+  query: QueueQuery,
+): Promise<readonly QueueRow[]> {
+  const resolved = await resolvedPage(database, contestTexts, kid, query);
+  return resolved.map((contest) => ({ group: 'free', contest }));
+}
+
+export async function readQueue(
+  context: Context,
+  staff: Staff,
+  state: 'open' | 'resolved',
+  query: QueueQuery,
+) {
+  const { database, contestTexts, clock } = context;
+  const { kid, ref: me, role } = staff;
+  const viewer = { kid, me, now: clock() };
+  const rows =
+    state === 'open'
+      ? await queuePage(database, contestTexts, viewer, query)
+      : await resolvedRows(context, staff, query);
+  const [counts, load] = await Promise.all([
+    queueCounts(database, viewer),
+    role === 'dpo' ? workload(database, kid, viewer.now) : [],
+  ]);
+  // Load: of the colleagues, for a dpo. Counts above the cap are shown as "more than".
+  return { rows, counts, load, cap: COUNT_CAP };
+}
+
+/** By the id of a contest or of a request. */
+export async function findCase(
+  { database, contestTexts }: Context,
+  { kid }: Staff,
+  id: string,
+): Promise<string | null> {
+  if (!isPlainText(id)) return null;
+  const byRequest = await contestOf(database.read, contestTexts, kid, id);
+  if (byRequest) return byRequest.contestId;
+  const byId = await findContest(database.read, contestTexts, id);
+  return byId?.kid === kid ? byId.contestId : null;
 }

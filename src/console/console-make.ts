@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Router } from 'express';
 import { makeEmbed } from '../consent/embed.ts';
+import { exactRouter } from '../http/methods.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import { Refusal } from '../lib/errors.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { LogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
@@ -9,12 +11,17 @@ import { makeExports } from '../rights/dsar/exports-make.ts';
 import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { consoleRoutes } from './console-router.ts';
-import type { Context, SignInLimits } from './context.ts';
+import { auditPages, registerPages } from './audit-pages.ts';
+import { casePages } from './case-pages.ts';
+import { type Context, makeReadWhole, type SignInLimits } from './context.ts';
+import { insightPages, previewFiles, previewPages } from './insight-pages.ts';
+import { openPages, sessionPages } from './login-pages.ts';
+import { queuePages } from './queue-pages.ts';
 import { makeRender } from './render.ts';
+import { errorPage, type PageTable, register } from './session-guard.ts';
 import { makeProvider } from './sign-in-service.ts';
-import { makeReadWhole } from './staff.ts';
 import { loadStrings } from './strings-files.ts';
+import { subjectPages } from './subject-pages.ts';
 
 /** Hands the console its services. */
 
@@ -86,4 +93,49 @@ export function composeConsole(parts: ConsoleParts): Router {
     log,
     embed: makeEmbed(bannerFiles),
   });
+}
+
+/** The console under /console: every page, its role and its address, from top to bottom. */
+
+export const TABLES: readonly PageTable[] = [
+  sessionPages,
+  queuePages,
+  casePages,
+  subjectPages,
+  registerPages,
+  auditPages,
+  insightPages,
+  previewPages,
+];
+
+/** Whatever a page or a form does not take is 405 with what it does. Read off the routes, so that none is forgotten. */
+function otherMethods(pages: Router): void {
+  const taken = new Map<string, Set<string>>();
+  for (const { route } of pages.stack) {
+    if (!route) continue;
+    const methods = taken.get(route.path) ?? new Set<string>();
+    for (const { method } of route.stack) methods.add(method.toUpperCase());
+    if (methods.has('GET')) methods.add('HEAD');
+    taken.set(route.path, methods);
+  }
+  for (const [path, methods] of taken) {
+    const headers = { allow: [...methods].join(', ') };
+    pages.all(path, () => {
+      throw new Refusal('method-not-allowed', { headers });
+    });
+  }
+}
+
+export function consoleRoutes(context: Context): Router {
+  const pages = exactRouter();
+  openPages(pages, context);
+  previewFiles(pages, context);
+  for (const table of TABLES) register(pages, context, table);
+  otherMethods(pages);
+  pages.use(() => {
+    throw new Refusal('not-found');
+  });
+  pages.use(errorPage(context));
+  // A proxy that keeps /console from strangers keeps /CONSOLE from them as well.
+  return exactRouter().use('/console', pages);
 }

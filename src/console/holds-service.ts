@@ -6,8 +6,7 @@ import type { Scope } from '../rights/erase/erasure.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
 import { appendCut } from '../rights/erase/tombstone-files.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
-import type { Context } from './context.ts';
-import { actorOf, requireTenant, type Staff } from './staff.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
 

@@ -1,23 +1,25 @@
+import { join } from 'node:path';
+import type { Response, Router } from 'express';
 import type { LogCheck } from '../consent/verify-service.ts';
 import { DAY, HOUR } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { wilson } from '../lib/wilson.ts';
+import { languageSchema } from '../schema/banner.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { barChart, cellOf, lastSlots } from './charts.ts';
 import type { Context } from './context.ts';
 import {
   type GenerationView,
   type OverviewView,
+  readBanner,
   readKeys,
   readLedger,
   readOverview,
   readTerms,
   verifyLedger,
 } from './insight-service.ts';
-import type { PageTable } from './page-table.ts';
-import { framing, readLanguage } from './preview-pages.ts';
 import { usualPolicy } from './render.ts';
-import type { Posted, Visit } from './session-guard.ts';
+import type { PageTable, Posted, Visit } from './session-guard.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
 
@@ -115,3 +117,48 @@ export const insightPages: PageTable = {
   },
   forms: { '/ledger/verify': ['reviewer', verify] },
 };
+
+/**
+ * The consent banner itself, on an isolated page: its own origin (no cookie, no storage), no connection to
+ * anywhere, and a stub server in the page. What is pressed there is sent to nobody.
+ */
+
+/** The page's own script and style: its own origin counts as another site, so they are open, as the banner is. */
+const FILES = ['preview.js', 'preview.css'] as const;
+
+const policy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'self'",
+    // Also outside of the frame.
+    'sandbox allow-scripts',
+  ].join('; ');
+
+/** What the page of purposes may do besides: show this one. */
+export const framing = (base: string): string => `${base}; frame-src 'self'`;
+
+export function readLanguage(value: unknown): string {
+  const read = languageSchema.safeParse(value);
+  return read.success ? read.data : 'en';
+}
+
+async function showBanner(context: Context, { request, response, staff }: Visit): Promise<void> {
+  const shown = await readBanner(context, staff, readLanguage(request.query['lang']));
+  response.set({ 'x-frame-options': 'SAMEORIGIN' });
+  context.render(response, 'banner', { ...shown, policy });
+}
+
+export const previewPages: PageTable = { pages: { '/banner': ['reviewer', showBanner] } };
+
+export function previewFiles(router: Router, { views }: Context): void {
+  for (const name of FILES) {
+    router.get(`/banner/${name}`, (_request, response: Response) => {
+      response.set({ 'cross-origin-resource-policy': 'cross-origin', 'cache-control': 'no-cache' });
+      response.sendFile(join(views, 'assets', name), { cacheControl: false });
+    });
+  }
+}

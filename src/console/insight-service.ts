@@ -1,3 +1,5 @@
+import type { AuditFilter, AuditRow } from '../audit/audit.ts';
+import { listAudit, recordAudit } from '../audit/store.ts';
 import { bannerAnswer } from '../consent/banner-service.ts';
 import { countDoubts, listDoubts } from '../consent/doubt-store.ts';
 import { listPolicies } from '../consent/terms-store.ts';
@@ -5,6 +7,7 @@ import { type LogCheck, verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
 import type { Generation } from '../keys/generation.ts';
+import { pagesBy } from '../lib/chunks.ts';
 import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { readHead } from '../log/read-store.ts';
@@ -14,8 +17,7 @@ import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/ta
 import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import type { Context } from './context.ts';
-import type { Staff } from './staff.ts';
+import { actorOf, type Context, type Staff } from './context.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
 
@@ -153,4 +155,35 @@ export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, a
   const language = languages.includes(asked) ? asked : 'en';
   const words: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
   return { language, words, banner: bannerAnswer(tenant, { language, gpc: false }) };
+}
+
+/** Reading the audit log; that it was exported is in it. */
+
+const PAGE = 1000;
+
+export function readAudit(
+  { database }: Context,
+  { kid }: Staff,
+  filter: AuditFilter,
+  limit: number,
+): Promise<readonly AuditRow[]> {
+  return listAudit(database, kid, filter, limit);
+}
+
+/** Every row that fits, and one more that says that they were exported. */
+export async function exportAudit(
+  context: Context,
+  staff: Staff,
+  filter: AuditFilter,
+): Promise<AsyncIterable<readonly AuditRow[]>> {
+  const { action = null, from = null, to = null } = filter;
+  await recordAudit(context.database, {
+    kid: staff.kid,
+    at: context.clock(),
+    actor: actorOf(staff),
+    action: 'audit.exported',
+    object: null,
+    detail: { action, from, to },
+  });
+  return pagesBy<AuditRow>(PAGE, (last) => readAudit(context, staff, { ...filter, before: last?.seq }, PAGE));
 }

@@ -15,8 +15,7 @@ import {
   safeBack,
   setCookie,
 } from './cookies.ts';
-import type { PageTable } from './page-table.ts';
-import { isSignedIn, type Posted, sessionOf, type Visit } from './session-guard.ts';
+import { isSignedIn, type PageTable, type Posted, sessionOf, type Visit } from './session-guard.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
 import { finishSignIn, missingConsoleSettings, signOutAddress } from './sign-in-service.ts';
 

@@ -8,10 +8,9 @@ import {
   type QueueRow,
 } from '../rights/contests/queue.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
+import { findCase, readQueue } from './cases-service.ts';
 import type { Context } from './context.ts';
-import type { PageTable } from './page-table.ts';
-import { findCase, readQueue } from './queue-service.ts';
-import type { Visit } from './session-guard.ts';
+import type { PageTable, Visit } from './session-guard.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
 

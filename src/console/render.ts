@@ -1,8 +1,8 @@
 import type { Response } from 'express';
 import { AUDIT_ACTIONS } from '../audit/audit.ts';
-import { type Clock, isoTime } from '../lib/clock.ts';
+import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import { ago, dueIn } from './due.ts';
+import { due, SOON_DAYS } from '../rights/contests/due.ts';
 import type { Translate } from './strings-files.ts';
 import { excerpt, visible } from './text.ts';
 
@@ -74,4 +74,31 @@ export function makeRender({ t, random, clock }: { t: Translate; random: Random;
       excerpt,
     });
   };
+}
+
+/** What is left until a due date, in words and in a colour. */
+export interface Due {
+  readonly text: string;
+  readonly level: 'calm' | 'soon' | 'urgent' | 'late';
+}
+
+const URGENT_DAYS = 2;
+
+/** `due` of rights/due.ts, in words; the command line says the same ones. */
+export function dueIn(t: Translate, dueAt: number, now: number): Due {
+  const { late, unit, n } = due(dueAt, now);
+  const key = `due.${late ? 'late-' : ''}${unit}`;
+  const text = unit === 'hours' && n === 0 ? t(`${key}.none`) : t(key, { n });
+  if (late) return { text, level: 'late' };
+  const days = unit === 'days' ? n : 0;
+  return { text, level: days < URGENT_DAYS ? 'urgent' : days < SOON_DAYS ? 'soon' : 'calm' };
+}
+
+/** How long ago, in the largest unit that fits. */
+export function ago(t: Translate, at: number, now: number): string {
+  const past = Math.max(0, now - at);
+  if (past < MINUTE) return t('ago.now');
+  if (past < HOUR) return t('ago.minutes', { n: Math.floor(past / MINUTE) });
+  if (past < 2 * DAY) return t('ago.hours', { n: Math.floor(past / HOUR) });
+  return t('ago.days', { n: Math.floor(past / DAY) });
 }

@@ -1,17 +1,15 @@
-import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express';
 import { type ConsoleSession, isLiveSession, type StaffRole } from '../auth/console-session.ts';
 import { hasLeft } from '../http/body.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { toRefusal } from '../http/reply.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { Context } from './context.ts';
+import { keepTyped } from './cases-service.ts';
+import type { Context, Staff } from './context.ts';
 import { cookieNames } from './cookies.ts';
-import { keepTyped } from './drafts-service.ts';
-import { type Form, field, isSameOrigin, readForm, sameToken } from './form.ts';
+import { contestOfPath, type Form, field, isSameOrigin, readForm, sameToken, typedOf } from './form.ts';
 import { safeRequestId } from './render.ts';
 import { enterSession, findSession } from './sessions-service.ts';
-import type { Staff } from './staff.ts';
-import { contestOfPath, typedOf } from './typed.ts';
 
 /** The guard of every page and form: a session, and a role that may. */
 
@@ -58,11 +56,7 @@ async function admit(
 }
 
 /** GET: without a session the way leads to the sign-in and back. */
-export function withSession(
-  context: Context,
-  role: StaffRole,
-  show: (visit: Visit) => unknown,
-): RequestHandler {
+function withSession(context: Context, role: StaffRole, show: (visit: Visit) => unknown): RequestHandler {
   return async (request, response) => {
     const now = context.clock();
     const { live: session } = await liveSession(context, request, now);
@@ -98,11 +92,7 @@ function expired({ path }: Request, form: Form, kept: boolean) {
 }
 
 /** POST: same origin, then the session, then its token, then the role (all before anything is looked up). */
-export function withForm(
-  context: Context,
-  role: StaffRole,
-  act: (posted: Posted) => unknown,
-): RequestHandler {
+function withForm(context: Context, role: StaffRole, act: (posted: Posted) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
     const form = await readForm(request);
@@ -143,4 +133,27 @@ export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
 function refusalOf(error: unknown): Refusal | null {
   const refusal = toRefusal(error);
   return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;
+}
+
+type Answers<Asked> = Readonly<
+  Record<string, readonly [role: StaffRole, answer: (context: Context, asked: Asked) => unknown]>
+>;
+
+/** Pages and forms of one group by their paths: who may, and what answers. */
+export interface PageTable {
+  readonly pages?: Answers<Visit>;
+  readonly forms?: Answers<Posted>;
+}
+
+export function register(router: Router, context: Context, { pages = {}, forms = {} }: PageTable): void {
+  for (const [path, [role, show]] of Object.entries(pages))
+    router.get(
+      path,
+      withSession(context, role, (visit) => show(context, visit)),
+    );
+  for (const [path, [role, act]] of Object.entries(forms))
+    router.post(
+      path,
+      withForm(context, role, (posted) => act(context, posted)),
+    );
 }

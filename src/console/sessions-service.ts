@@ -8,14 +8,13 @@ import {
   roleOf,
 } from '../auth/console-session.ts';
 import { MINUTE } from '../lib/clock.ts';
-import type { Context } from './context.ts';
+import { actorOf, type Context, type Staff } from './context.ts';
 import {
   deleteConsoleSession,
   findConsoleSession,
   listConsoleSessions,
   touchConsoleSession,
 } from './session-store.ts';
-import { actorOf, type Staff } from './staff.ts';
 
 /** Sessions of staff: found by their cookie, listed, ended. */
 

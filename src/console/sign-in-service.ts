@@ -14,7 +14,7 @@ import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { environmentName } from '../schema/settings.ts';
 import type { Context } from './context.ts';
-import { decryptIdToken, encryptIdToken } from './id-token.ts';
+import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { insertConsoleSession } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */

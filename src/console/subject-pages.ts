@@ -4,8 +4,7 @@ import { ERASURE_SCOPES, type ErasureReceipt, eraseTargetSchema, reasonSchema } 
 import type { Context } from './context.ts';
 import { type Form, field } from './form.ts';
 import { endHold, type HoldPlace, readHolds } from './holds-service.ts';
-import type { PageTable } from './page-table.ts';
-import type { Posted, Visit } from './session-guard.ts';
+import type { PageTable, Posted, Visit } from './session-guard.ts';
 import {
   eraseSubject,
   findExport,

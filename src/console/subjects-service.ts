@@ -10,14 +10,13 @@ import { Refusal } from '../lib/errors.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
 import { deviceTrail } from '../rights/dsar/trail-store.ts';
+import { planErasure } from '../rights/erase/erase-transaction-service.ts';
 import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
-import { planErasure } from '../rights/erase/plan-service.ts';
 import { KEEP_NOTHING } from '../rights/erase/service.ts';
 import { HOLDABLE } from '../rights/subject-folds.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
-import type { Context } from './context.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { deviceHolds, placeHolds } from './holds-service.ts';
-import { actorOf, requireTenant, type Staff } from './staff.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
 

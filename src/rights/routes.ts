@@ -1,4 +1,6 @@
-import type { Router } from 'express';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Response, Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
 import type { Limiter } from '../http/hot.ts';
 import { limitClients } from '../http/json-route.ts';
@@ -12,8 +14,9 @@ import {
   eraseTargetSchema,
 } from '../schema/rights.ts';
 import { ROUTES, type Routes } from '../schema/routes.ts';
-import { requireTenant, staffRole } from './caller.ts';
-import { sendDsar } from './dsar/dsar-routes.ts';
+import type { CaseService } from './contests/case-service.ts';
+import { classText } from './dsar/dsar.ts';
+import { type Dsar, dsarJson } from './dsar/service.ts';
 import type { OutcomeReporter } from './outcome-service.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
@@ -120,4 +123,35 @@ export function privacyRoutes(
     dsar: dsar(api),
     erase: erase(api),
   };
+}
+
+/** A contest by its case key. The page reads the key from its address's fragment, which no server is sent. */
+export function caseRoutes(cases: CaseService): Handlers<'casePage' | 'case' | 'caseAnswer'> {
+  return {
+    casePage(_call, response) {
+      response.set('cache-control', 'no-store').render('case', { classText });
+    },
+    case: ({ body: { caseKey } }) => cases.view(caseKey),
+    caseAnswer: ({ body: { caseKey, answer } }) => cases.answer(caseKey, answer),
+  };
+}
+
+/** A long trail is written while it is read. */
+export async function sendDsar(response: Response, dsar: Dsar): Promise<void> {
+  response
+    .status(200)
+    .set({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+  await pipeline(Readable.from(dsarJson(dsar)), response);
+}
+
+/** Staff act within the tenant that their token names. @throws {Refusal} */
+export function requireTenant(claimant: Claimant): string {
+  if (claimant.tenant === null) throw new Refusal('reviewer-tenant-unbound');
+  return claimant.tenant;
+}
+
+/** The staff role in which somebody acts; a dpo may do what a reviewer may. */
+export function staffRole(claimant: Claimant): 'reviewer' | 'dpo' | null {
+  if (claimant.roles.has('dpo')) return 'dpo';
+  return claimant.roles.has('reviewer') ? 'reviewer' : null;
 }

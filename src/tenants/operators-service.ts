@@ -1,4 +1,4 @@
-import { operatorActor } from '../audit/operator.ts';
+import { operatorActor } from '../audit/reference.ts';
 import { openTenantSecret, ROOT_SECRET } from '../keys/contexts.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import type { Store } from './installation-files.ts';

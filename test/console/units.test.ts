@@ -11,8 +11,8 @@ import {
   safeBack,
   setCookie,
 } from '../../src/console/cookies.ts';
-import { dueIn } from '../../src/console/due.ts';
 import { adviceFor } from '../../src/console/insight-pages.ts';
+import { dueIn } from '../../src/console/render.ts';
 import { loadStrings } from '../../src/console/strings-files.ts';
 import { csvLine, excerpt, visible } from '../../src/console/text.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';

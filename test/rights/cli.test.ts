@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dueIn } from '../../src/console/due.ts';
+import { dueIn } from '../../src/console/render.ts';
 import { loadStrings } from '../../src/console/strings-files.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { runGpd } from '../support/command.ts';

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { dueIn } from '../../console/due.ts';
+import { dueIn } from '../../console/render.ts';
 import { loadStrings } from '../../console/strings-files.ts';
 import { findDecision } from '../../ingest/decision-store.ts';
 import { pagesBy } from '../../lib/chunks.ts';

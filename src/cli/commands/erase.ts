@@ -1,9 +1,9 @@
 import { databaseLocation } from '../../config.ts';
 import { openDatabase } from '../../db/db.ts';
 import { closing } from '../../lib/closing.ts';
-import { planErasure } from '../../rights/erase/plan-service.ts';
+import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
+import { planErasure } from '../../rights/erase/erase-transaction-service.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
-import { scrub as scrubReceipts } from '../../rights/erase/scrub-service.ts';
 import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';

@@ -1,4 +1,4 @@
-import { relyingPartyOf } from '../../attest/relying-party.ts';
+import { relyingPartyOf } from '../../attest/publickey.ts';
 import { baseUrl } from '../../config.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';

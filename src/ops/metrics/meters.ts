@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { OUTCOMES } from '../../attest/outcomes.ts';
+import { OUTCOMES } from '../../attest/failed.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import type { Stock } from './stock-store.ts';

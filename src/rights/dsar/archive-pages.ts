@@ -3,10 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { type Policy, RULES } from '../../ingest/classify/policy.ts';
-import { CSV_COLUMNS } from './decisions-csv.ts';
+import { CSV_COLUMNS, visibleText } from './decisions-csv.ts';
 import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
-import { visibleText } from './visible-text.ts';
 
 /** The two pages of the archive: no script, nothing loaded from anywhere, one style sheet that their own policy names. */
 

@@ -6,7 +6,10 @@ import { makeGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, HOUR } from '../../lib/clock.ts';
 import { type DailyWindow, isWithin } from '../../lib/duration.ts';
+import { asErased } from './erasure.ts';
 import { idsInUse } from './find-store.ts';
+import { erasuresAt, saveErasureStep } from './receipts-store.ts';
+import { scrubFiles } from './scrub-store.ts';
 
 /**
  * No byte of what was erased is left in the files: the log is emptied and the file is searched (ADR 0038). If an id is found
@@ -142,4 +145,23 @@ export function makeCleaner(deps: CleanDeps) {
     /** In its turn: a page that moves while the file is searched would be missed. */
     releasePages: () => serialise(() => releaseFreePages(database)),
   };
+}
+
+/**
+ * Rewrites the files of PostgreSQL, and completes the receipts that waited for it. Returns how many.
+ * @param owner the same database, opened by the owner of the tables
+ * @param kid of this tenant alone
+ */
+export async function scrub(
+  database: Database,
+  owner: Database,
+  { now, kid }: { readonly now: number; readonly kid: string | undefined },
+): Promise<number> {
+  const { erasures } = await erasuresAt(database, ['scrub'], now);
+  const waiting = erasures.filter((erasure) => kid === undefined || erasure.kid === kid);
+  if (waiting.length === 0) return 0;
+  await scrubFiles(owner);
+  for (const erasure of waiting)
+    await saveErasureStep(database, erasure, { step: 'done', scopes: asErased(erasure.scopes, true) });
+  return waiting.length;
 }

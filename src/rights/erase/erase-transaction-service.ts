@@ -28,7 +28,7 @@ import { shredWithin } from './principal-store.ts';
 import { insertErasure, receiptOfRequest, type StoredErasure, type TombstoneRef } from './receipts-store.ts';
 import { dropStaged, type Staged, stageTarget } from './stage-store.ts';
 import { markStaged } from './steps-store.ts';
-import { type ErasedRows, eraseRows } from './store.ts';
+import { countRows, type ErasedRows, eraseRows } from './store.ts';
 
 /** The transaction of an erasure: the rows, the consent, the receipt and its audit row. */
 
@@ -205,4 +205,19 @@ export async function begin(
     await dropStaged(database, receiptId).catch(() => {});
     throw error;
   }
+}
+
+/** The counts of an erasure if it were asked for now. Short reads: they wait for no writer and hold none up. */
+export async function planErasure(
+  database: Database,
+  { kid, target, keep }: { readonly kid: string; readonly target: ErasureTarget; readonly keep: Keep },
+): Promise<ScopeCounts> {
+  const { durables, requests, linksOf, principal } = target;
+  const { read } = database;
+  const rows = await countRows(read, { kid, durables, requests, linksOf, keep });
+  const who = principal?.ref ?? linksOf;
+  const openings = who === null ? 0 : await countOpenings(read, kid, who);
+  const counts = { ...rows.counts, consent: consentCount(target, openings) };
+  const erases = erasesAny(counts);
+  return withCopies(counts, erases, erases || rows.waits ? await countBackups(database) : 0);
 }

@@ -3,7 +3,7 @@ import { writeAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { timelineOf } from '../../db/probe.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { removeTenant } from '../tenant-removal-store.ts';
+import { removeTenant } from '../tenant-rows-store.ts';
 import { applyCuts } from './cuts-store.ts';
 import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
 import { lostHolds } from './erasure-log-files.ts';

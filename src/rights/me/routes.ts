@@ -1,9 +1,16 @@
+import { type Request, type Response, type Router, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
+import type { Presented } from '../../attest/presented.ts';
 import { parseShape } from '../../http/json-body.ts';
+import { exactRouter } from '../../http/methods.ts';
 import type { Handlers } from '../../http/register.ts';
+import { requestFacts } from '../../http/server.ts';
+import { toldOnce } from '../../ingest/classify/policy.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { caseFilingSchema } from '../../schema/rights.ts';
-import { sendDsar } from '../dsar/dsar-routes.ts';
+import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
+import { publishableKeySchema } from '../../schema/rights-routes.ts';
+import { ROUTES } from '../../schema/routes.ts';
+import { sendDsar } from '../routes.ts';
 import type { MeService } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
@@ -24,4 +31,108 @@ export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
     },
     link: ({ caller, headers, body }) => service.link(caller.session, present(headers, body.token)),
   };
+}
+
+/**
+ * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what a
+ * transparency token reaches, as a form of a browser without JavaScript sends it.
+ */
+
+export interface Sites {
+  isTenant(kid: string): boolean;
+  /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
+  at(host: string | undefined): readonly string[];
+}
+
+/** 4,000 characters of four bytes each, percent-encoded, and the rest of the form. */
+const MAX_FORM = '64kb';
+const SHOWN_DECISIONS = 100;
+
+const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+const when = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
+
+function show(response: Response, values: object, status = 200): void {
+  // Under no-referrer browsers send `Origin: null` with a form, and no token would be good.
+  response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
+  response.status(status).render('my-data', { ...values, status, when, toldOnce });
+}
+
+export function myDataRoutes(sites: Sites): Handlers<'myData'> {
+  return {
+    myData({ query: { kid: named = '', key }, headers }, response) {
+      const here = sites.at(headers.host);
+      const kid = named === '' && here.length === 1 ? here[0] : named;
+      if (typeof kid === 'string' && sites.isTenant(kid)) {
+        const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
+        show(response, { kid, publishableKey });
+        return;
+      }
+      const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
+      if (headers.accept?.includes('text/html') !== true) throw refusal;
+      show(response, { tenants: here }, named === '' ? 200 : refusal.status);
+    },
+  };
+}
+
+function toldOf({ shared, scopes }: Forgotten): string {
+  const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
+  if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
+  const isKept = acts.some(({ action }) => action === 'retained');
+  if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
+  if (shared) return 'Forgotten: only this visit was erased, because its id may be shared with other people.';
+  return 'Forgotten: the decisions about this device and its hash were erased.';
+}
+
+async function held(me: MeService, presented: Presented) {
+  const dsar = await me.export(presented);
+  const { head, total } = dsar;
+  const shown = [];
+  for await (const one of dsar.decisions()) {
+    shown.push(...one.slice(0, SHOWN_DECISIONS - shown.length));
+    if (shown.length >= SHOWN_DECISIONS) break;
+  }
+  const view = await me.view(presented).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'no-retained-data') return null;
+    throw error;
+  });
+  return { ...head, total, view, told: '', token: presented.token, decisions: shown };
+}
+
+interface Sent {
+  readonly presented: Presented;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly network: string;
+}
+
+async function answer(me: MeService, { presented, fields, network }: Sent, response: Response) {
+  const { kid, notice, requestId } = await me.check(presented);
+  const { action } = fields;
+  if (action === 'export') {
+    response.attachment('my-data.json');
+    return sendDsar(response, await me.export(presented));
+  }
+  if (action === 'forget') {
+    const forgotten = await me.forget(presented);
+    return show(response, { kid, held: { forgotten, notice, told: toldOf(forgotten) } });
+  }
+  if (action === 'contest') {
+    const { statement, email = '' } = fields;
+    const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
+    const filed = await me.contest(presented, network, filing);
+    return show(response, { kid, held: { filed, notice, told: 'Your contest was filed.' } });
+  }
+  const saved = action === 'page';
+  const values = { kid, saved, held: { ...(await held(me, presented)), requestId } };
+  if (saved) response.attachment('my-data.html');
+  return show(response, values);
+}
+
+/** Before the table of routes, which knows JSON alone. */
+export function myDataForms(me: MeService): Router {
+  const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
+  return exactRouter().post(ROUTES.myData.path, form, async (request: Request, response) => {
+    const fields = (request.body ?? {}) as Sent['fields'];
+    const presented = present(request.headers, fields['token']);
+    await answer(me, { presented, fields, network: requestFacts(request).networkKey }, response);
+  });
 }

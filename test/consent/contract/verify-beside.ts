@@ -11,7 +11,7 @@ import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { gatherTenants } from '../../../src/ops/doctor/gather-tenants.ts';
 import { eraseRows } from '../../../src/rights/erase/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
-import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
+import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';

@@ -5,7 +5,7 @@ import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
 import { runRetention } from '../../../src/ops/retention.ts';
-import { removeTenant } from '../../../src/rights/tenant-removal-store.ts';
+import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';

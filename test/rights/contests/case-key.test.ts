@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { hashCaseKey, makeCaseKey } from '../../../src/rights/contests/case-key.ts';
+import { hashCaseKey, makeCaseKey } from '../../../src/rights/contests/case-service.ts';
 
 const SECRET = Buffer.alloc(32, 5);
 const hash = (text: string): string => hashCaseKey(SECRET, text);

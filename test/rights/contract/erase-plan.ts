@@ -10,6 +10,7 @@ import { sha256 } from '../../../src/lib/hash.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
+import { planErasure } from '../../../src/rights/erase/erase-transaction-service.ts';
 import {
   asErased,
   type ErasureTarget,
@@ -20,7 +21,6 @@ import {
   scopeResults,
 } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold-store.ts';
-import { planErasure } from '../../../src/rights/erase/plan-service.ts';
 import { KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/service.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { deriveTenantKeys } from '../../../src/tenants/tenant.ts';

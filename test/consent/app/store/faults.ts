@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/append.ts';
-import type { StateQuery } from '../../../../src/consent/state-store.ts';
-import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
+import { makeConsentStateReader, type StateQuery } from '../../../../src/consent/state-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { WrongMasterKey } from '../../../../src/keys/master-key.ts';
 import { TenantGone } from '../../../../src/lib/errors.ts';
-import { removeTenant } from '../../../../src/rights/tenant-removal-store.ts';
+import { removeTenant } from '../../../../src/rights/tenant-rows-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
 import { addLog, allEntries, append, auditLog, macOf, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
