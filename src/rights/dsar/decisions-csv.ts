@@ -3,6 +3,23 @@ import type { DsarDecision } from './service.ts';
 
 /** `decisions.csv` of the archive: RFC 4180, one row a decision, safe to open in a spreadsheet. */
 
+/**
+ * Characters that change how the text around them is read and are not seen themselves: bidirectional controls
+ * (Unicode Standard Annex 9), zero-width ones and control characters but the line feed and the tab.
+ */
+const UNSEEN = /(?![\n\t])[\p{Cc}\u061C\u200B-\u200F\u2028-\u202E\u2060-\u2064\u2066-\u206F\uFEFF]/gu;
+
+/** Text of a person's own as a reader may trust it: what cannot be seen is named, a lone surrogate is replaced. */
+export function visibleText(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll('\r\n', '\n')
+    .replace(
+      UNSEEN,
+      (char) => `[U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
+    );
+}
+
 type Cell = string | number | boolean | null;
 
 /**
@@ -71,21 +88,4 @@ export const CSV_HEADER: string = csvRecord(CSV_COLUMNS);
 
 export function decisionRecord(decision: DsarDecision, contest: ContestResponse | undefined): string {
   return csvRecord(COLUMNS.map(([, read]) => read(decision, contest)));
-}
-
-/**
- * Characters that change how the text around them is read and are not seen themselves: bidirectional controls
- * (Unicode Standard Annex 9), zero-width ones and control characters but the line feed and the tab.
- */
-const UNSEEN = /(?![\n\t])[\p{Cc}\u061C\u200B-\u200F\u2028-\u202E\u2060-\u2064\u2066-\u206F\uFEFF]/gu;
-
-/** Text of a person's own as a reader may trust it: what cannot be seen is named, a lone surrogate is replaced. */
-export function visibleText(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll('\r\n', '\n')
-    .replace(
-      UNSEEN,
-      (char) => `[U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}]`,
-    );
 }
