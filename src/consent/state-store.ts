@@ -3,6 +3,7 @@ import { Fault, makeGroup } from '../db/group-commit.ts';
 import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { logLost } from '../db/tenant-hold.ts';
+import type { Columns } from '../lib/columns.ts';
 import type { PrincipalState } from './decide.ts';
 import { isOptedOut, type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
 import { macFits, type StateMac, type StateRow } from './state-mac.ts';
@@ -20,17 +21,7 @@ const MAX_BATCH = 400;
 const MAX_WAITING = 2000;
 
 /** What somebody said last of a purpose, as the columns have it. */
-export interface StateColumns {
-  readonly choice: StateRow['choice'];
-  readonly policy_version: number;
-  readonly expires_at: number | null;
-  readonly at: number;
-  readonly seq: number;
-  readonly hash: string;
-  readonly over_gpc: unknown;
-  readonly given: StateRow['given'];
-  readonly doubt_seq: number | null;
-}
+export type StateColumns = Columns<Omit<StateRow, 'overGpc'>> & { readonly over_gpc: unknown };
 
 const numberOf = (cell: number | null): number | null => (cell === null ? null : Number(cell));
 

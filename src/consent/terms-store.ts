@@ -7,6 +7,7 @@ import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
+import type { Columns } from '../lib/columns.ts';
 import { sha256 } from '../lib/hash.ts';
 import { type AppendedEntry, appendOne } from '../log/append-store.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
@@ -26,13 +27,10 @@ export interface ConsentPolicy {
   readonly publishedAt: number;
 }
 
-export interface ConsentPolicyRow {
+export type ConsentPolicyRow = Columns<Omit<ConsentPolicy, 'material'>> & {
   readonly kid: string;
-  readonly version: number;
-  readonly sha256: string;
   readonly material: unknown;
-  readonly published_at: number;
-}
+};
 
 export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
   const { version, sha256: digest } = row;
@@ -158,7 +156,7 @@ export async function listState(
   return rows.map((row) => ({ purpose: row.purpose, ...toStateRow(row) }));
 }
 
-interface CommitmentRow {
+export interface CommitmentRow {
   readonly kid: string;
   readonly seq: number;
   readonly principal: string;

@@ -13,6 +13,7 @@ import type { StoredEntry } from '../log/read-store.ts';
 import { GIVEN_BY } from './decide.ts';
 import { isOptedOut, type PrincipalColumns } from './principals-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
+import type { CommitmentRow } from './terms-store.ts';
 
 /**
  * Openings against what their entries commit to, then the rows that checks read against the last opening of each principal and
@@ -30,14 +31,7 @@ export interface PeopleCheck {
   readonly problems: Problems;
 }
 
-interface CommitmentRow {
-  readonly seq: number;
-  readonly principal: string;
-  readonly purpose: string;
-  readonly choice: string;
-  readonly at: number;
-  readonly salt: string;
-  readonly detail: string;
+interface CheckedCommitment extends Omit<CommitmentRow, 'kid'> {
   readonly wrapped_key: string | null;
   readonly state_seq: number | null;
   readonly doubt_seq: number | null;
@@ -55,7 +49,7 @@ function openingsOf(tx: Knex, kid: string, first: number, last: number): Knex.Qu
     .select({ state_seq: 's.seq', doubt_seq: 's.doubt_seq' });
 }
 
-function opens({ kid, wrapKey }: PeopleCheck, row: CommitmentRow, body: unknown): boolean {
+function opens({ kid, wrapKey }: PeopleCheck, row: CheckedCommitment, body: unknown): boolean {
   if (row.wrapped_key === null) return false;
   if (wrapKey === null) return true;
   try {
@@ -82,7 +76,7 @@ export async function checkOpenings(
   const { database, kid, problems } = check;
   const [first, last] = [page[0]?.seq ?? 0, page.at(-1)?.seq ?? 0];
   const rows = await database.snapshot(
-    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly CommitmentRow[],
+    async (tx) => (await openingsOf(tx, kid, first, last)) as readonly CheckedCommitment[],
   );
   const bySeq = new Map(rows.map((row) => [Number(row.seq), row]));
   let missing = unopened;

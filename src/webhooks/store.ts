@@ -5,6 +5,7 @@ import { remove } from '../db/purge.ts';
 import { bumpTenant } from '../db/revision.ts';
 import { type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { MAIL_LANE } from './mail.ts';
 
@@ -19,27 +20,17 @@ export interface Webhook {
   readonly createdAt: number;
 }
 
-export interface WebhookRow {
-  readonly kid: string;
-  readonly id: string;
-  readonly url: string;
+export type WebhookRow = Columns<Omit<Webhook, 'events' | 'allowPrivate'>> & {
   readonly events: string;
   readonly allow_private: unknown;
-  readonly wrapped_secret: string;
-  readonly created_at: number;
-}
+};
 
-export function rowToWebhook(row: WebhookRow): Webhook {
-  return {
-    kid: row.kid,
-    id: row.id,
-    url: row.url,
+export const rowToWebhook = (row: WebhookRow): Webhook =>
+  fromColumns<Webhook>({
+    ...row,
     events: JSON.parse(row.events) as WebhookEvent[],
-    allowPrivate: isTrue(row.allow_private),
-    wrappedSecret: row.wrapped_secret,
-    createdAt: Number(row.created_at),
-  };
-}
+    allow_private: isTrue(row.allow_private),
+  });
 
 export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
   const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
@@ -49,11 +40,10 @@ export async function listWebhooks(database: Database, kid?: string): Promise<re
 
 /** @returns whether there is such a tenant */
 export function insertWebhook(database: Database, webhook: Webhook, by: Act): Promise<boolean> {
-  const { kid, id, url, events, wrappedSecret, createdAt } = webhook;
+  const { kid, id, url, events } = webhook;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
-    const row = { kid, id, url, events: JSON.stringify(events), allow_private: webhook.allowPrivate };
-    await tx('webhooks').insert({ ...row, wrapped_secret: wrappedSecret, created_at: createdAt });
+    await tx('webhooks').insert(toColumns({ ...webhook, events: JSON.stringify(events) }));
     // Its path may hold a secret of the target.
     await writeAct(tx, kid, by, 'webhook.added', { id, host: new URL(url).host, events: [...events] });
     return true;

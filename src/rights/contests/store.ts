@@ -1,27 +1,17 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { hasRowLocks } from '../../db/sql.ts';
+import { type Columns, fromColumns, toColumns } from '../../lib/columns.ts';
 import type { Outcome } from '../../schema/rights.ts';
-import type { Claim, Contest, Proposal, ResolverRole } from './contest.ts';
+import type { Contest, ResolverRole } from './contest.ts';
 import { type ContestTexts, NO_TEXTS, type Texts } from './contest-text.ts';
 import type { QueueFilter } from './queue.ts';
 
-export interface ContestRow {
-  readonly kid: string;
-  readonly contest_id: string;
-  readonly request_id: string;
-  readonly durable: string | null;
-  readonly filed_by: string;
-  readonly filed_at: number;
-  readonly due_at: number;
-  readonly status: 'open' | 'resolved';
-  readonly version: number;
-  readonly class: string;
-  readonly outcome: Outcome | null;
-  readonly resolved_at: number | null;
+type Plain = Omit<Contest, 'claim' | 'proposal' | 'resolvedBy' | Exclude<keyof Texts, 'caseHash'>>;
+
+export type ContestRow = Columns<Plain> & {
   readonly resolved_role: ResolverRole | null;
   readonly resolved_by: string | null;
-  readonly resolved_label: string | null;
   readonly claimed_by: string | null;
   readonly claimed_label: string | null;
   readonly claimed_until: number | null;
@@ -29,26 +19,8 @@ export interface ContestRow {
   readonly proposed_by: string | null;
   readonly proposed_label: string | null;
   readonly proposed_at: number | null;
-  readonly asked_at: number | null;
   readonly sealed: string | null;
-  readonly answered_at: number | null;
-  readonly case_hash: string | null;
-  readonly case_network: string | null;
-  readonly extended_from: number | null;
-  readonly due_notice: number;
-}
-
-function claimOf(row: ContestRow): Claim | null {
-  const { claimed_by: by, claimed_label: label, claimed_until: until } = row;
-  return by === null || until === null ? null : { by, label: label ?? '', until };
-}
-
-function proposalOf(row: ContestRow, { proposedReason }: Texts): Proposal | null {
-  const { proposed_outcome: outcome, proposed_by: by, proposed_label: label, proposed_at: at } = row;
-  return outcome === null || by === null
-    ? null
-    : { outcome, reason: proposedReason ?? '', by, label, at: Number(at) };
-}
+};
 
 function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestTexts: ContestTexts): Texts {
   return sealed === null ? NO_TEXTS : contestTexts.decrypt(kid, contestId, sealed);
@@ -61,62 +33,37 @@ export function openRow(row: ContestRow, contestTexts: ContestTexts): object {
   return { ...rest, ...said, proposed_reason: proposedReason };
 }
 
-/** @param words null: what was written is left closed, and is null */
+/** @param contestTexts null: what was written is left closed, and is null */
 export function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Contest {
-  const said = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
-  const { resolved_role: role, resolved_by: ref } = row;
+  const { proposedReason, ...said } = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
+  const { resolved_role: role, resolved_by: ref, sealed: _, ...held } = row;
+  const { claimed_by: holder, claimed_label, claimed_until: until, ...unclaimed } = held;
+  const {
+    proposed_outcome: outcome,
+    proposed_by: by,
+    proposed_label: label,
+    proposed_at,
+    ...plain
+  } = unclaimed;
+  const reason = proposedReason ?? '';
   return {
-    kid: row.kid,
-    contestId: row.contest_id,
-    requestId: row.request_id,
-    durable: row.durable,
-    filedBy: row.filed_by,
-    statement: said.statement,
-    filedAt: row.filed_at,
-    dueAt: row.due_at,
-    extendedFrom: row.extended_from,
-    dueNotice: row.due_notice,
-    extensionReason: said.extensionReason,
-    status: row.status,
-    version: row.version,
-    class: row.class,
-    outcome: row.outcome,
-    reason: said.reason,
-    resolvedAt: row.resolved_at,
+    ...fromColumns<Plain>(plain),
+    ...said,
     resolvedBy: role === null || ref === null ? null : { role, ref },
-    resolvedLabel: row.resolved_label,
-    claim: claimOf(row),
-    proposal: proposalOf(row, said),
-    question: said.question,
-    askedAt: row.asked_at,
-    answer: said.answer,
-    answeredAt: row.answered_at,
-    earlier: said.earlier,
-    email: said.email,
-    caseHash: said.caseHash,
-    caseNetwork: row.case_network,
+    claim: holder === null || until === null ? null : { by: holder, label: claimed_label ?? '', until },
+    proposal:
+      outcome === null || by === null ? null : { outcome, reason, by, label, at: Number(proposed_at) },
   };
 }
 
 function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow {
-  const { kid, contestId, claim, proposal, resolvedBy } = contest;
-  const said = { ...contest, proposedReason: proposal?.reason ?? null };
+  const { claim, proposal, resolvedBy, statement, question, reason, answer, ...rest } = contest;
+  const { email, extensionReason, earlier, ...plain } = rest;
+  const { kid, contestId } = contest;
   return {
-    kid,
-    contest_id: contestId,
-    request_id: contest.requestId,
-    durable: contest.durable,
-    filed_by: contest.filedBy,
-    filed_at: contest.filedAt,
-    due_at: contest.dueAt,
-    status: contest.status,
-    version: contest.version,
-    class: contest.class,
-    outcome: contest.outcome,
-    resolved_at: contest.resolvedAt,
+    ...toColumns<Plain>(plain),
     resolved_role: resolvedBy?.role ?? null,
     resolved_by: resolvedBy?.ref ?? null,
-    resolved_label: contest.resolvedLabel,
     claimed_by: claim?.by ?? null,
     claimed_label: claim?.label ?? null,
     claimed_until: claim?.until ?? null,
@@ -124,13 +71,7 @@ function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow 
     proposed_by: proposal?.by ?? null,
     proposed_label: proposal?.label ?? null,
     proposed_at: proposal?.at ?? null,
-    asked_at: contest.askedAt,
-    sealed: contestTexts.encrypt(kid, contestId, said),
-    answered_at: contest.answeredAt,
-    case_hash: contest.caseHash,
-    case_network: contest.caseNetwork,
-    extended_from: contest.extendedFrom,
-    due_notice: contest.dueNotice,
+    sealed: contestTexts.encrypt(kid, contestId, { ...contest, proposedReason: proposal?.reason ?? null }),
   };
 }
 
