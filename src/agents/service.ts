@@ -28,11 +28,6 @@ const REFUSED_MS = 10 * MINUTE;
 const MAX_DISCOVERED = 1000;
 const MAX_WAITING = 100;
 
-export interface RefreshResult {
-  readonly directory: AgentDirectory;
-  readonly ok: boolean;
-}
-
 /**
  * Fetches a directory and stores what it holds now: a key that is gone is revoked. When it fails, the keys of the last
  * good fetch stay in use and the reason is kept.
@@ -42,7 +37,7 @@ export async function refreshDirectory(
   before: AgentDirectory,
   clock: Clock,
   options: FetchOptions = DIRECTORY_FETCH,
-): Promise<RefreshResult> {
+) {
   const now = clock();
   let directory: AgentDirectory;
   try {

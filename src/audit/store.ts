@@ -77,10 +77,6 @@ export async function writeActForAll(
   }
 }
 
-interface StoredRow extends AuditFields {
-  readonly seq: number;
-}
-
 /** Newest first. */
 export async function listAudit(
   database: Database,
@@ -97,7 +93,8 @@ export async function listAudit(
   if (filter.to !== undefined) query.where('at', '<', filter.to);
   if (filter.before !== undefined) query.where('seq', '<', filter.before);
   const columns = ['seq', 'at', 'role', 'actor', 'action', 'object', 'detail'];
-  const rows = (await query.orderBy('seq', 'desc').limit(limit).select(columns)) as StoredRow[];
+  const rows = (await query.orderBy('seq', 'desc').limit(limit).select(columns)) as (AuditFields &
+    Pick<AuditRow, 'seq'>)[];
   return rows.map((row) => ({
     ...row,
     seq: Number(row.seq),

@@ -1,26 +1,23 @@
 import type { BotAuth } from '../agents/bot-auth-make.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
-import type { AuthorizeDeps, ConsentLimits, FindApiKey } from '../http/caller.ts';
+import type { ConsentLimits, FindApiKey } from '../http/caller.ts';
 import type { KnowsOrigin } from '../http/cors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { WitnessPolicy } from '../log/checkpoint-service.ts';
-import type { LedgerDeps } from '../log/routes.ts';
 import { makeLogService } from '../log/service.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import { makeConsentAppender } from './append-store.ts';
 import { makeBannerService } from './banner-service.ts';
-import { type Grants, makeGrants } from './doubt-service.ts';
+import { makeGrants } from './doubt-service.ts';
 import { makeMarker } from './doubt-store.ts';
-import { type Embed, makeEmbed } from './embed.ts';
-import { type FreshConsent, makeFreshConsent } from './fresh-service.ts';
-import type { ConsentLaneDeps } from './lane.ts';
-import { makeProveConsent, type ProveConsent } from './proven-purposes-service.ts';
-import type { ConsentRouteDeps } from './routes.ts';
+import { makeEmbed } from './embed.ts';
+import { makeFreshConsent } from './fresh-service.ts';
+import { makeProveConsent } from './proven-purposes-service.ts';
 import { makeConsentService } from './service.ts';
 import { makeConsentStateReader } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
@@ -61,19 +58,9 @@ export function makeConsent({
 
 const bannerFiles = new URL('../../dist/banner/', import.meta.url);
 
-export interface ConsentApi {
-  readonly authorization: AuthorizeDeps;
-  readonly consent: Omit<ConsentLaneDeps, 'check' | 'admission'> & Pick<FreshConsent, 'check'>;
-  readonly routes: ConsentRouteDeps;
-  readonly embed: Embed;
-  readonly log: LedgerDeps;
-  readonly proveConsent: ProveConsent;
-  readonly grants: Grants;
-  /** When nothing is being written any more. */
-  idle(): Promise<unknown>;
-}
+export type ConsentApi = ReturnType<typeof makeConsentApi>;
 
-export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
+export function makeConsentApi(parts: ConsentApiParts) {
   const { database, book, clock, findApiKey, limits, refresh, knowsOrigin } = parts;
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = parts.tenantOf(kid);
@@ -92,11 +79,12 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
   const { eraseOwn, botAuth } = parts;
   const { noteVisit } = parts.keyUse;
   return {
+    /** When nothing is being written any more. */
     idle: () => Promise.all([idle(), grants.idle()]),
     grants,
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
-    consent: { ...authorization, check: (kid, request) => fresh.check(kid, request), knowsOrigin },
+    consent: { ...authorization, check: fresh.check, knowsOrigin },
     routes: {
       database,
       clock,
@@ -111,6 +99,6 @@ export function makeConsentApi(parts: ConsentApiParts): ConsentApi {
       botAuth,
     },
     embed,
-    log: { ...log, isPublic: (kid) => parts.tenantOf(kid)?.settings['ledger.public'] === true },
+    log: { ...log, isPublic: (kid: string) => parts.tenantOf(kid)?.settings['ledger.public'] === true },
   };
 }

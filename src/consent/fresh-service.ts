@@ -16,19 +16,19 @@ interface Deps {
 const isUnknown = ({ reason }: DecisionAnswer): boolean => reason === 'unknown-purpose';
 
 export function makeFreshConsent({ service, tenantOf, refresh }: Deps) {
+  const twice = async <T>(ask: () => Promise<T>, lacks: (answer: T) => boolean): Promise<T> => {
+    const answer = await ask();
+    if (!lacks(answer)) return answer;
+    await refresh();
+    return ask();
+  };
   return {
-    async check(kid: string, request: Check): Promise<DecisionAnswer> {
-      const answer = await service.check(tenantOf(kid), request);
-      if (!isUnknown(answer)) return answer;
-      await refresh();
-      return service.check(tenantOf(kid), request);
-    },
-    async checkAll(kid: string, checks: readonly Check[]): Promise<readonly DecisionAnswer[]> {
-      const answers = await service.checkAll(tenantOf(kid), checks);
-      if (!answers.some(isUnknown)) return answers;
-      await refresh();
-      return service.checkAll(tenantOf(kid), checks);
-    },
+    check: (kid: string, request: Check) => twice(() => service.check(tenantOf(kid), request), isUnknown),
+    checkAll: (kid: string, checks: readonly Check[]) =>
+      twice(
+        () => service.checkAll(tenantOf(kid), checks),
+        (answers) => answers.some(isUnknown),
+      ),
     /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
     async checkTerms(kid: string, body: ConsentWrite): Promise<void> {
       try {

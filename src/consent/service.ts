@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Database } from '../db/db.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { outboxContext } from '../keys/contexts.ts';
+import { bound } from '../lib/bound.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import { type Clock, iso, isoTime } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
@@ -101,6 +102,7 @@ async function check(
   }
 }
 
+/** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
 async function decideAll(
   { reader, clock }: Deps,
   tenant: ConsentTenant,
@@ -112,6 +114,13 @@ async function decideAll(
   return states.map((state, i) => decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now));
 }
 
+const checkAll = async (deps: Deps, tenant: ConsentTenant, checks: readonly Check[]) =>
+  (await decideAll(deps, tenant, checks)).map(toAnswer);
+
+/** Whether the principal ever said anything. */
+const knows = ({ database }: Deps, tenant: ConsentTenant, principalId: string) =>
+  knowsPrincipal(database, tenant.kid, refOf(tenant, principalId));
+
 function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): number {
   const { currentVersion } = tenant.rules;
   if (asked === undefined) return currentVersion;
@@ -120,6 +129,7 @@ function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): numb
   throw new Refusal('invalid-request', { details: ['policyVersion: no such policy was published'] });
 }
 
+/** What a write names has to exist. @throws {Refusal} */
 function checkTerms(tenant: ConsentTenant, body: ConsentWrite): void {
   const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
@@ -172,7 +182,7 @@ async function state(deps: Deps, tenant: ConsentTenant, principalId: string): Pr
   const rows = await listState(deps.database, tenant.kid, refOf(tenant, principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
   const checks = tenant.purposes.map(({ id }) => ({ principalId, purpose: id }));
-  const decisions = (await decideAll(deps, tenant, checks)).map(toAnswer);
+  const decisions = await checkAll(deps, tenant, checks);
   const purposes = decisions.map((decision, i) => {
     const purpose = checks[i]?.purpose ?? '';
     const row = said.get(purpose);
@@ -204,29 +214,9 @@ async function history(
   };
 }
 
-export function makeConsentService(deps: Deps) {
-  const { database } = deps;
-  return {
-    /** What a write names has to exist. @throws {Refusal} */
-    checkTerms,
-    check: (tenant: ConsentTenant, request: Check) => check(deps, tenant, request),
-    /** All of them of one snapshot, in the order of the checks. */
-    checkAll: async (tenant: ConsentTenant, checks: readonly Check[]) =>
-      (await decideAll(deps, tenant, checks)).map(toAnswer),
-    /** The same with what only gpd asks for. */
-    decideAll: (tenant: ConsentTenant, checks: readonly Check[]) => decideAll(deps, tenant, checks),
-    write: (tenant: ConsentTenant, request: WriteRequest) => write(deps, tenant, request),
-    /** Whether the principal ever said anything. */
-    knows: (tenant: ConsentTenant, id: string) => knowsPrincipal(database, tenant.kid, refOf(tenant, id)),
-    state: (tenant: ConsentTenant, principalId: string) => state(deps, tenant, principalId),
-    history: (tenant: ConsentTenant, principalId: string, page: HistoryPage) =>
-      history(deps, tenant, principalId, page),
-    /** @param keyId the API key that opens it, and ends it */
-    openSession: (tenant: ConsentTenant, principalId: string, keyId: string) =>
-      openSession(deps, tenant, principalId, keyId),
-    readSession: (tenantOf: (kid: string) => ConsentTenant | undefined, token: string) =>
-      readSession(deps, tenantOf, token),
-  };
-}
+export const makeConsentService = (deps: Deps) => ({
+  checkTerms,
+  ...bound(deps, { check, checkAll, decideAll, write, knows, state, history, openSession, readSession }),
+});
 
 export type ConsentService = ReturnType<typeof makeConsentService>;

@@ -21,6 +21,7 @@ export interface SessionDeps {
   readonly random: Random;
 }
 
+/** @param keyId the API key that opens it, and ends it */
 export async function openSession(
   { database, clock, random }: SessionDeps,
   tenant: ConsentTenant,

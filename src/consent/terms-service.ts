@@ -3,12 +3,6 @@ import type { Database } from '../db/db.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import type {
-  PoliciesResponse,
-  PublishedPolicy,
-  PurposesResponse,
-  SavedPurposes,
-} from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import type { ConsentTenant } from './tenant.ts';
@@ -28,7 +22,7 @@ function actOf({ clock }: TermsDeps, { rightsKey }: ConsentTenant, apiKey: strin
   return { ...operatorActor(rightsKey, 'gpd api key', apiKey), at: clock(), apiKey };
 }
 
-export async function purposesOf({ database }: TermsDeps, kid: string): Promise<PurposesResponse> {
+export async function purposesOf({ database }: TermsDeps, kid: string) {
   return { purposes: await makeTenantStore(database).purposes(kid) };
 }
 
@@ -38,14 +32,14 @@ export async function definePurposes(
   tenant: ConsentTenant,
   purposes: readonly Purpose[],
   apiKey: string,
-): Promise<SavedPurposes> {
+) {
   const entries = await savePurposes(deps.database, tenant, purposes, actOf(deps, tenant, apiKey));
   if (!entries) throw new TenantGone();
   await deps.refresh();
   return { ...(await purposesOf(deps, tenant.kid)), entries };
 }
 
-export async function policiesOf({ database }: TermsDeps, kid: string): Promise<PoliciesResponse> {
+export async function policiesOf({ database }: TermsDeps, kid: string) {
   const policies = await listPolicies(database, kid);
   return {
     policies: policies.map((policy) => ({ ...policy, publishedAt: isoTime(policy.publishedAt) })),
@@ -58,7 +52,7 @@ export async function publishNextPolicy(
   tenant: ConsentTenant,
   policy: { readonly text: string; readonly material: boolean },
   apiKey: string,
-): Promise<PublishedPolicy> {
+) {
   const published = await publishPolicy(deps.database, tenant, policy, actOf(deps, tenant, apiKey));
   if (!published) throw new TenantGone();
   await deps.refresh();

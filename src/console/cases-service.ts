@@ -74,37 +74,24 @@ export async function readCase(context: Context, staff: Staff, contestId: string
 
 export type CaseView = NonNullable<Awaited<ReturnType<typeof readCase>>>;
 
-export async function askSubject(
-  { rights, database }: Context,
-  staff: Staff,
-  contestId: string,
-  question: string,
-): Promise<void> {
-  await rights.contests.ask(staff, contestId, question);
-  await deleteDrafts(database, { kid: staff.kid, actor: staff.ref, contestId }, ['ask']);
-}
+type Change = (contests: Context['rights']['contests']) => Promise<Contest>;
 
-export async function extendCase(
-  { rights, database }: Context,
-  staff: Staff,
-  contestId: string,
-  extension: Extension,
-): Promise<void> {
-  await rights.contests.extend(staff, contestId, extension);
-  await deleteDrafts(database, { kid: staff.kid, actor: staff.ref, contestId }, ['extend']);
-}
-
-/** @returns the case after the change */
-export async function resolveCase(
-  { rights, database }: Context,
-  staff: Staff,
-  ruling: Ruling,
-): Promise<Contest> {
-  const contest = await rights.contests.resolve(staff, ruling);
+/** What a change was typed as is a draft no more. @returns the case after the change */
+async function changed({ rights, database }: Context, staff: Staff, kinds: Draft['kind'][], change: Change) {
+  const contest = await change(rights.contests);
   const { kid, ref: actor } = staff;
-  await deleteDrafts(database, { kid, actor, contestId: ruling.contestId }, ['resolve', 'ask', 'extend']);
+  await deleteDrafts(database, { kid, actor, contestId: contest.contestId }, kinds);
   return contest;
 }
+
+export const askSubject = (context: Context, staff: Staff, contestId: string, question: string) =>
+  changed(context, staff, ['ask'], (contests) => contests.ask(staff, contestId, question));
+
+export const extendCase = (context: Context, staff: Staff, contestId: string, extension: Extension) =>
+  changed(context, staff, ['extend'], (contests) => contests.extend(staff, contestId, extension));
+
+export const resolveCase = (context: Context, staff: Staff, ruling: Ruling) =>
+  changed(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
 
 /** What staff typed and did not send, for a day: encrypted as the words of its contest are. */
 

@@ -9,34 +9,6 @@ export interface Cell {
   readonly few: boolean;
 }
 
-export interface Series {
-  readonly name: string;
-  readonly total: Cell;
-  readonly cells: readonly Cell[];
-  readonly bars: readonly {
-    readonly x: number;
-    readonly width: number;
-    readonly height: number;
-    readonly few: boolean;
-  }[];
-}
-
-export interface BarChart {
-  readonly slots: readonly number[];
-  readonly series: readonly Series[];
-  /** The largest value that is shown; every row of bars has this scale. */
-  readonly top: number;
-  readonly width: number;
-  readonly height: number;
-}
-
-export interface Axes {
-  /** When each bar begins. */
-  readonly slots: readonly number[];
-  readonly step: number;
-  readonly floor: number;
-}
-
 const WIDTH = 720;
 const HEIGHT = 56;
 const GAP = 0.15;
@@ -45,12 +17,15 @@ export function cellOf(n: number, floor: number): Cell {
   return { n, few: n > 0 && n < floor };
 }
 
-/** Small multiples: a row of bars a name, one scale for all of them. */
+/**
+ * Small multiples: a row of bars a name, one scale for all of them.
+ * @param slots when each bar begins
+ */
 export function barChart(
   counts: readonly TallyRow[],
   names: readonly string[],
-  { slots, step, floor }: Axes,
-): BarChart {
+  { slots, step, floor }: Readonly<Record<'step' | 'floor', number>> & { readonly slots: readonly number[] },
+) {
   const first = slots[0] ?? 0;
   const sums = new Map(names.map((name) => [name, slots.map(() => 0)]));
   for (const { hour, name, n } of counts) {
@@ -59,9 +34,10 @@ export function barChart(
     if (row && at >= 0 && at < row.length) row[at] = (row[at] ?? 0) + n;
   }
   const largest = Math.max(0, ...[...sums.values()].flat());
+  // Every row of bars has this scale.
   const top = Math.max(largest, floor);
   const slot = WIDTH / Math.max(1, slots.length);
-  const series = names.map((name): Series => {
+  const series = names.map((name) => {
     const row = sums.get(name) ?? [];
     const cells = row.map((n) => cellOf(n, floor));
     const bars = cells.flatMap(({ n, few }, i) => {

@@ -11,19 +11,13 @@ import type { Random } from '../lib/random.ts';
 
 export const LOGIN_MS = 10 * MINUTE;
 
-export interface CookieNames {
-  readonly session: string;
-  readonly login: (state: string) => string;
-  readonly secure: boolean;
-}
-
-export function cookieNames(origin: string): CookieNames {
+export function cookieNames(origin: string) {
   const secure = origin.startsWith('https:');
   const prefix = secure ? '__Host-' : '';
   // One for each sign-in that is under way, so that two tabs do not spoil each other's.
   return {
     session: `${prefix}gpd_console`,
-    login: (state) => `${prefix}gpd_login_${state.replace(/[^\w-]/g, '').slice(0, 8)}`,
+    login: (state: string) => `${prefix}gpd_login_${state.replace(/[^\w-]/g, '').slice(0, 8)}`,
     secure,
   };
 }

@@ -6,7 +6,6 @@ import { listPolicies } from '../consent/terms-store.ts';
 import { type LogCheck, verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
-import type { Generation } from '../keys/generation.ts';
 import { pagesBy } from '../lib/chunks.ts';
 import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -21,11 +20,7 @@ import { actorOf, type Context, type Staff } from './context.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
 
-export interface GenerationView extends Omit<Generation, 'kid' | 'publicKey' | 'wrappedPrivate'> {
-  /** In the last 30 days. */
-  readonly bundles: number;
-  readonly lastAt: number | null;
-}
+export type GenerationView = Awaited<ReturnType<typeof readKeys>>[number];
 
 const TRAFFIC_DAYS = 30;
 /** A page of them. */
@@ -33,25 +28,16 @@ const DOUBTS = 100;
 /** Some seconds of work. */
 const MAX_VERIFIED = 100_000;
 
-export async function readKeys(
-  { database, clock }: Context,
-  { kid }: Staff,
-): Promise<readonly GenerationView[]> {
+export async function readKeys({ database, clock }: Context, { kid }: Staff) {
   const [generations, traffic] = await Promise.all([
     makeSealKeyStore(database).list(kid),
     readKeyTraffic(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
   const used = new Map(traffic.map((row) => [row.generation, row]));
-  return generations.map(({ generation, state, createdAt, publishedAt, retiresAt, destroyedAt }) => ({
-    generation,
-    state,
-    createdAt,
-    publishedAt,
-    retiresAt,
-    destroyedAt,
-    bundles: used.get(generation)?.bundles ?? 0,
-    lastAt: used.get(generation)?.lastAt ?? null,
-  }));
+  return generations.map(({ kid: _kid, publicKey: _public, wrappedPrivate: _wrapped, ...view }) => {
+    const { bundles = 0, lastAt = null } = used.get(view.generation) ?? {};
+    return { ...view, bundles, lastAt };
+  });
 }
 
 async function dueSoon(database: Database, kid: string, now: number) {

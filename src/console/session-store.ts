@@ -61,21 +61,14 @@ interface StoredDraft extends Draft {
   readonly at: number;
 }
 
-interface DraftRow extends Omit<StoredDraft, 'contestId'> {
-  readonly contest_id: string;
-}
-
 /** @returns false when there is no such contest of that tenant: nothing is kept then */
 export function saveDraft(database: Database, draft: StoredDraft): Promise<boolean> {
-  const { kid, actor, contestId, kind, outcome, text, at } = draft;
+  const { kid, contestId } = draft;
   return database.transaction(async (tx) => {
     if (!(await holdsTenant(tx, kid))) return false;
-    const found = (await tx('contests')
-      .where({ kid, contest_id: contestId })
-      .pluck('contest_id')) as string[];
-    if (found.length === 0) return false;
-    const row: DraftRow = { kid, actor, contest_id: contestId, kind, outcome, text, at };
-    await tx('console_drafts').insert(row).onConflict(['kid', 'actor', 'contest_id', 'kind']).merge();
+    if (!(await tx('contests').where({ kid, contest_id: contestId }).first('contest_id'))) return false;
+    const rows = tx('console_drafts').insert(toColumns(draft));
+    await rows.onConflict(['kid', 'actor', 'contest_id', 'kind']).merge();
     return true;
   });
 }
@@ -86,8 +79,8 @@ export async function draftsOf(
   actor: string,
   contestId: string,
 ): Promise<readonly Draft[]> {
-  const drafts = database.read<DraftRow>('console_drafts').where({ kid, actor, contest_id: contestId });
-  return drafts.select('kind', 'outcome', 'text');
+  const drafts = database.read<Columns<StoredDraft>>('console_drafts');
+  return drafts.where({ kid, actor, contest_id: contestId }).select('kind', 'outcome', 'text');
 }
 
 export async function deleteDrafts(

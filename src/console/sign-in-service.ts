@@ -12,6 +12,7 @@ import type { Claims } from '../auth/jwt.ts';
 import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
+import { claimNames } from '../rights/oidc.ts';
 import { environmentName } from '../schema/settings.ts';
 import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
@@ -41,14 +42,10 @@ export function missingConsoleSettings(config: Config): readonly string[] {
  * @param clientSecret of the OIDC client; null when the console is not configured
  */
 export function makeProvider(
-  {
-    config,
-    origin,
-    random,
-    onLoginFault: onFault,
-  }: Pick<Context, 'config' | 'origin' | 'random' | 'onLoginFault'>,
+  context: Pick<Context, 'config' | 'origin' | 'random' | 'onLoginFault'>,
   clientSecret: string | null,
 ): () => Promise<LoginProvider> {
+  const { config, origin, random, onLoginFault: onFault } = context;
   const { oidc_issuer: issuer, console_client_id: clientId } = config;
   let provider: Promise<LoginProvider> | null = null;
   return () => {
@@ -90,10 +87,7 @@ function claimantOf(config: Config, claims: Claims): Claimant | null {
   const rules = {
     issuer: config.oidc_issuer ?? '',
     audience: config.console_client_id ?? '',
-    roleClaim: config.oidc_role_claim,
-    tenantClaim: config.oidc_tenant_claim,
-    visitorClaim: config.oidc_visitor_claim,
-    principalClaim: config.oidc_principal_claim,
+    ...claimNames(config),
   };
   try {
     return readClaimant(claims, rules);

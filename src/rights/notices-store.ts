@@ -39,11 +39,6 @@ export async function markDue(tx: Tx, contestId: string, level: number): Promise
   return ((await untold.update({ due_notice: level })) as unknown as number) === 1;
 }
 
-export interface Unfinished {
-  readonly receiptId: string;
-  readonly erasedAt: number;
-}
-
 /** Of these, something outside holds up the end; the earlier steps go on by themselves. */
 const HELD_UP = ['rows', 'logged'];
 
@@ -52,7 +47,7 @@ export async function unfinishedReceipts(
   { read }: Database,
   kid: string,
   before: { readonly heldUp: number; readonly slow: number },
-): Promise<readonly Unfinished[]> {
+) {
   const rows = (await read('erasures')
     .where({ kid })
     .whereIn('step', UNFINISHED)
@@ -61,12 +56,12 @@ export async function unfinishedReceipts(
       void old.orWhere((held) => void held.whereIn('step', HELD_UP).where('erased_at', '<=', before.heldUp));
     })
     .limit(MAX_AT_ONCE)
-    .select('noticed', { receiptId: 'receipt_id', erasedAt: 'erased_at' })) as (Unfinished & {
+    .select('noticed', { receiptId: 'receipt_id', erasedAt: 'erased_at' })) as {
+    receiptId: string;
+    erasedAt: number;
     noticed: unknown;
-  })[];
-  return rows
-    .filter(({ noticed }) => !isTrue(noticed))
-    .map(({ receiptId, erasedAt }) => ({ receiptId, erasedAt: Number(erasedAt) }));
+  }[];
+  return rows.filter(({ noticed }) => !isTrue(noticed));
 }
 
 /** @returns as `markDue` */

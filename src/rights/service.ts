@@ -3,6 +3,7 @@ import type { Claimant } from '../auth/claims.ts';
 import { principalRef } from '../consent/principal.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decision-store.ts';
+import { bound } from '../lib/bound.ts';
 import { Refusal } from '../lib/errors.ts';
 import type {
   ContestAnswer,
@@ -36,7 +37,7 @@ export interface Eraser {
 
 export type RightsApi = ReturnType<typeof makeRightsApi>;
 
-/** A token may name a tenant that is not there: staff of it find nothing, and nothing is theirs. */
+/** Keyed reference of the caller, in this tenant. A token may name a tenant that is not there: staff of it find nothing, and nothing is theirs. */
 function refOf({ tenantOf }: RightsApiDeps, kid: string, claimant: Claimant): string {
   const tenant = tenantOf(kid);
   return tenant ? actorRef(tenant.rightsKey, claimant.issuer, claimant.sub) : 'nobody';
@@ -147,11 +148,7 @@ export function makeRightsApi(deps: RightsApiDeps) {
   return {
     contests,
     ingestTenantOf: deps.ingestTenantOf,
-    gather: (reach: Reach) => gather(deps, reach),
-    /** Keyed reference of the caller, in this tenant. */
-    refOf: (kid: string, claimant: Claimant) => refOf(deps, kid, claimant),
-    findTarget: (kid: string, body: EraseTargetBody) => findTarget(deps, kid, body),
-    identify: (claimant: Claimant) => identify(deps, claimant),
+    ...bound(deps, { gather, refOf, findTarget, identify, eraseOwn, eraseFor }),
     async fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling) {
       const { requestId, statement = null } = filing;
       if (!deps.tenantOf(reach.kid)) throw new Refusal('no-such-decision');
@@ -166,9 +163,6 @@ export function makeRightsApi(deps: RightsApiDeps) {
       const reviewer = { kid, role, ref: refOf(deps, kid, claimant) };
       return contestResponse(await contests.resolve(reviewer, ruling));
     },
-    eraseOwn: (claimant: Claimant, reach: Reach, visitorId: string | undefined) =>
-      eraseOwn(deps, claimant, reach, visitorId),
-    eraseFor: (by: Eraser, body: EraseTargetBody) => eraseFor(deps, by, body),
     exportOwn: (claimant: Claimant, reach: Reach) =>
       exported(deps, reach, { role: 'subject', ref: refOf(deps, reach.kid, claimant) }),
   };

@@ -183,8 +183,6 @@ export const purposeAnswerSchema = z.object({
 });
 export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });
 export const savedPurposesSchema = purposesResponseSchema.extend({ entries: z.array(entrySchema) });
-export type PurposesResponse = Answer<typeof purposesResponseSchema>;
-export type SavedPurposes = Answer<typeof savedPurposesSchema>;
 
 const policySchema = z.object({
   version: z.int(),
@@ -196,8 +194,6 @@ export const policiesResponseSchema = z.object({
   policies: z.array(policySchema.extend({ text: z.string() })),
 });
 export const publishedPolicySchema = policySchema.extend(entrySchema.shape);
-export type PoliciesResponse = Answer<typeof policiesResponseSchema>;
-export type PublishedPolicy = Answer<typeof publishedPolicySchema>;
 
 export const sessionResponseSchema = z.object({
   token: z.string(),

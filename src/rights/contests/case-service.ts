@@ -2,6 +2,7 @@ import { rightsRef } from '../../audit/reference.ts';
 import type { Database } from '../../db/db.ts';
 import { ruleText } from '../../ingest/classify/policy.ts';
 import { findDecision } from '../../ingest/decision-store.ts';
+import { bound } from '../../lib/bound.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { hmacSha256Text } from '../../lib/hash.ts';
@@ -72,6 +73,7 @@ async function open(
   return contest;
 }
 
+/** A second contest of the request answers the first, without a key. @throws {Refusal} `no-such-decision`, `too-many-cases` */
 async function file(deps: CaseDeps, filer: CaseFiler, { statement, email }: CaseFiling): Promise<CaseFiled> {
   const { tenantOf, contests, serverSecret, random, markNetwork } = deps;
   const { kid, requestId, network } = filer;
@@ -98,23 +100,18 @@ async function file(deps: CaseDeps, filer: CaseFiler, { statement, email }: Case
   return contest.caseHash === caseHash ? { ...filed, caseKey } : filed;
 }
 
-export function makeCaseService(deps: CaseDeps) {
-  return {
-    /** A second contest of the request answers the first, without a key. @throws {Refusal} `no-such-decision`, `too-many-cases` */
-    file: (filer: CaseFiler, filing: CaseFiling): Promise<CaseFiled> => file(deps, filer, filing),
+/** @throws {Refusal} `no-such-case` */
+const view = async (deps: CaseDeps, caseKey: string) =>
+  caseResponse(deps.database, await open(deps, caseKey));
 
-    /** @throws {Refusal} `no-such-case` */
-    view: async (caseKey: string): Promise<CaseResponse> =>
-      caseResponse(deps.database, await open(deps, caseKey)),
-
-    /** @throws {Refusal} `no-such-case`, `case-closed` */
-    async answer(caseKey: string, answer: string): Promise<CaseResponse> {
-      const { kid, filedBy, contestId } = await open(deps, caseKey);
-      const replier = { kid, ref: filedBy, missing: 'no-such-case' } as const;
-      return caseResponse(deps.database, await deps.contests.answer(replier, contestId, answer));
-    },
-  };
+/** @throws {Refusal} `no-such-case`, `case-closed` */
+async function answer(deps: CaseDeps, caseKey: string, text: string) {
+  const { kid, filedBy, contestId } = await open(deps, caseKey);
+  const replier = { kid, ref: filedBy, missing: 'no-such-case' } as const;
+  return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
 }
+
+export const makeCaseService = (deps: CaseDeps) => bound(deps, { file, view, answer });
 
 /** The key of a case that was filed without an account: anyone who has it reads the case and answers (contract-2 section 15). */
 

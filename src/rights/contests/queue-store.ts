@@ -114,14 +114,6 @@ export async function resolvedPage(
   return rows.map((row) => rowToContest(row, contestTexts));
 }
 
-export interface QueueCounts {
-  readonly open: number;
-  readonly overdue: number;
-  readonly mine: number;
-  readonly held: number;
-  readonly resolved: number;
-}
-
 /** Counts stop here: a page must not cost more because a queue is long. */
 export const COUNT_CAP = 1000;
 
@@ -135,7 +127,7 @@ async function capped(database: Database, query: ReturnType<Database['read']>): 
 }
 
 /** More than COUNT_CAP is COUNT_CAP + 1. */
-export async function queueCounts(database: Database, { kid, me, now }: Viewer): Promise<QueueCounts> {
+export async function queueCounts(database: Database, { kid, me, now }: Viewer) {
   const of = (status: string) => database.read('contests').where({ kid, status });
   const [open, overdue, resolved, claimed] = await Promise.all([
     capped(database, of('open')),

@@ -2,6 +2,7 @@ import type { AuditAction } from '../../audit/audit.ts';
 import { clearDoubt } from '../../consent/doubt-store.ts';
 import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
+import { bound } from '../../lib/bound.ts';
 import { DAY, SECOND } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/random.ts';
@@ -65,6 +66,7 @@ const toldAs =
     await tellOf(deps, changed, event);
   };
 
+/** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
 function extend(
   deps: ContestDeps,
   reviewer: Reviewer,
@@ -90,6 +92,7 @@ async function refuseTooMany(tx: Tx, kid: string, caseNetwork: string, now: numb
   throw new Refusal('too-many-cases', { headers: { 'retry-after': String(seconds) } });
 }
 
+/** @throws {Refusal} `no-such-decision`, `not-your-decision` */
 async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: string): Promise<Contest> {
   const { contestTexts } = deps;
   const { kid } = reach;
@@ -152,9 +155,7 @@ export function makeContestService(deps: ContestDeps) {
     return change(deps, reviewer.kid, contestId, { change: step, after });
   };
   return {
-    /** @throws {Refusal} `no-such-decision`, `not-your-decision` */
-    file: (reach: Reach, filing: Filing, filedBy: string): Promise<Contest> =>
-      file(deps, reach, filing, filedBy),
+    ...bound(deps, { file, extend, resolve }),
 
     claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
       noted(reviewer, contestId, 'contest.claimed', (contest, now) =>
@@ -171,12 +172,6 @@ export function makeContestService(deps: ContestDeps) {
         change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
         after: toldAs(deps, actorOf(reviewer), 'contest.asked'),
       }),
-
-    /** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
-    extend: (reviewer: Reviewer, contestId: string, extension: Extension): Promise<Contest> =>
-      extend(deps, reviewer, contestId, extension),
-
-    resolve: (reviewer: Reviewer, ruling: Ruling): Promise<Contest> => resolve(deps, reviewer, ruling),
 
     /**
      * The person who filed it answers the question.

@@ -35,18 +35,13 @@ export function saveArchiveSigner(
   signer: StoredSigner,
   replaces: string | null,
 ): Promise<StoredSigner> {
+  const value = JSON.stringify(signer);
   return database.transaction(async (tx) => {
+    await tx('meta').insert({ name: NAME, value }).onConflict('name').ignore();
     const held = await lockedSigner(tx);
-    if (held && held.certificate !== replaces) return held;
-    if (held) {
-      await writeMeta(tx, NAME, JSON.stringify(signer));
-      return signer;
-    }
-    await tx('meta')
-      .insert({ name: NAME, value: JSON.stringify(signer) })
-      .onConflict('name')
-      .ignore();
-    return (await lockedSigner(tx)) ?? signer;
+    if (held?.certificate !== replaces) return held ?? signer;
+    await writeMeta(tx, NAME, value);
+    return signer;
   });
 }
 

@@ -88,15 +88,13 @@ export async function heldContests(
   return [...contests.values()].sort(before);
 }
 
-export interface HeldLink {
-  readonly requestId: string;
-  readonly linkedAt: number;
-}
-
-export async function heldLinks(database: Database, kid: string, principal: string): Promise<HeldLink[]> {
+export async function heldLinks(database: Database, kid: string, principal: string) {
   const query = database.read('links').where({ kid, principal });
   const links = unmarked(query, 'links').orderBy('linked_at');
-  return (await links.select({ requestId: 'request_id', linkedAt: 'linked_at' })) as HeldLink[];
+  return (await links.select({ requestId: 'request_id', linkedAt: 'linked_at' })) as {
+    requestId: string;
+    linkedAt: number;
+  }[];
 }
 
 export interface HeldDecision {

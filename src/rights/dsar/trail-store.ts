@@ -6,23 +6,8 @@ import { type ContestRow, rowToContest } from '../contests/store.ts';
 
 /** What a reviewer sees with a contested decision: the same device's other visits and contests. */
 
-export interface TrailEntry {
-  readonly requestId: string;
-  readonly decidedAt: number;
-  readonly class: string;
-  readonly suspectScore: number;
-  readonly overridden: boolean;
-  /** The id may be shared. */
-  readonly needsAttestation: boolean;
-}
-
 /** The newest first. */
-export async function deviceTrail(
-  database: Database,
-  kid: string,
-  durable: string,
-  limit: number,
-): Promise<readonly TrailEntry[]> {
+export async function deviceTrail(database: Database, kid: string, durable: string, limit: number) {
   const rows = (await unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
     .orderBy('request_id', 'desc')
     .limit(limit)

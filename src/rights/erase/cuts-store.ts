@@ -6,12 +6,6 @@ import type { Cut } from './erasure-chain-service.ts';
 
 /** What somebody ended and an older database brings back: ended again, before the first request. */
 
-export interface CameBack {
-  readonly apiKeysRevoked: readonly string[];
-  /** KID/GENERATION. */
-  readonly sealKeysDestroyed: readonly string[];
-}
-
 /**
  * All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`.
  * @param skewMs the smallest by which any server took them
@@ -35,12 +29,13 @@ async function endAgain(tx: Knex.Transaction, cut: Cut): Promise<boolean> {
   return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
 }
 
-export async function applyCuts(tx: Knex.Transaction, cuts: readonly Cut[]): Promise<CameBack> {
+export async function applyCuts(tx: Knex.Transaction, cuts: readonly Cut[]) {
   const again: Cut[] = [];
   for (const cut of cuts) if (await endAgain(tx, cut)) again.push(cut);
   for (const kid of new Set(again.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
   return {
     apiKeysRevoked: again.flatMap((cut) => (cut.event === 'apikey.revoked' ? [cut.id] : [])),
+    /** KID/GENERATION. */
     sealKeysDestroyed: again.flatMap((cut) =>
       cut.event === 'seal-key.destroyed' ? [`${cut.tenant}/${cut.generation}`] : [],
     ),

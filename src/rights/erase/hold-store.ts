@@ -50,17 +50,15 @@ export async function releaseHold(
   return { waited: Number(due) > 0 };
 }
 
-export interface HoldCursor {
-  readonly createdAt: number;
-  readonly durable: string;
-  readonly scope: string;
-}
-
 /** A page, the oldest first. */
 export async function listHolds(
   database: Database,
   kid: string,
-  page: { readonly after?: HoldCursor | null; readonly limit: number; readonly durable?: string },
+  page: {
+    readonly after?: Pick<LegalHold, 'createdAt' | 'durable' | 'scope'> | null;
+    readonly limit: number;
+    readonly durable?: string;
+  },
 ): Promise<readonly LegalHold[]> {
   const { read } = database;
   const { after = null, limit, durable } = page;

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { z } from 'zod';
 import type { Database } from '../../db/db.ts';
 import { chunksOf } from '../../lib/chunks.ts';
 import { toColumns } from '../../lib/columns.ts';
@@ -31,10 +32,7 @@ export interface StoredErasure {
   readonly step: 'marked' | 'deleting' | 'rows' | 'logged' | 'scrub' | 'done';
 }
 
-export interface TombstoneRef {
-  readonly kind: 'durable' | 'request' | 'principal';
-  readonly ref: string;
-}
+export type TombstoneRef = z.infer<typeof storedErasureSchema>['refs'][number];
 
 interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep'> {
   readonly scopes: string;

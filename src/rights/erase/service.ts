@@ -172,12 +172,6 @@ async function resumeAll(
   return { receipts: receipts.filter((receipt) => receipt !== null), failures };
 }
 
-export interface ReceiptList {
-  readonly receipts: readonly ErasureReceipt[];
-  /** Ids of those whose rows are damaged. */
-  readonly unreadable: readonly string[];
-}
-
 /** What a principal asks for in its own session: its consent evidence and its links. */
 export const eraseOwn =
   (eraser: EraseService) =>
@@ -222,8 +216,8 @@ export function makeEraseService(deps: EraseDeps) {
       const found = await findErasure(database, receiptId);
       return found && receiptOf(found);
     },
-    /** Newest first. */
-    async list(kid: string, limit: number): Promise<ReceiptList> {
+    /** Newest first. `unreadable`: ids of those whose rows are damaged. */
+    async list(kid: string, limit: number) {
       const { erasures, unreadable } = await listErasures(database, kid, limit);
       return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
     },
