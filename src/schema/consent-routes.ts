@@ -24,18 +24,12 @@ import {
   writeResponseSchema,
 } from './consent.ts';
 import { erasureReceiptSchema } from './rights.ts';
-import type { Route } from './route.ts';
+import { BODY_ERRORS, type Route } from './route.ts';
 
 /** The consent API (contract section 7). */
 
 const PROTECTED = ['unauthenticated', 'insufficient-scope', 'rate-limited'] as const;
-const WITH_BODY = [
-  ...PROTECTED,
-  'invalid-json',
-  'invalid-request',
-  'payload-too-large',
-  'unsupported-media-type',
-] as const;
+const WITH_BODY = [...PROTECTED, ...BODY_ERRORS] as const;
 
 const READERS = ['secret', 'read-only', 'operator'] as const;
 const OWN_READERS = [...READERS, 'session'] as const;
@@ -134,14 +128,13 @@ export const CONSENT_ROUTES = {
     responses: { 200: { text: 'The purposes of the tenant.', schema: purposesResponseSchema } },
   },
   savePurposes: {
+    ...POST,
     method: 'put',
     path: '/v1/consent/purposes',
     summary: 'Define or change purposes.',
     credential: ['operator'],
-    cors: 'api',
     request: purposesRequestSchema,
     responses: { 200: { text: 'All purposes, and the entries that say so', schema: savedPurposesSchema } },
-    errors: WITH_BODY,
   },
   policies: {
     ...READ,
@@ -169,11 +162,10 @@ export const CONSENT_ROUTES = {
     errors: [...PROTECTED, 'invalid-request', 'unavailable'],
   },
   receipt: {
-    method: 'get',
+    ...READ,
     path: '/v1/consent/receipts/{seq}',
     summary: 'A signed copy of one entry for the person it is about.',
     credential: ['secret', 'session'],
-    cors: 'api',
     params: { seq: SEQ },
     responses: {
       200: { text: 'A signed copy of one entry for the person it is about.', schema: issuedReceiptSchema },

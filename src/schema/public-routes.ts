@@ -15,7 +15,7 @@ import {
   requestIdSchema,
   sessionInstructionsSchema,
 } from './responses.ts';
-import type { Route } from './route.ts';
+import { BODY_ERRORS, type Route } from './route.ts';
 
 /** The ingest, verdicts, the browser's files, health and the reference. */
 
@@ -25,11 +25,9 @@ const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 /** The same for everyone, to every origin. */
 const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: [] } as const;
 
-const ATTEST = {
-  method: 'post',
-  credential: 'none',
-  cors: 'ingest',
-} as const;
+/** For this machine and its operator. */
+const OWN = { ...OPEN, cors: 'none' } as const;
+
 const SESSION_ERRORS = [
   'attestation-failed',
   'unauthenticated',
@@ -38,18 +36,17 @@ const SESSION_ERRORS = [
   'consent-missing',
   'unavailable',
 ] as const;
-const ATTEST_ERRORS = [
-  ...SESSION_ERRORS,
-  'invalid-json',
-  'invalid-request',
-  'payload-too-large',
-  'unsupported-media-type',
-] as const;
+const ATTEST = {
+  method: 'post',
+  credential: 'none',
+  cors: 'ingest',
+  errors: [...SESSION_ERRORS, ...BODY_ERRORS],
+} as const;
 /** Asked by the browser itself, so that no page has to be let in. */
 const SESSION = { ...ATTEST, cors: 'none', errors: SESSION_ERRORS } as const;
 const INSTRUCTIONS = { text: 'Session instructions', schema: sessionInstructionsSchema };
 
-const script = <const Path extends string>(path: Path, summary: string) =>
+export const script = <const Path extends string>(path: Path, summary: string) =>
   ({ ...OPEN, path, summary, responses: { 200: SCRIPT } }) as const;
 
 export const PUBLIC_ROUTES = {
@@ -80,7 +77,6 @@ export const PUBLIC_ROUTES = {
     summary: 'What to ask a passkey of, for a request that needs attestation; by its transparency token.',
     request: attestOptionsRequestSchema,
     responses: { 200: { text: 'Options of WebAuthn with a challenge', schema: attestOptionsSchema } },
-    errors: ATTEST_ERRORS,
   },
   attestVerify: {
     ...ATTEST,
@@ -88,7 +84,6 @@ export const PUBLIC_ROUTES = {
     summary: 'Takes the passkey’s answer: a new decision for the attested device.',
     request: attestVerifyRequestSchema,
     responses: { 200: { text: 'The new decision', schema: ingestResponseSchema } },
-    errors: ATTEST_ERRORS,
   },
   bindSession: {
     ...SESSION,
@@ -114,11 +109,10 @@ export const PUBLIC_ROUTES = {
     errors: ['missing-kid', 'unknown-kid'],
   },
   decision: {
-    method: 'get',
+    ...OWN,
     path: '/v1/decisions/{requestId}',
     summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
     credential: ['secret', 'read-only', 'operator'],
-    cors: 'none',
     params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },
     responses: { 200: { text: 'The verdict with the rules that fired', schema: heldDecisionSchema } },
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
@@ -169,25 +163,19 @@ export const PUBLIC_ROUTES = {
     responses: { 200: { text: 'That it does, and since when it does so', schema: gpcSupportSchema } },
   },
   health: {
-    method: 'get',
+    ...OWN,
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
-    credential: 'none',
-    cors: 'none',
     responses: { 200: { text: 'Alive', schema: healthSchema } },
-    errors: [],
   },
   ready: {
-    method: 'get',
+    ...OWN,
     path: '/readyz',
     summary: 'Readiness: what is not ready.',
-    credential: 'none',
-    cors: 'none',
     responses: {
       200: { text: 'Ready', schema: readySchema },
       503: { text: 'Not ready', schema: readySchema },
     },
-    errors: [],
   },
   openapi: {
     ...OPEN,
@@ -196,12 +184,9 @@ export const PUBLIC_ROUTES = {
     responses: { 200: { text: 'OpenAPI 3.1', type: 'application/json' } },
   },
   reference: {
-    method: 'get',
+    ...OWN,
     path: '/docs',
     summary: 'This document as a page.',
-    credential: 'none',
-    cors: 'none',
     responses: { 200: { text: 'The page', type: 'text/html' } },
-    errors: [],
   },
 } as const satisfies Readonly<Record<string, Route>>;

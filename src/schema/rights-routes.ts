@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
+import { script } from './public-routes.ts';
 import { outcomeRequestSchema, outcomeResponseSchema, requestIdSchema } from './responses.ts';
 import {
   caseAnswerSchema,
@@ -20,33 +21,36 @@ import {
   resolveRequestSchema,
   transparencyViewSchema,
 } from './rights.ts';
-import type { Route } from './route.ts';
+import { BODY_ERRORS, type Route } from './route.ts';
 
 /** The privacy-rights API (contract sections 3.5 and 6). */
 
 export const publishableKeySchema = z.string().regex(/^gpd_pk_[\w-]{43}$/);
 
-const BODY = ['invalid-json', 'invalid-request', 'payload-too-large', 'unsupported-media-type'] as const;
-const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY] as const;
+const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY_ERRORS] as const;
 
 const OWN = { method: 'post', credential: 'oidc', cors: 'api' } as const;
 
+const BY_TOKEN = { method: 'post', credential: 'none', cors: 'api' } as const;
+
+const PAGE = {
+  ...BY_TOKEN,
+  method: 'get',
+  responses: { 200: { text: 'The page', type: 'text/html' } },
+} as const;
+
 const CASE = {
-  method: 'post',
-  credential: 'none',
-  cors: 'api',
+  ...BY_TOKEN,
   responses: { 200: { text: 'The case', schema: caseResponseSchema } },
-  errors: ['rate-limited', 'unavailable', ...BODY, 'no-such-case'],
+  errors: ['rate-limited', 'unavailable', ...BODY_ERRORS, 'no-such-case'],
 } as const;
 
 export const RIGHTS_ROUTES = {
   me: {
-    method: 'post',
+    ...BY_TOKEN,
     path: '/me',
     summary:
       'What a browser may do with its transparency token: see, take with it, contest, or be forgotten.',
-    credential: 'none',
-    cors: 'api',
     request: meRequestSchema,
     responses: {
       200: {
@@ -63,11 +67,9 @@ export const RIGHTS_ROUTES = {
     errors: [...PROTECTED, 'no-retained-data', 'no-data', 'no-such-decision', 'too-many-cases'],
   },
   myData: {
-    method: 'get',
+    ...PAGE,
     path: '/my-data',
     summary: 'A page for people: what this site’s device check holds about this browser.',
-    credential: 'none',
-    cors: 'api',
     optionalQuery: {
       kid: { text: 'The tenant; needless where one alone is at this host.', schema: kidSchema },
       key: {
@@ -75,18 +77,15 @@ export const RIGHTS_ROUTES = {
         schema: publishableKeySchema,
       },
     },
-    responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: ['missing-kid', 'unknown-kid'],
   },
   myDataForm: {
+    ...PAGE,
     method: 'post',
     path: '/my-data',
     summary:
       'The same as a form: token and action (view, page, export, forget, contest), for browsers without JavaScript.',
-    credential: 'none',
-    cors: 'api',
     lane: true,
-    responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: [
       'invalid-request',
       'unauthenticated',
@@ -96,15 +95,10 @@ export const RIGHTS_ROUTES = {
       'unavailable',
     ],
   },
-  myDataScript: {
-    method: 'get',
-    path: '/v1/my-data.js',
-    summary: 'The same for a page of the site’s own: fills <div data-gpd-my-data data-kid="KID">.',
-    credential: 'none',
-    cors: 'open',
-    responses: { 200: { text: 'JavaScript', type: 'text/javascript' } },
-    errors: [],
-  },
+  myDataScript: script(
+    '/v1/my-data.js',
+    'The same for a page of the site’s own: fills <div data-gpd-my-data data-kid="KID">.',
+  ),
   contest: {
     ...OWN,
     path: '/privacy/contest',
@@ -129,12 +123,9 @@ export const RIGHTS_ROUTES = {
     ],
   },
   casePage: {
-    method: 'get',
+    ...PAGE,
     path: '/case',
     summary: 'A page for people: one’s contest by its case key, which a link carries behind the #.',
-    credential: 'none',
-    cors: 'api',
-    responses: { 200: { text: 'The page', type: 'text/html' } },
     errors: ['rate-limited'],
   },
   case: {

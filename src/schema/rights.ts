@@ -117,9 +117,7 @@ export const contestResponseSchema = z.object({
   resolvedAt: z.string().nullable(),
   resolvedBy: z.object({ role: z.enum(['reviewer', 'dpo', 'operator']), ref: z.string() }).nullable(),
   /** Four eyes: proposed by one reviewer, to be confirmed by another. */
-  proposed: z
-    .object({ outcome: z.enum(['upheld', 'overturned']), by: z.string(), at: z.string() })
-    .nullable(),
+  proposed: z.object({ outcome: outcomeSchema, by: z.string(), at: z.string() }).nullable(),
 });
 export type ContestResponse = Answer<typeof contestResponseSchema>;
 

@@ -16,6 +16,14 @@ export type Credential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session
  */
 export type Cors = 'ingest' | 'api' | 'open' | 'none';
 
+/** What is refused of a body before it is judged. */
+export const BODY_ERRORS = [
+  'invalid-json',
+  'invalid-request',
+  'payload-too-large',
+  'unsupported-media-type',
+] as const;
+
 export interface Parameter {
   readonly text: string;
   readonly schema: z.ZodType;

@@ -36,6 +36,11 @@ function setting<Schema extends z.ZodType>(
 const limit = (fallback: string, counted: string) =>
   setting(rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
 
+const optional = (doc: string) => setting(optionalText, null, doc);
+
+const count = (min: number, max: number, fallback: number, doc: string) =>
+  setting(wholeNumber(min, max), fallback, doc);
+
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 export const SETTINGS = {
@@ -55,23 +60,21 @@ export const SETTINGS = {
     'The same database as the role that owns its tables, for migrations alone; unset: GPD_DATABASE_URL.',
   ),
   host: setting(z.string().min(1), '127.0.0.1', 'Address to listen on.'),
-  port: setting(wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
+  port: count(0, 65535, 8080, 'Port to listen on; 0 takes a free one.'),
   base_url: setting(publicOrigin.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),
   authorities: setting(
     words,
     [],
     'Further public names; these and the host of the base URL are what `@authority` is compared with.',
   ),
-  tls_cert: setting(optionalText, null, 'PEM file of the certificate chain, to serve https without a proxy.'),
-  tls_key: setting(optionalText, null, 'PEM file of the private key of that certificate.'),
+  tls_cert: optional('PEM file of the certificate chain, to serve https without a proxy.'),
+  tls_key: optional('PEM file of the private key of that certificate.'),
   trusted_proxies: setting(
     ranges,
     [],
     'CIDR list of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. None by default.',
   ),
-  master_key_file: setting(
-    optionalText,
-    null,
+  master_key_file: optional(
     'File of the master key; unset: the systemd credential `master-key`, else master.key in the data directory.',
   ),
   oidc_issuer: setting(
@@ -79,11 +82,7 @@ export const SETTINGS = {
     null,
     'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
   ),
-  oidc_audience: setting(
-    optionalText,
-    null,
-    'Audience that a bearer token must name. Unset: /privacy answers 401.',
-  ),
+  oidc_audience: optional('Audience that a bearer token must name. Unset: /privacy answers 401.'),
   oidc_role_claim: setting(
     claim,
     'gpd_role',
@@ -96,29 +95,26 @@ export const SETTINGS = {
     'Claim with a visitorId that the identity provider vouches for.',
   ),
   oidc_principal_claim: setting(claim, 'sub', 'Claim that equals the principalId.'),
-  console_client_id: setting(optionalText, null, 'OIDC client of the web console.'),
-  console_client_secret_file: setting(
-    optionalText,
-    null,
+  console_client_id: optional('OIDC client of the web console.'),
+  console_client_secret_file: optional(
     'File with the secret of that client; unset: the systemd credential `console-client-secret`.',
   ),
-  max_clock_skew: setting(
-    wholeNumber(1, 86_400),
-    300,
-    'Seconds that a bundle may be older or newer than the server.',
-  ),
-  epoch_days: setting(
-    wholeNumber(1, 3650),
+  max_clock_skew: count(1, 86_400, 300, 'Seconds that a bundle may be older or newer than the server.'),
+  epoch_days: count(
+    1,
+    3650,
     30,
     'Days after which visitorIds rotate. A change gives every device a new one at once; the old ones still lead to it.',
   ),
-  min_identity_bits: setting(
-    wholeNumber(1, 64),
+  min_identity_bits: count(
+    1,
+    64,
     12,
     'An id with a larger share than 2^-bits of a tenant’s week needs attestation.',
   ),
-  max_networks_per_day: setting(
-    wholeNumber(1, 1_000_000),
+  max_networks_per_day: count(
+    1,
+    1_000_000,
     20,
     'An id seen from more client networks a day needs attestation.',
   ),
@@ -127,8 +123,9 @@ export const SETTINGS = {
     0.01,
     'An id on a further network of the day needs attestation when another device is likelier than this: 0 to 1.',
   ),
-  k_anonymity_floor: setting(
-    wholeNumber(2, 1_000_000),
+  k_anonymity_floor: count(
+    2,
+    1_000_000,
     50,
     'Below this number of visitors, uniqueness is given only as a band.',
   ),
@@ -158,9 +155,7 @@ export const SETTINGS = {
     null,
     'Header in which a trusted proxy hands over the JA4 fingerprint.',
   ),
-  mmdb_file: setting(
-    optionalText,
-    null,
+  mmdb_file: optional(
     'A local MaxMind database that tells hosting providers’ networks; it only moves the score.',
   ),
   metrics_listen: setting(
@@ -171,8 +166,9 @@ export const SETTINGS = {
     null,
     'HOST:PORT of the Prometheus listener; off by default.',
   ),
-  disk_reserve: setting(
-    wholeNumber(0, 1_000_000),
+  disk_reserve: count(
+    0,
+    1_000_000,
     32,
     'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
   ),
@@ -191,7 +187,7 @@ export const SETTINGS = {
     null,
     'How many witnesses must have cosigned a checkpoint before it counts as witnessed; all by default.',
   ),
-  smtp_url_file: setting(optionalText, null, 'File with the value of GPD_SMTP_URL, which holds a password.'),
+  smtp_url_file: optional('File with the value of GPD_SMTP_URL, which holds a password.'),
   smtp_url: setting(
     smtpUrl.nullable(),
     null,
