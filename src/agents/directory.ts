@@ -63,10 +63,7 @@ export function agentOrigin(directory: string): string {
 }
 
 /** The Ed25519 keys of a directory; other kinds are passed over. Null: neither a JWKS nor a JWK, or too many keys. */
-export async function readJwks(
-  document: unknown,
-  refused: ReadonlySet<string> = new Set([RFC_TEST_KEY]),
-): Promise<AgentKey[] | null> {
+export async function readJwks(document: unknown, refused: ReadonlySet<string> = new Set([RFC_TEST_KEY])) {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return null;
   const keys: AgentKey[] = [];

@@ -89,12 +89,7 @@ function isDue(directory: AgentDirectory, now: number): boolean {
   return triedAt === null || isAhead(triedAt, now) || now - triedAt >= wait;
 }
 
-function lookupKey(
-  keys: DirectoryKeys,
-  url: string,
-  thumbprint: string,
-  nowSeconds: number,
-): KeyObject | null {
+function lookupKey(keys: DirectoryKeys, url: string, thumbprint: string, nowSeconds: number) {
   const found = keys.get(url)?.get(thumbprint);
   return found && found.nbf <= nowSeconds && nowSeconds < found.exp ? found.key : null;
 }

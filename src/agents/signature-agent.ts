@@ -33,11 +33,7 @@ function addressIn(header: string, key: unknown, label: string): string | null {
  * member (`"signature-agent";key="…"`), or the deployed legacy form, a bare string. A member keyed to the signature's own
  * label has to be the covered one, otherwise somebody else's header could be relabelled. Null: none that is covered.
  */
-export function coveredDirectory(
-  header: string,
-  label: string,
-  components: readonly Covered[],
-): string | null {
+export function coveredDirectory(header: string, label: string, components: readonly Covered[]) {
   const covered = components.filter((component) => component.name === 'signature-agent');
   const [component] = covered;
   if (covered.length !== 1 || component === undefined) return null;

@@ -84,11 +84,7 @@ export async function saveFetched(
 const isNew = ({ source, triedAt }: AgentDirectory): boolean => source === 'discovered' && triedAt === null;
 
 /** An operator's word: it replaces whatever is known of that address. Running servers see it within 5 s. */
-export function addDirectory(
-  database: Database,
-  directory: AgentDirectory,
-  by: InstallationAct,
-): Promise<void> {
+export function addDirectory(database: Database, directory: AgentDirectory, by: InstallationAct) {
   const { url: agent, source } = directory;
   return database.transaction(async (tx) => {
     await bump(tx, 'agents');

@@ -83,11 +83,7 @@ interface Admitted {
 }
 
 /** Null: against the policy, or by a key that nobody knows. */
-function admit(
-  deps: BotAuthDeps,
-  { components, parameters, directory }: Claim,
-  now: number,
-): Admitted | null {
+function admit(deps: BotAuthDeps, { components, parameters, directory }: Claim, now: number) {
   const { alg = ALGORITHM, tag, keyid, nonce, expires } = parameters;
   const bound = components.some(({ name }) => name === '@authority' || name === '@target-uri');
   if (directory === null || !bound || alg !== ALGORITHM || tag !== TAG) return null;
@@ -102,12 +98,7 @@ function verifyPlain(deps: BotAuthDeps, plain: PlainSignature, now: number): Adm
   return admitted && verifyBytes(null, plain.base, admitted.key, plain.signature) ? admitted : null;
 }
 
-async function verifyLabel(
-  deps: BotAuthDeps,
-  request: OwnRequest,
-  label: string,
-  now: number,
-): Promise<Admitted | null> {
+async function verifyLabel(deps: BotAuthDeps, request: OwnRequest, label: string, now: number) {
   let admitted: Admitted | null = null;
   const trust = (claim: Claim): Verifier => {
     const found = admit(deps, claim, now);
@@ -143,11 +134,7 @@ function isSigned(request: BotAuthRequest): boolean {
   return texts.reduce((sum, text) => sum + (text ?? '').length, 0) <= MAX_HEADER_BYTES;
 }
 
-function firstUse(
-  deps: BotAuthDeps,
-  { directory, keyid, nonce, expires }: Admitted,
-  bundle: string,
-): Promise<boolean> {
+function firstUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admitted, bundle: string) {
   if (nonce === undefined) return Promise.resolve(true);
   return deps.claimNonce({
     nonce: sha256Text(JSON.stringify([directory, keyid, nonce])),

@@ -53,12 +53,7 @@ export interface Admitted extends Visit {
 export const boundNonce = (kid: string, root: string): string => sha256Text(`gpd/bound ${kid} ${root}`);
 
 /** Whether nobody has bound the session, or its key was proven a moment ago. */
-async function isHeld(
-  database: Database,
-  kid: string,
-  session: string,
-  proven: readonly string[],
-): Promise<boolean> {
+async function isHeld(database: Database, kid: string, session: string, proven: readonly string[]) {
   const root = rootOf(session);
   if (!isBindable(session) || proven.includes(root)) return true;
   return !hasRoot(session) && !(await isClaimed(database, boundNonce(kid, root)));
@@ -109,12 +104,7 @@ export async function requireConsent(
 }
 
 /** What a token, or a bound session, stands for, from a page of the tenant; and consent. @throws {Refusal} */
-export async function visitOf(
-  deps: AdmitDeps,
-  opened: OpenedToken | null,
-  origin: string,
-  gpc: boolean,
-): Promise<Visit> {
+export async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
   const tenant = opened ? deps.ingestTenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
   const found = await findDecision(deps.database, opened.kid, opened.requestId);

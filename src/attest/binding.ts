@@ -47,12 +47,7 @@ export function encryptBinding(keys: Keyring, use: Kept, binding: Binding, now: 
 }
 
 /** Null for every cause alike. */
-export function decryptBinding(
-  secret: Uint8Array,
-  use: Kept,
-  ciphertext: string,
-  now: number,
-): Binding | null {
+export function decryptBinding(secret: Uint8Array, use: Kept, ciphertext: string, now: number) {
   const text = decryptText(keyOf(secret), use, ciphertext);
   if (text === null) return null;
   const [until, binding] = JSON.parse(text) as [number, Binding];

@@ -33,12 +33,7 @@ function macOf(key: Uint8Array, head: Uint8Array, { token, kid, ceremony, rpId }
   return hmacSha256(key, JSON.stringify(bound));
 }
 
-export function makeChallenge(
-  key: Uint8Array,
-  random: Random,
-  now: number,
-  binding: ChallengeBinding,
-): string {
+export function makeChallenge(key: Uint8Array, random: Random, now: number, binding: ChallengeBinding) {
   const head = Buffer.alloc(TIME_BYTES);
   head.writeUIntBE(now + CHALLENGE_TTL_MS, 0, TIME_BYTES);
   const whole = Buffer.concat([head, random(RANDOM_BYTES)]);
@@ -46,12 +41,7 @@ export function makeChallenge(
 }
 
 /** When it expires; null for a challenge that was not made for this, or is over. */
-export function readChallenge(
-  key: Uint8Array,
-  now: number,
-  challenge: string,
-  binding: ChallengeBinding,
-): number | null {
+export function readChallenge(key: Uint8Array, now: number, challenge: string, binding: ChallengeBinding) {
   const bytes = Buffer.from(challenge, 'base64url');
   if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes.toString('base64url') !== challenge) return null;
   const head = bytes.subarray(0, HEAD_BYTES);

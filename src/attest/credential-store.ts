@@ -13,10 +13,7 @@ interface CredentialKey {
   readonly durable: string;
 }
 
-export async function findCredential(
-  { read }: Database,
-  { kid, durable }: CredentialKey,
-): Promise<Credential | null> {
+export async function findCredential({ read }: Database, { kid, durable }: CredentialKey) {
   const row = await read('credentials')
     .where({ kid, durable })
     .first<{ public_key: string; counter: number; device_bound: unknown } | undefined>();

@@ -44,13 +44,7 @@ export function recordAudit(database: Database, event: AuditEvent): Promise<void
 type Detail = Readonly<Record<string, Json>>;
 
 /** What an operator did, or gpd itself, in the transaction of what it changed. */
-export function writeAct(
-  tx: Knex.Transaction,
-  kid: string,
-  act: Act,
-  action: AuditAction,
-  detail: Detail,
-): Promise<void> {
+export function writeAct(tx: Knex.Transaction, kid: string, act: Act, action: AuditAction, detail: Detail) {
   const { role, ref, at, apiKey } = act;
   const by = apiKey === undefined ? {} : { apiKey };
   return writeAudit(tx, {
@@ -78,12 +72,7 @@ export async function writeActForAll(
 }
 
 /** Newest first. */
-export async function listAudit(
-  database: Database,
-  kid: string,
-  filter: AuditFilter,
-  limit: number,
-): Promise<readonly AuditRow[]> {
+export async function listAudit(database: Database, kid: string, filter: AuditFilter, limit: number) {
   const query = database.read('audit_log').where({ kid });
   for (const name of ['action', 'role', 'actor', 'object'] as const) {
     const value = filter[name];

@@ -48,11 +48,7 @@ function badToken(why: string): Refusal {
 }
 
 /** By jose, which judges the registered claims once more. Two keys of one kid are both tried. */
-async function isSigned(
-  { rules, keys, clock }: BearerDeps,
-  token: string,
-  { kid }: ReadJws,
-): Promise<boolean> {
+async function isSigned({ rules, keys, clock }: BearerDeps, token: string, { kid }: ReadJws) {
   const { issuer, audience } = rules;
   const algorithms = [...SIGNING_ALGORITHMS];
   const options: JWTVerifyOptions = {

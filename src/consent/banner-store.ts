@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { Columns } from '../lib/columns.ts';
 import { sha256 } from '../lib/hash.ts';
-import { type AppendedEntry, appendEntries, lockHead } from '../log/append-store.ts';
+import { appendEntries, lockHead } from '../log/append-store.ts';
 
 /** What a tenant's banner shows, as one node knows it. */
 export interface ShownBanner {
@@ -29,11 +29,7 @@ interface ListedBanner {
  * the older script says nothing twice.
  * @returns the entry, or null when the log says so already
  */
-export function publishBanner(
-  database: Database,
-  banner: ShownBanner,
-  now: number,
-): Promise<AppendedEntry | null> {
+export function publishBanner(database: Database, banner: ShownBanner, now: number) {
   const { kid, revision, texts, script, policyVersion } = banner;
   const digest = sha256(texts).toString('hex');
   return database.transaction(async (tx) => {

@@ -105,12 +105,7 @@ async function markWithin(tx: HotTransaction, mark: Mark): Promise<void> {
 }
 
 /** A review found a verdict on this grant wrong. The head of the log has to be locked. */
-export async function clearDoubt(
-  tx: HotTransaction,
-  tenant: Marked,
-  requestId: string,
-  at: number,
-): Promise<void> {
+export async function clearDoubt(tx: HotTransaction, tenant: Marked, requestId: string, at: number) {
   const { kid } = tenant;
   const found = 'SELECT verdict FROM decisions WHERE kid = ? AND request_id = ?';
   const [decision] = await runHot<{ verdict: string }>(tx, found, [kid, requestId]);

@@ -84,11 +84,7 @@ function queryOf(tenant: ConsentTenant, { principalId, purpose }: Check): StateQ
   return { kid: tenant.kid, principal: refOf(tenant, principalId), purpose, mac: tenant.stateMac };
 }
 
-async function check(
-  { reader, clock }: Deps,
-  tenant: ConsentTenant,
-  request: Check,
-): Promise<DecisionAnswer> {
+async function check({ reader, clock }: Deps, tenant: ConsentTenant, request: Check) {
   requireTerms(tenant);
   const query = queryOf(tenant, request);
   const { minSeq } = request;
@@ -103,11 +99,7 @@ async function check(
 }
 
 /** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
-async function decideAll(
-  { reader, clock }: Deps,
-  tenant: ConsentTenant,
-  checks: readonly Check[],
-): Promise<readonly ConsentDecision[]> {
+async function decideAll({ reader, clock }: Deps, tenant: ConsentTenant, checks: readonly Check[]) {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
   const now = clock();

@@ -17,11 +17,7 @@ export interface StoredSession {
 }
 
 /** @param since when the tenant was made */
-export async function insertSession(
-  database: Database,
-  session: StoredSession,
-  since: number,
-): Promise<void> {
+export async function insertSession(database: Database, session: StoredSession, since: number) {
   await database.transaction(async (tx) => {
     await holdTenant(tx, session.kid, since);
     await tx('principal_sessions').insert(toColumns(session));
@@ -29,11 +25,7 @@ export async function insertSession(
 }
 
 /** Only while the key that opened it is there and not revoked, whatever this process knows of keys. */
-export async function findSession(
-  database: Database,
-  hash: string,
-  now: number,
-): Promise<StoredSession | null> {
+export async function findSession(database: Database, hash: string, now: number) {
   const [row]: readonly Columns<StoredSession>[] = await database
     .read('principal_sessions as s')
     .leftJoin('api_keys as k', (on) => {

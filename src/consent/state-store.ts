@@ -73,10 +73,7 @@ function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): Princi
   return { erased: known && who.erasedAt !== null, gpc, event: said || null, head };
 }
 
-async function readBatch(
-  { read }: Database,
-  queries: readonly StateQuery[],
-): Promise<(PrincipalState | Fault)[]> {
+async function readBatch({ read }: Database, queries: readonly StateQuery[]) {
   const asked = queries.map(({ kid, principal, purpose }): Bindings => [kid, principal, purpose]);
   const { sql, bindings } = askedRows(read, COLUMNS, asked);
   const result = await runHot<Row>(read, sql + SELECT, bindings);

@@ -13,7 +13,7 @@ import { type AppendedEntry, appendOne } from '../log/append-store.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { type PurposeRow, purposeToRow, rowToPurpose } from '../tenants/tenant-store.ts';
-import { macFits, type StateMac, type StateRow } from './state-mac.ts';
+import { macFits, type StateMac } from './state-mac.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
@@ -71,12 +71,7 @@ async function requireTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void
   if (!(await termsFit(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
 }
 
-export async function definePurpose(
-  tx: Knex.Transaction,
-  kid: string,
-  purpose: Purpose,
-  now: number,
-): Promise<AppendedEntry> {
+export async function definePurpose(tx: Knex.Transaction, kid: string, purpose: Purpose, now: number) {
   await tx('purposes').insert(purposeToRow(kid, purpose)).onConflict(['kid', 'id']).merge();
   const { id, title, gpc, ttlDays, lawfulBasis } = purpose;
   const body = { id, title, gpc, ttlDays, lawfulBasis };
@@ -84,12 +79,7 @@ export async function definePurpose(
 }
 
 /** @returns null for an unknown tenant */
-export function savePurposes(
-  database: Database,
-  tenant: TermsOf,
-  purposes: readonly Purpose[],
-  by: Act,
-): Promise<readonly AppendedEntry[] | null> {
+export function savePurposes(database: Database, tenant: TermsOf, purposes: readonly Purpose[], by: Act) {
   const { kid } = tenant;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
@@ -133,10 +123,7 @@ export function publishPolicy(
   });
 }
 
-export async function listPolicies(
-  database: Database,
-  kid: string,
-): Promise<readonly (ConsentPolicy & { text: string })[]> {
+export async function listPolicies(database: Database, kid: string) {
   const rows = await database
     .read<ConsentPolicyRow & { text: string }>('consent_policies')
     .where({ kid })
@@ -144,11 +131,7 @@ export async function listPolicies(
   return rows.map((row) => ({ ...rowToConsentPolicy(row), text: row.text }));
 }
 
-export async function listState(
-  database: Database,
-  kid: string,
-  principal: string,
-): Promise<readonly (StateRow & { readonly purpose: string })[]> {
+export async function listState(database: Database, kid: string, principal: string) {
   const rows: readonly (StateColumns & { readonly purpose: string })[] = await database
     .read('consent_state')
     .where({ kid, principal })

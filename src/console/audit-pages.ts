@@ -82,11 +82,7 @@ async function showAudit(context: Context, { request, response, staff }: Visit):
   });
 }
 
-async function sendCsv(
-  { response, staff }: Visit,
-  name: string,
-  lines: AsyncIterable<string>,
-): Promise<void> {
+async function sendCsv({ response, staff }: Visit, name: string, lines: AsyncIterable<string>) {
   response.set({
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${name}-${staff.kid}.csv"`,

@@ -183,11 +183,7 @@ export async function readQueue(
 }
 
 /** By the id of a contest or of a request. */
-export async function findCase(
-  { database, contestTexts }: Context,
-  { kid }: Staff,
-  id: string,
-): Promise<string | null> {
+export async function findCase({ database, contestTexts }: Context, { kid }: Staff, id: string) {
   if (!isPlainText(id)) return null;
   const byRequest = await contestOf(database.read, contestTexts, kid, id);
   if (byRequest) return byRequest.contestId;

@@ -87,10 +87,7 @@ export function makeReadWhole(places: number) {
 }
 
 /** Theirs. @throws {Refusal} `not-found` when it was removed meanwhile */
-export function requireTenant(
-  tenantOf: (kid: string) => ConsentTenant | undefined,
-  kid: string,
-): ConsentTenant {
+export function requireTenant(tenantOf: (kid: string) => ConsentTenant | undefined, kid: string) {
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('not-found');
   return tenant;

@@ -52,11 +52,7 @@ export function encryptLogin(key: Uint8Array, random: Random, login: PendingLogi
 }
 
 /** Null for every cause alike. */
-export function decryptLogin(
-  key: Uint8Array,
-  value: string,
-  now: number,
-): (PendingLogin & { readonly expiresAt: number }) | null {
+export function decryptLogin(key: Uint8Array, value: string, now: number) {
   const plain = decryptText(key, USE, value);
   if (plain === null) return null;
   const read = pendingSchema.safeParse(JSON.parse(plain));

@@ -36,11 +36,7 @@ function viewOf(tenant: ConsentTenant, hold: LegalHold) {
   };
 }
 
-async function find(
-  database: Database,
-  { kid, rightsKey }: ConsentTenant,
-  { device, scope }: HoldPlace,
-): Promise<LegalHold | null> {
+async function find(database: Database, { kid, rightsKey }: ConsentTenant, { device, scope }: HoldPlace) {
   for await (const hold of allHolds(database, kid)) {
     if (hold.scope === scope && rightsRef(rightsKey, 'durable', hold.durable) === device) return hold;
   }

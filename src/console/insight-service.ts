@@ -147,21 +147,12 @@ export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, a
 
 const PAGE = 1000;
 
-export function readAudit(
-  { database }: Context,
-  { kid }: Staff,
-  filter: AuditFilter,
-  limit: number,
-): Promise<readonly AuditRow[]> {
+export function readAudit({ database }: Context, { kid }: Staff, filter: AuditFilter, limit: number) {
   return listAudit(database, kid, filter, limit);
 }
 
 /** Every row that fits, and one more that says that they were exported. */
-export async function exportAudit(
-  context: Context,
-  staff: Staff,
-  filter: AuditFilter,
-): Promise<AsyncIterable<readonly AuditRow[]>> {
+export async function exportAudit(context: Context, staff: Staff, filter: AuditFilter) {
   const { action = null, from = null, to = null } = filter;
   await recordAudit(context.database, {
     kid: staff.kid,

@@ -71,12 +71,7 @@ function withSession(context: Context, role: StaffRole, show: (visit: Visit) => 
 }
 
 /** Text that somebody was writing when their session ended is kept for them; it proves itself by the old token. */
-async function keepText(
-  context: Context,
-  session: ConsoleSession | null,
-  request: Request,
-  form: Form,
-): Promise<boolean> {
+async function keepText(context: Context, session: ConsoleSession | null, request: Request, form: Form) {
   const contestId = contestOfPath(request.path);
   if (!session || contestId === null) return false;
   if (!sameToken(field(form, 'csrf') ?? '', session.csrf)) return false;

@@ -32,12 +32,7 @@ export async function deleteConsoleSession(tx: Tx, kid: string, hash: string): P
 }
 
 /** Those that were seen since, the most recent first. */
-export async function listConsoleSessions(
-  database: Database,
-  kid: string,
-  since: number,
-  limit: number,
-): Promise<readonly ConsoleSession[]> {
+export async function listConsoleSessions(database: Database, kid: string, since: number, limit: number) {
   const rows = await database
     .read<Row>('console_sessions')
     .where({ kid })
@@ -73,12 +68,7 @@ export function saveDraft(database: Database, draft: StoredDraft): Promise<boole
   });
 }
 
-export async function draftsOf(
-  database: Database,
-  kid: string,
-  actor: string,
-  contestId: string,
-): Promise<readonly Draft[]> {
+export async function draftsOf(database: Database, kid: string, actor: string, contestId: string) {
   const drafts = database.read<Columns<StoredDraft>>('console_drafts');
   return drafts.where({ kid, actor, contest_id: contestId }).select('kind', 'outcome', 'text');
 }
@@ -94,11 +84,7 @@ export async function deleteDrafts(
 }
 
 /** Sessions that ended before `sessionsBefore`, drafts and old exports from before `draftsBefore`. */
-export async function purgeConsole(
-  database: Database,
-  sessionsBefore: number,
-  draftsBefore: number,
-): Promise<void> {
+export async function purgeConsole(database: Database, sessionsBefore: number, draftsBefore: number) {
   await database.transaction(async (tx) => {
     await tx('console_sessions').where('expires_at', '<', sessionsBefore).delete();
     await tx('console_drafts').where('at', '<', draftsBefore).delete();

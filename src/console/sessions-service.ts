@@ -30,11 +30,7 @@ export async function findSession(context: Context, token: string): Promise<Cons
 }
 
 /** Whose session it is, which is seen now. */
-export async function enterSession(
-  { database }: Context,
-  session: ConsoleSession,
-  now: number,
-): Promise<Staff> {
+export async function enterSession({ database }: Context, session: ConsoleSession, now: number) {
   if (now - session.seenAt > TOUCH_MS) await touchConsoleSession(database, session.hash, now);
   return staffOf(session);
 }
@@ -46,12 +42,7 @@ const staffOf = (session: ConsoleSession): Staff => ({
   label: session.label,
 });
 
-async function end(
-  { database, clock }: Context,
-  by: Staff,
-  hash: string,
-  action: AuditAction,
-): Promise<boolean> {
+async function end({ database, clock }: Context, by: Staff, hash: string, action: AuditAction) {
   const { kid } = by;
   return database.transaction(async (tx) => {
     if (!(await deleteConsoleSession(tx, kid, hash))) return false;
@@ -65,10 +56,7 @@ export async function endSession(context: Context, session: ConsoleSession): Pro
 }
 
 /** Live ones that a person may see: a dpo the tenant's, a reviewer their own. */
-async function within(
-  { database, clock }: Context,
-  { kid, role, ref }: Staff,
-): Promise<readonly ConsoleSession[]> {
+async function within({ database, clock }: Context, { kid, role, ref }: Staff) {
   const all = await listConsoleSessions(database, kid, clock() - CONSOLE_ABSOLUTE_MS, MAX_SESSIONS);
   return all.filter((one) => isLiveSession(one, clock()) && (role === 'dpo' || one.actor === ref));
 }

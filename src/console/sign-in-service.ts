@@ -151,9 +151,6 @@ export async function finishSignIn(context: Context, callback: URL, begun: Login
 }
 
 /** Where the browser signs out at the provider too; null: nowhere. */
-export async function signOutAddress(
-  { provider, keys }: Context,
-  { hash, idToken }: ConsoleSession,
-): Promise<string | null> {
+export async function signOutAddress({ provider, keys }: Context, { hash, idToken }: ConsoleSession) {
   return (await provider()).endSession(decryptIdToken(keys.idToken, hash, idToken));
 }

@@ -65,12 +65,7 @@ async function search(context: Context, posted: Posted): Promise<void> {
   else context.render(posted.response, 'subjects', { ...START, missed: true, problem: 'id' }, 400);
 }
 
-async function showPlan(
-  context: Context,
-  posted: Posted,
-  key: SubjectKey,
-  problem: string | null,
-): Promise<void> {
+async function showPlan(context: Context, posted: Posted, key: SubjectKey, problem: string | null) {
   const plan = await planErase(context, posted.staff, key);
   if (!plan) showMissed(context, posted, key);
   else

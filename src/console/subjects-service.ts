@@ -14,7 +14,6 @@ import { planErasure } from '../rights/erase/erase-transaction-service.ts';
 import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
 import { KEEP_NOTHING } from '../rights/erase/service.ts';
 import { HOLDABLE } from '../rights/subject-folds.ts';
-import type { ErasureReceipt } from '../schema/rights.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { deviceHolds, placeHolds } from './holds-service.ts';
 
@@ -109,11 +108,7 @@ export async function planErase(context: Context, staff: Staff, key: SubjectKey)
   return { key, handle: handleOf(tenant, target), scopes, shared };
 }
 
-export function eraseSubject(
-  { rights }: Context,
-  { kid, ref }: Staff,
-  key: SubjectKey,
-): Promise<ErasureReceipt> {
+export function eraseSubject({ rights }: Context, { kid, ref }: Staff, key: SubjectKey) {
   return rights.eraseFor({ kid, role: 'dpo', ref }, bodyOf(key));
 }
 
@@ -121,12 +116,7 @@ export function eraseSubject(
  * @param unnamed also where it names nobody who is responsible
  * @returns `unnamed` when it would name nobody; null when nothing is held
  */
-export async function findExport(
-  context: Context,
-  staff: Staff,
-  key: SubjectKey,
-  unnamed: boolean,
-): Promise<Dsar | 'unnamed' | null> {
+export async function findExport(context: Context, staff: Staff, key: SubjectKey, unnamed: boolean) {
   const { settings } = requireTenant(context.tenantOf, staff.kid);
   if (!unnamed && unnamedIn(settings).length > 0) return 'unnamed';
   const target = await targetOf(context, staff, key);

@@ -6,11 +6,7 @@ import { withUpdates } from '../ingest/update-store.ts';
 
 /** Which requests a principal has shown to be their own (contract 6.1), with the others of the same sessions. */
 
-export async function linkedRequests(
-  database: Database,
-  kid: string,
-  principal: string,
-): Promise<readonly string[]> {
+export async function linkedRequests(database: Database, kid: string, principal: string) {
   const ids = (await unmarked(database.read('links').where({ kid, principal }), 'links').pluck(
     'request_id',
   )) as string[];
@@ -34,11 +30,7 @@ export async function linkRequest(tx: Knex.Transaction, link: Link): Promise<Lin
 }
 
 /** The durable id that a visitorId of the current or an earlier epoch stands for. */
-export async function durableOfVisitor(
-  database: Database,
-  kid: string,
-  visitorId: string,
-): Promise<string | null> {
+export async function durableOfVisitor(database: Database, kid: string, visitorId: string) {
   const rows = database.read('visitor_index').where({ kid, visitor_id: visitorId });
   return (await cellOf<string>(rows, 'durable')) ?? null;
 }

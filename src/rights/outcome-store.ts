@@ -59,12 +59,7 @@ export function insertOutcome(database: Database, { kid, requestId, outcome, at 
 }
 
 /** Counts a ruling in place of what was reported before; in its transaction. */
-export async function countRuling(
-  tx: Knex.Transaction,
-  kid: string,
-  requestId: string,
-  ruling: Outcome,
-): Promise<void> {
+export async function countRuling(tx: Knex.Transaction, kid: string, requestId: string, ruling: Outcome) {
   const reported = await outcomeOf(tx, kid, requestId);
   const finding = reported && FINDINGS[reported.outcome];
   if (finding) await countReview(tx, kid, requestId, finding, -1);

@@ -62,10 +62,7 @@ export async function readRegister(
 }
 
 /** All of it, a page at a time. */
-export async function* wholeRegister(
-  database: Database,
-  tenant: Tenant,
-): AsyncGenerator<readonly RegisteredRequest[]> {
+export async function* wholeRegister(database: Database, tenant: Tenant) {
   for (let after: RegisterCursor | null = null; ; ) {
     const { requests, next }: RegisterView = await readRegister(database, tenant, after);
     yield requests;

@@ -7,12 +7,7 @@ import { limitClients } from '../http/json-route.ts';
 import { exactRouter } from '../http/methods.ts';
 import type { Handler, Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
-import {
-  type EraseTargetBody,
-  type ErasureReceipt,
-  eraseOwnRequestSchema,
-  eraseTargetSchema,
-} from '../schema/rights.ts';
+import { type EraseTargetBody, eraseOwnRequestSchema, eraseTargetSchema } from '../schema/rights.ts';
 import { ROUTES, type Routes } from '../schema/routes.ts';
 import type { CaseService } from './contests/case-service.ts';
 import { classText } from './dsar/dsar.ts';
@@ -33,11 +28,7 @@ export function privacyLimit(limiter: Limiter): Router {
 }
 
 /** A subject, identified. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
-function identified(
-  api: RightsApi,
-  claimant: Claimant,
-  refusal: 'subject-only' | 'staff-export-elsewhere',
-): Promise<Reach> {
+function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' | 'staff-export-elsewhere') {
   if (!claimant.roles.has('subject')) throw new Refusal(refusal);
   return api.identify(claimant);
 }
@@ -76,12 +67,7 @@ const dsar = (api: RightsApi): Handler<Routes['dsar']> => ({
 });
 
 /** With a target and the role dpo it is a dpo's erasure, else a subject's. */
-async function eraseAs(
-  api: RightsApi,
-  claimant: Claimant,
-  own: Reach | null,
-  body: EraseTargetBody,
-): Promise<ErasureReceipt> {
+async function eraseAs(api: RightsApi, claimant: Claimant, own: Reach | null, body: EraseTargetBody) {
   const { roles } = claimant;
   if (roles.has('dpo') && Object.keys(body).length > 0) {
     const kid = requireTenant(claimant);
@@ -113,9 +99,7 @@ export const outcomeRoutes = (report: OutcomeReporter): Handlers<'outcome'> => (
   },
 });
 
-export function privacyRoutes(
-  api: RightsApi,
-): Handlers<'contest' | 'contestAnswer' | 'resolve' | 'dsar' | 'erase'> {
+export function privacyRoutes(api: RightsApi) {
   return {
     contest: contest(api),
     contestAnswer: contestAnswer(api),

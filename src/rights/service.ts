@@ -126,11 +126,7 @@ async function eraseOwn(
   });
 }
 
-async function eraseFor(
-  deps: RightsApiDeps,
-  { kid, role, ref }: Eraser,
-  body: EraseTargetBody,
-): Promise<ErasureReceipt> {
+async function eraseFor(deps: RightsApiDeps, { kid, role, ref }: Eraser, body: EraseTargetBody) {
   const tenant = deps.tenantOf(kid);
   if (!tenant) throw new Refusal('cross-tenant-denied');
   const target = await findTarget(deps, kid, body);

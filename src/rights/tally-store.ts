@@ -146,12 +146,7 @@ export async function tally(database: Database, kid: string, now: number, steady
   );
 }
 
-export async function readTallies(
-  database: Database,
-  kid: string,
-  kind: TallyKind | 'visit',
-  from: number,
-): Promise<readonly TallyRow[]> {
+export async function readTallies(database: Database, kid: string, kind: TallyKind | 'visit', from: number) {
   return (await database
     .read('tallies')
     .where({ kid, kind })

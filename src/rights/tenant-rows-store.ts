@@ -75,9 +75,7 @@ export async function sweepOrphans(database: Database): Promise<number> {
 }
 
 /** Rows without a tenant, by the kid that they name. */
-export async function countOrphanRows(
-  database: Database,
-): Promise<readonly { readonly kid: string; readonly rows: number }[]> {
+export async function countOrphanRows(database: Database) {
   const { read } = database;
   const found = [];
   for (const kid of await orphanKids(database)) {
@@ -91,11 +89,7 @@ export async function countOrphanRows(
 const PAGE = 2000;
 
 /** Rows of a tenant as they are stored, for the export of an offboarding. */
-export async function* tenantRows(
-  database: Database,
-  kid: string,
-  table: TableName,
-): AsyncGenerator<Readonly<Record<string, unknown>>> {
+export async function* tenantRows(database: Database, kid: string, table: TableName) {
   const { key, stepped } = rowOf(table);
   const query = database.read(table).where({ kid });
   if (stepped) unmarked(query, table);

@@ -9,11 +9,7 @@ import type { Due } from './store.ts';
 const MAX_ITEMS = 500;
 
 /** Claims this tenant's rows for the digest: each row goes to one node only. */
-export async function takeDigest(
-  tx: Knex.Transaction,
-  kid: string,
-  before: number,
-): Promise<readonly Pick<Due, 'event' | 'sealed'>[]> {
+export async function takeDigest(tx: Knex.Transaction, kid: string, before: number) {
   const sql = `DELETE FROM webhook_outbox WHERE seq IN
     (SELECT seq FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at < ?
       ORDER BY seq LIMIT ?)

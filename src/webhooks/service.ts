@@ -184,11 +184,7 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
 }
 
 /** Looks now and then while there are webhooks. One event's trouble is its own; the database's ends the round. */
-export function startDispatcher(
-  deps: DispatcherDeps,
-  active: () => boolean,
-  ms: number = SECOND,
-): { stop(): Promise<void> } {
+export function startDispatcher(deps: DispatcherDeps, active: () => boolean, ms: number = SECOND) {
   let stopping = false;
   const lanes = makeLanes(deps, () => void rounds.soon().catch(() => {}));
   const round = async (): Promise<void> => {

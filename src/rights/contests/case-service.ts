@@ -62,10 +62,7 @@ async function caseResponse(database: Database, contest: Contest): Promise<CaseR
 }
 
 /** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
-async function open(
-  { database, serverSecret, contestTexts, tenantOf }: CaseDeps,
-  caseKey: string,
-): Promise<Contest> {
+async function open({ database, serverSecret, contestTexts, tenantOf }: CaseDeps, caseKey: string) {
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await findCase(database.read, contestTexts, caseHash);
   // A writer of the database may have moved a hash to another row.

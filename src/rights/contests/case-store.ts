@@ -1,25 +1,15 @@
 import type { Knex } from 'knex';
-import type { Contest } from './contest.ts';
 import type { ContestTexts } from './contest-text.ts';
 import { type ContestRow, rowToContest } from './store.ts';
 
 /** By the keyed hash of its case key. */
-export async function findCase(
-  db: Knex,
-  contestTexts: ContestTexts,
-  caseHash: string,
-): Promise<Contest | null> {
+export async function findCase(db: Knex, contestTexts: ContestTexts, caseHash: string) {
   const row = await db('contests').where({ case_hash: caseHash }).first<ContestRow | undefined>();
   return row ? rowToContest(row, contestTexts) : null;
 }
 
 /** Open cases that were filed from this network today; marks of earlier days are deleted. */
-export async function countCases(
-  tx: Knex.Transaction,
-  kid: string,
-  caseNetwork: string,
-  today: number,
-): Promise<number> {
+export async function countCases(tx: Knex.Transaction, kid: string, caseNetwork: string, today: number) {
   await tx('contests')
     .where({ kid })
     .whereNotNull('case_network')

@@ -67,12 +67,7 @@ const toldAs =
   };
 
 /** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
-function extend(
-  deps: ContestDeps,
-  reviewer: Reviewer,
-  contestId: string,
-  extension: Extension,
-): Promise<Contest> {
+function extend(deps: ContestDeps, reviewer: Reviewer, contestId: string, extension: Extension) {
   const profile = tenantFor(deps, reviewer.kid).settings['rights.profile'];
   return change(deps, reviewer.kid, contestId, {
     change: (contest, now) => extendContest(contest, reviewer.ref, extension, { now, profile }),

@@ -57,8 +57,16 @@ export function rowToContest(row: ContestRow, contestTexts: ContestTexts | null)
 }
 
 function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow {
-  const { claim, proposal, resolvedBy, statement, question, reason, answer, ...rest } = contest;
-  const { email, extensionReason, earlier, ...plain } = rest;
+  const {
+    claim,
+    proposal,
+    resolvedBy,
+    statement: _,
+    question: _question,
+    reason: _reason,
+    ...rest
+  } = contest;
+  const { answer: _answer, email: _email, extensionReason: _extension, earlier: _earlier, ...plain } = rest;
   const { kid, contestId } = contest;
   return {
     ...toColumns<Plain>(plain),
@@ -81,12 +89,7 @@ async function oneOf(query: Knex.QueryBuilder, contestTexts: ContestTexts): Prom
 }
 
 /** The contest of a decision, if there is one. */
-export function contestOf(
-  db: Knex,
-  contestTexts: ContestTexts,
-  kid: string,
-  requestId: string,
-): Promise<Contest | null> {
+export function contestOf(db: Knex, contestTexts: ContestTexts, kid: string, requestId: string) {
   return oneOf(db('contests').where({ kid, request_id: requestId }), contestTexts);
 }
 
@@ -99,31 +102,19 @@ export async function isContested(database: Database, kid: string, requestId: st
 }
 
 /** By its id alone: contest ids are unique over all tenants. */
-export function findContest(
-  db: Knex,
-  contestTexts: ContestTexts,
-  contestId: string,
-): Promise<Contest | null> {
+export function findContest(db: Knex, contestTexts: ContestTexts, contestId: string) {
   return oneOf(db('contests').where({ contest_id: contestId }), contestTexts);
 }
 
 /** The same, locked until the transaction ends. */
-export function lockContest(
-  tx: Knex.Transaction,
-  contestTexts: ContestTexts,
-  contestId: string,
-): Promise<Contest | null> {
+export function lockContest(tx: Knex.Transaction, contestTexts: ContestTexts, contestId: string) {
   const query = tx('contests').where({ contest_id: contestId });
   if (hasRowLocks(tx)) query.forUpdate();
   return oneOf(query, contestTexts);
 }
 
 /** @returns false when the decision has a contest already */
-export async function insertContest(
-  tx: Knex.Transaction,
-  contestTexts: ContestTexts,
-  contest: Contest,
-): Promise<boolean> {
+export async function insertContest(tx: Knex.Transaction, contestTexts: ContestTexts, contest: Contest) {
   const inserted = await tx('contests')
     .insert(contestToRow(contest, contestTexts))
     .onConflict(['kid', 'request_id'])
@@ -133,11 +124,7 @@ export async function insertContest(
 }
 
 /** The contest has to be locked. */
-export async function updateContest(
-  tx: Knex.Transaction,
-  contestTexts: ContestTexts,
-  contest: Contest,
-): Promise<void> {
+export async function updateContest(tx: Knex.Transaction, contestTexts: ContestTexts, contest: Contest) {
   const { kid, contestId } = contest;
   await tx('contests').where({ kid, contest_id: contestId }).update(contestToRow(contest, contestTexts));
 }

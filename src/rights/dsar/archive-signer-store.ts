@@ -30,11 +30,7 @@ export async function readArchiveSigner(database: Database): Promise<StoredSigne
  * @param replaces the expired certificate, or null
  * @returns the one that holds
  */
-export function saveArchiveSigner(
-  database: Database,
-  signer: StoredSigner,
-  replaces: string | null,
-): Promise<StoredSigner> {
+export function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: string | null) {
   const value = JSON.stringify(signer);
   return database.transaction(async (tx) => {
     await tx('meta').insert({ name: NAME, value }).onConflict('name').ignore();
@@ -46,10 +42,7 @@ export function saveArchiveSigner(
 }
 
 /** @returns how many there were */
-export async function rewrapArchiveSigner(
-  tx: Knex.Transaction,
-  rewrap: (wrapped: string) => string,
-): Promise<number> {
+export async function rewrapArchiveSigner(tx: Knex.Transaction, rewrap: (wrapped: string) => string) {
   const held = await lockedSigner(tx);
   if (!held) return 0;
   const { certificate, wrappedKey } = held;

@@ -55,11 +55,7 @@ export interface HeldOverride {
 }
 
 /** The override of the device, or the one that a linked request led to. */
-export async function heldOverride(
-  { read }: Database,
-  kid: string,
-  { durable, linked }: HeldReach,
-): Promise<HeldOverride | null> {
+export async function heldOverride({ read }: Database, kid: string, { durable, linked }: HeldReach) {
   const first = (rows: Knex.QueryBuilder): Promise<HeldOverride | undefined> =>
     rows.where({ kid }).first({ createdAt: 'created_at', requestId: 'request_id' });
   const own = durable === null ? undefined : await first(read('overrides').where({ durable }));
@@ -154,11 +150,7 @@ async function page(
 }
 
 /** The newest first, in pages, so that a long trail is never in memory whole. */
-export async function* heldDecisions(
-  database: Database,
-  kid: string,
-  reach: HeldReach,
-): AsyncGenerator<readonly HeldDecision[]> {
+export async function* heldDecisions(database: Database, kid: string, reach: HeldReach) {
   const { durable, linked } = reach;
   if (durable !== null) {
     const read = (after: HeldDecision | undefined) =>

@@ -54,11 +54,7 @@ async function notInUse({ read }: Database, kid: string, ids: readonly string[])
 }
 
 /** Receipts of which an id is in the file, or nobody knows what to look for. */
-async function findDirty(
-  { database, hurries }: CleanDeps,
-  file: string,
-  sought: readonly Sought[],
-): Promise<ReadonlySet<string>> {
+async function findDirty({ database, hurries }: CleanDeps, file: string, sought: readonly Sought[]) {
   const [requests, others] = [new Set<string>(), new Set<string>()];
   for (const { kid, needles } of sought) {
     for (const id of needles?.requests ?? []) requests.add(id);

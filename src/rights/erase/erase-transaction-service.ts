@@ -179,12 +179,7 @@ export async function countBackups(database: Database): Promise<number> {
 }
 
 /** The first transaction. What it needs is read before it: a read inside would wait for a second connection of the pool. */
-export async function begin(
-  deps: BeginDeps,
-  attempt: Attempt,
-  request: EraseRequest,
-  receiptId: string,
-): Promise<Begun> {
+export async function begin(deps: BeginDeps, attempt: Attempt, request: EraseRequest, receiptId: string) {
   const { database, largeAbove = LARGE_ABOVE } = deps;
   const now = deps.clock();
   const target = rowTargetOf(request);

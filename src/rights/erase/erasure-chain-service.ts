@@ -152,11 +152,7 @@ export function chainBodies(bodies: readonly string[], key: Uint8Array): string[
 }
 
 /** All lines of both, each once: those of this directory as they are, and then what only the backup has. */
-export function mergeLines(
-  ours: readonly string[],
-  carried: readonly string[],
-  key: Uint8Array,
-): readonly string[] {
+export function mergeLines(ours: readonly string[], carried: readonly string[], key: Uint8Array) {
   if (ours.length === 0) return carried;
   const known = new Set(ours.map(withoutMac));
   const more = carried.map(withoutMac).filter((body) => !known.has(body));

@@ -41,11 +41,7 @@ export async function countUndone(database: Database, tombstones: readonly Tombs
 }
 
 /** Of which the database's audit log tells nothing, although it still would: the database is older than they are. */
-export async function lostHolds(
-  database: Database,
-  holds: readonly HoldLine[],
-  now: number,
-): Promise<HoldLine[]> {
+export async function lostHolds(database: Database, holds: readonly HoldLine[], now: number) {
   const lost: HoldLine[] = [];
   for (const line of holds) {
     const { tenant: kid, device: object, event: action } = line;

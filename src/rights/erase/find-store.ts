@@ -186,11 +186,7 @@ const PAGE = 5000;
  * Every id of a kind that a tenant's tables hold: a tombstone names its subject by a keyed reference alone. Ids come more than
  * once when several tables hold them.
  */
-export async function* heldIds(
-  { read }: Database,
-  kid: string,
-  name: 'durable' | 'request_id',
-): AsyncGenerator<string> {
+export async function* heldIds({ read }: Database, kid: string, name: 'durable' | 'request_id') {
   for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))
     for await (const rows of pagesOf<Readonly<Record<typeof name, string>>>(
       read(table).where({ kid }).where(name, '>', '').distinct(name),

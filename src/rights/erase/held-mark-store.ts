@@ -6,18 +6,8 @@ import type { Holds } from './hold-store.ts';
 
 /** Records what the release of a hold has to erase. */
 
-interface StillNamed {
-  /** Requests that a kept row names. */
-  readonly held: ReadonlySet<string>;
-  /** Those of them that their device leads to. */
-  readonly byDevice: ReadonlySet<string>;
-}
-
-async function stillNamed(
-  tx: Knex.Transaction,
-  kid: string,
-  requests: readonly string[],
-): Promise<StillNamed> {
+/** Requests that a kept row names, and those of them that their device leads to. */
+async function stillNamed(tx: Knex.Transaction, kid: string, requests: readonly string[]) {
   const held = new Set<string>();
   const byDevice = new Set<string>();
   await inChunks(requests, async (some) => {
@@ -49,11 +39,7 @@ export async function markHeldDevices(tx: Knex.Transaction, target: RowTarget, h
  * @param ids all that were meant; of their rows those are gone that may go
  * @returns those of which a hold keeps a row
  */
-export async function markHeldRequests(
-  tx: Knex.Transaction,
-  meant: Meant,
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function markHeldRequests(tx: Knex.Transaction, meant: Meant, ids: readonly string[]) {
   const { target, holds, requests } = meant;
   const { kid, durables, requestedBy } = target;
   const ofHeld = ids.filter((id) => holds.devices.has(requests.get(id) ?? ''));

@@ -22,11 +22,7 @@ const SYSTEM: Actor = { role: 'system', ref: 'hold-released' };
 
 export function makeHeldErasures({ database, eraser, tenantOf, clock }: HeldDeps) {
   /** What another hold still keeps stays, and waits for that one. */
-  async function run(
-    actor: Actor,
-    before: number,
-    of?: { readonly kid: string; readonly durable?: string },
-  ): Promise<readonly ErasureReceipt[]> {
+  async function run(actor: Actor, before: number, of?: { readonly kid: string; readonly durable?: string }) {
     const receipts: ErasureReceipt[] = [];
     for (const { kid, durable, requestedBy, whole, requests } of await dueErasures(database, before, of)) {
       const tenant = tenantOf(kid);

@@ -36,11 +36,7 @@ export interface ShredTarget {
 }
 
 /** The same within a transaction; the head of the log has to be locked. */
-export async function shredWithin(
-  tx: Knex.Transaction,
-  target: ShredTarget,
-  now: number,
-): Promise<ShreddedPrincipal> {
+export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now: number) {
   const { kid, principal, principalId } = target;
   const wrapped = await cellOf<string | null>(
     tx('consent_principals').where({ kid, principal }),
@@ -73,11 +69,7 @@ export async function shredWithin(
 }
 
 /** Crypto-shreds in its own transaction. */
-export function shredPrincipal(
-  database: Database,
-  target: ShredTarget,
-  now: number,
-): Promise<ShreddedPrincipal> {
+export function shredPrincipal(database: Database, target: ShredTarget, now: number) {
   return database.transaction(async (tx) => {
     await lockHead(tx, target.kid);
     return shredWithin(tx, target, now);

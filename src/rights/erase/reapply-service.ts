@@ -36,11 +36,7 @@ interface Ids {
 }
 
 /** The ids behind the references of each line. */
-async function resolve(
-  deps: ReapplyDeps,
-  tenant: ConsentTenant,
-  lines: readonly Line[],
-): Promise<Map<Line, Ids>> {
+async function resolve(deps: ReapplyDeps, tenant: ConsentTenant, lines: readonly Line[]) {
   const wanted: Wanted = new Map();
   const found = new Map<Line, Ids>();
   for (const line of lines) {
@@ -64,11 +60,7 @@ async function resolve(
 }
 
 /** Its basis, in a person's own words, is not in a log that names nobody. */
-async function reapplyHold(
-  { database }: ReapplyDeps,
-  line: HoldLine,
-  durables: Iterable<string>,
-): Promise<void> {
+async function reapplyHold({ database }: ReapplyDeps, line: HoldLine, durables: Iterable<string>) {
   const { tenant: kid, device: object, scopes, event: action } = line;
   const at = Date.parse(line.at);
   const basis = `A hold placed on ${line.at.slice(0, 10)}; a restore lost its basis.`;
@@ -84,11 +76,7 @@ async function reapplyHold(
 }
 
 /** In the order in which it happened: a hold keeps what was to be erased after it, and not what was before. */
-async function reapplyTenant(
-  deps: ReapplyDeps,
-  tenant: ConsentTenant,
-  lines: readonly Line[],
-): Promise<void> {
+async function reapplyTenant(deps: ReapplyDeps, tenant: ConsentTenant, lines: readonly Line[]) {
   const found = await resolve(deps, tenant, lines);
   for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
     const ids = found.get(line);
@@ -163,11 +151,7 @@ async function reapplyCuts({ database }: ReapplyDeps, cuts: readonly Cut[]): Pro
   });
 }
 
-async function reapplyLines(
-  deps: ReapplyDeps,
-  tombstones: readonly Tombstone[],
-  holds: readonly HoldLine[],
-): Promise<number> {
+async function reapplyLines(deps: ReapplyDeps, tombstones: readonly Tombstone[], holds: readonly HoldLine[]) {
   if (tombstones.length + holds.length === 0) return 0;
   const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
   const known = await knownReceipts(deps.database, ids);

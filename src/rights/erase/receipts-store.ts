@@ -158,10 +158,7 @@ export const findErasure = ({ read }: Database, receiptId: string): Promise<Stor
   findReceipt(read, receiptId);
 
 /** Which of these receipts there are. */
-export async function knownReceipts(
-  database: Database,
-  receiptIds: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function knownReceipts(database: Database, receiptIds: readonly string[]) {
   const known: string[] = [];
   for (const chunk of chunksOf(receiptIds)) {
     const found = database.read('erasures').whereIn('receipt_id', chunk);

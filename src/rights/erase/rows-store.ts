@@ -62,10 +62,7 @@ interface Special {
 }
 
 /** A visit during the erasure left a decision: the visitorId that it received is kept. */
-function withoutDecision(
-  rows: Knex.QueryBuilder,
-  { db, tx, marks, allStaged, visitorIds }: Work,
-): Knex.QueryBuilder {
+function withoutDecision(rows: Knex.QueryBuilder, { db, tx, marks, allStaged, visitorIds }: Work) {
   // A plan finds the decisions that an erasure has deleted by now.
   if (tx === null) return rows;
   // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.

@@ -122,11 +122,7 @@ async function readMarked({ read }: Database, { kid, receiptId }: StoredErasure)
  * @param goesOn false stops between two steps
  * @returns request ids that must be in no file
  */
-export async function deleteMarked(
-  database: Database,
-  erasure: StoredErasure,
-  goesOn: () => boolean,
-): Promise<ReadonlySet<string>> {
+export async function deleteMarked(database: Database, erasure: StoredErasure, goesOn: () => boolean) {
   const { ids, places } = await readMarked(database, erasure);
   const gone = new Set(ids);
   const step = async (tx: Knex.Transaction, some: readonly string[]): Promise<number> => {

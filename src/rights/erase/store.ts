@@ -125,11 +125,7 @@ async function meantBy(db: Knex, target: RowTarget) {
 }
 
 /** Erases the target in this transaction. The head of the tenant's log must be locked. */
-export async function eraseRows(
-  tx: Knex.Transaction,
-  target: RowTarget,
-  known?: AnchoredPlaces,
-): Promise<ErasedRows> {
+export async function eraseRows(tx: Knex.Transaction, target: RowTarget, known?: AnchoredPlaces) {
   const { meant, going } = await meantBy(tx, target);
   const places = known ?? makeAnchoredPlaces(target.kid, meant.requests);
   const work = makeWork(tx, meant, { tx, going, places });
@@ -143,10 +139,7 @@ export async function eraseRows(
 }
 
 /** The counts of the same erasure, by reads alone. */
-export async function countRows(
-  db: Knex,
-  target: Omit<RowTarget, 'requestRef' | 'requestedBy'>,
-): Promise<Pick<ErasedRows, 'counts' | 'waits'>> {
+export async function countRows(db: Knex, target: Omit<RowTarget, 'requestRef' | 'requestedBy'>) {
   const nobody = { requestRef: String, requestedBy: 'subject' } as const;
   const { meant, going } = await meantBy(db, { ...target, ...nobody });
   const work = makeWork(db, meant, { going });

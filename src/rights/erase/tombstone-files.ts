@@ -110,11 +110,7 @@ export async function readOutsideLog({ database, dataDir, logKey }: OutsideLog):
 type WithoutMoment<T> = T extends unknown ? Omit<T, 'v' | 'at'> : never;
 
 /** What a restore must not undo either. */
-export function appendCut(
-  outside: OutsideLog,
-  cut: WithoutMoment<Cut | HoldLine>,
-  now: number,
-): Promise<void> {
+export function appendCut(outside: OutsideLog, cut: WithoutMoment<Cut | HoldLine>, now: number) {
   return appendLine(outside, { v: 1, at: isoTime(now), ...cut } as Cut | HoldLine);
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OpenedToken, Presented } from '../../attest/presented.ts';
+import type { Presented } from '../../attest/presented.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../../lib/gcm.ts';
 import { hmacSha256, sha256, sha256Text } from '../../lib/hash.ts';
@@ -65,12 +65,7 @@ export function issueToken(
 }
 
 /** Null for every cause alike: malformed, expired, of another session or another origin. */
-export function openToken(
-  serverSecret: Uint8Array,
-  now: number,
-  token: string,
-  binding: TokenBinding,
-): TokenSubject | null {
+export function openToken(serverSecret: Uint8Array, now: number, token: string, binding: TokenBinding) {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.toString('base64url') !== token || bytes.length <= HEAD_BYTES) return null;
   const day = bytes.readUInt32BE(0);
@@ -91,11 +86,7 @@ const MAX_TOKEN = 2048;
 const MAX_SESSIONS = 4;
 
 /** Opens it by the session of the browser that it was made for. Null for every cause alike. */
-export function openPresented(
-  serverSecret: Uint8Array,
-  now: number,
-  { token, sessions, origin }: Presented,
-): OpenedToken | null {
+export function openPresented(serverSecret: Uint8Array, now: number, { token, sessions, origin }: Presented) {
   if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) return null;
   for (const session of sessions.slice(0, MAX_SESSIONS)) {
     const subject = openToken(serverSecret, now, token, { session, origin });

@@ -54,12 +54,7 @@ function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: AgingTable): Knex
 }
 
 /** Narrows rows of the table to those that are due. */
-function whereDue(
-  query: Knex.QueryBuilder,
-  db: Knex,
-  table: AgingTable,
-  cutoffs: Cutoffs,
-): Knex.QueryBuilder {
+function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs: Cutoffs) {
   const { ages, expires } = rowOf(table);
   if (ages === undefined) throw new Error(`${table} does not age`);
   const [column, is] = ages.since;
@@ -81,11 +76,7 @@ const dueRows = (db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Kn
   whereDue(db(table).where({ kid }), db, table, cutoffs);
 
 /** Of the oldest decision that nothing but time keeps. */
-export async function oldestDueDecision(
-  { read }: Database,
-  kid: string,
-  now: number,
-): Promise<number | null> {
+export async function oldestDueDecision({ read }: Database, kid: string, now: number) {
   const due = dueRows(read, 'decisions', kid, { retention: now, audit: now });
   const [at] = (await due.orderBy('decided_at').limit(1).pluck('decided_at')) as number[];
   return at ?? null;
@@ -147,12 +138,7 @@ async function announce(database: Database, rules: RetentionRules): Promise<void
 }
 
 /** What earlier releases took of a log, which said nothing of it. */
-export function sayRetainedBefore(
-  database: Database,
-  kid: string,
-  now: number,
-  before: number,
-): Promise<void> {
+export function sayRetainedBefore(database: Database, kid: string, now: number, before: number) {
   return database.transaction((tx) => sayRetained(tx, kid, now, { before, decisions: 0, audit: 0 }));
 }
 
@@ -177,12 +163,7 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
 }
 
 /** What is deleted with rows that are due. @returns visitor ids among it */
-async function takeAlong(
-  tx: Knex.Transaction,
-  table: AgingTable,
-  kid: string,
-  keys: readonly Key[],
-): Promise<number> {
+async function takeAlong(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   if (table === 'sightings') return removeIdsOf(tx, kid, keys);
   for (const other of table === 'decisions' ? WITH_DECISIONS : [])
     await whereAmong(tx(other).where({ kid }), tx, 'request_id', keys).delete();
@@ -190,12 +171,7 @@ async function takeAlong(
 }
 
 /** Filing a contest takes this lock: none is filed against what is just going. Where no decision is left, none can be. */
-async function lockContests(
-  tx: Knex.Transaction,
-  table: AgingTable,
-  kid: string,
-  keys: readonly Key[],
-): Promise<void> {
+async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   const { key, ages } = rowOf(table);
   const [, by] = ages?.keptBy?.[0] ?? [];
   if (by === undefined || !hasRowLocks(tx)) return;
