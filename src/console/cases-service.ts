@@ -138,7 +138,7 @@ const openDraft = (
   ciphertext: string,
 ): string | null => orElse(() => contestTexts.decrypt(kid, contestId, ciphertext).reason, null);
 
-export async function readDrafts(
+async function readDrafts(
   { database, contestTexts }: Context,
   { kid, ref }: Author,
   contestId: string,

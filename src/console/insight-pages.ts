@@ -139,9 +139,9 @@ const policy = (nonce: string): string =>
   ].join('; ');
 
 /** What the page of purposes may do besides: show this one. */
-export const framing = (base: string): string => `${base}; frame-src 'self'`;
+const framing = (base: string): string => `${base}; frame-src 'self'`;
 
-export function readLanguage(value: unknown): string {
+function readLanguage(value: unknown): string {
   const read = languageSchema.safeParse(value);
   return read.success ? read.data : 'en';
 }

@@ -95,7 +95,7 @@ export function dueIn(t: Translate, dueAt: number, now: number): Due {
 }
 
 /** How long ago, in the largest unit that fits. */
-export function ago(t: Translate, at: number, now: number): string {
+function ago(t: Translate, at: number, now: number): string {
   const past = Math.max(0, now - at);
   if (past < MINUTE) return t('ago.now');
   if (past < HOUR) return t('ago.minutes', { n: Math.floor(past / MINUTE) });

@@ -129,13 +129,13 @@ export async function sendDsar(response: Response, dsar: Dsar): Promise<void> {
 }
 
 /** Staff act within the tenant that their token names. @throws {Refusal} */
-export function requireTenant(claimant: Claimant): string {
+function requireTenant(claimant: Claimant): string {
   if (claimant.tenant === null) throw new Refusal('reviewer-tenant-unbound');
   return claimant.tenant;
 }
 
 /** The staff role in which somebody acts; a dpo may do what a reviewer may. */
-export function staffRole(claimant: Claimant): 'reviewer' | 'dpo' | null {
+function staffRole(claimant: Claimant): 'reviewer' | 'dpo' | null {
   if (claimant.roles.has('dpo')) return 'dpo';
   return claimant.roles.has('reviewer') ? 'reviewer' : null;
 }

@@ -187,7 +187,7 @@ export interface ManifestFacts {
   readonly files: readonly Digest[];
 }
 
-export function makeManifest(head: DsarHead, facts: ManifestFacts): Buffer {
+function makeManifest(head: DsarHead, facts: ManifestFacts): Buffer {
   const { version, policy, decisions, files } = facts;
   const manifest = {
     format: 'gpd-dsar-archive/1',

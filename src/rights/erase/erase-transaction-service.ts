@@ -174,7 +174,7 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<B
 export const WITH_TOMBSTONE = { marked: 'deleting', rows: 'logged' } as const;
 
 /** One line for all backups: only the operator knows how many copies still exist. */
-export async function countBackups(database: Database): Promise<number> {
+async function countBackups(database: Database): Promise<number> {
   return (await readMeta(database, LAST_BACKUP)) === null ? 0 : 1;
 }
 

@@ -12,19 +12,9 @@ import { appendEntries, lockHead } from '../../log/append-store.ts';
 import { enqueue } from '../../webhooks/store.ts';
 import { SHREDDED } from '../subject-folds.ts';
 
-/** How many of the principal's entries no longer open, and the entry that says so. */
-export interface ShreddedPrincipal {
-  readonly openings: number;
-  readonly seq: number | null;
-}
-
 const SALT_BYTES = 16;
 const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
 
-/**
- * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries, which can no longer be opened,
- * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent.
- */
 export interface ShredTarget {
   /** What webhooks get, once the entry has its place. */
   readonly notify: (seq: number) => readonly Notification[];
@@ -35,7 +25,12 @@ export interface ShredTarget {
   readonly stateMac: StateMac;
 }
 
-/** The same within a transaction; the head of the log has to be locked. */
+/**
+ * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries, which can no longer be opened,
+ * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent. The head of the log has to
+ * be locked.
+ * @returns how many of the principal's entries no longer open, and the entry that says so
+ */
 export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now: number) {
   const { kid, principal, principalId } = target;
   const wrapped = await cellOf<string | null>(
