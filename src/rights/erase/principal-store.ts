@@ -3,12 +3,11 @@ import type { Knex } from 'knex';
 import type { Notification } from '../../consent/append.ts';
 import { eraseAnswers } from '../../consent/idempotency-store.ts';
 import type { StateMac } from '../../consent/state-mac.ts';
-import type { Database } from '../../db/db.ts';
 import { cellOf } from '../../db/sql.ts';
 import { principalKeyContext } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
-import { appendEntries, lockHead } from '../../log/append-store.ts';
+import { appendEntries } from '../../log/append-store.ts';
 import { enqueue } from '../../webhooks/store.ts';
 import { SHREDDED } from '../subject-folds.ts';
 
@@ -61,12 +60,4 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now, mac };
   await tx('consent_principals').where({ kid, principal }).update(erased);
   return { openings, seq: appended?.seq ?? null };
-}
-
-/** Crypto-shreds in its own transaction. */
-export function shredPrincipal(database: Database, target: ShredTarget, now: number) {
-  return database.transaction(async (tx) => {
-    await lockHead(tx, target.kid);
-    return shredWithin(tx, target, now);
-  });
 }

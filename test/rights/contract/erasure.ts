@@ -7,11 +7,11 @@ import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
 import { readEntries } from '../../../src/log/read-store.ts';
 import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
-import { shredPrincipal } from '../../../src/rights/erase/principal-store.ts';
 import { appender, macOf, makeRequest, readState, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
+import { shredPrincipal } from '../../support/shred-principal.ts';
 import { sealProblems } from '../../support/verify.ts';
 
 const auditEvent = (kid: string, at: number): Parameters<typeof recordAudit>[1] => ({

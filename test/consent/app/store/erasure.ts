@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../../src/db/db.ts';
-import { shredPrincipal } from '../../../../src/rights/erase/principal-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
+import { shredPrincipal } from '../../../support/shred-principal.ts';
 import {
   addLog,
   allEntries,

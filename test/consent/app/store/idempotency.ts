@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/append.ts';
 import { findSession, insertSession, purgeExpired } from '../../../../src/consent/session-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
-import { shredPrincipal } from '../../../../src/rights/erase/principal-store.ts';
 import { makeApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
 import { ensureTenant } from '../../../support/recorder.ts';
+import { shredPrincipal } from '../../../support/shred-principal.ts';
 import { addLog, allEntries, append, macOf, makeAppend, makeAppender, WRAP_KEY } from './fixture.ts';
 
 const DAY_MS = 86_400_000;

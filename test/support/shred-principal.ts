@@ -1,0 +1,10 @@
+import type { Database } from '../../src/db/db.ts';
+import { lockHead } from '../../src/log/append-store.ts';
+import { type ShredTarget, shredWithin } from '../../src/rights/erase/principal-store.ts';
+
+/** Crypto-shreds in its own transaction. */
+export const shredPrincipal = (database: Database, target: ShredTarget, now: number) =>
+  database.transaction(async (tx) => {
+    await lockHead(tx, target.kid);
+    return shredWithin(tx, target, now);
+  });
