@@ -9,9 +9,8 @@ import { iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, type Head, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
-import type { Appended, AppendRequest } from './append.ts';
 import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
-import type { PlannedEntry } from './plan-write.ts';
+import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './principals-store.ts';
 
 const MAX_BATCH = 200;

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { makeReads } from '../db/reads.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
-import type { Appended, AppendRequest } from './append.ts';
+import type { Appended, AppendRequest } from './plan-write.ts';
 
 /** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
 const IDEMPOTENCY_MS = DAY;

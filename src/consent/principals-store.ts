@@ -7,7 +7,7 @@ import { type Bindings, countOf, type HotTransaction, insertMany, isTrue } from 
 import { tellInvalid } from '../db/state-invalid.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
-import type { AppendRequest } from './append.ts';
+import type { AppendRequest } from './plan-write.ts';
 import { macFits, type PrincipalRow, type StateMac } from './state-mac.ts';
 
 /** The principals that a batch of writes is about, with their keys, for as long as the batch is worked through. */

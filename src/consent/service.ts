@@ -18,10 +18,9 @@ import type {
   WriteResponse,
 } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { Notification } from './append.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
-import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
+import { type Notification, planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
 import { principalRef } from './principal.ts';
 import { knowsPrincipal } from './principals-store.ts';
 import { openSession, readSession } from './session-service.ts';

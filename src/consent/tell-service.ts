@@ -3,9 +3,8 @@ import type { HotTransaction } from '../db/sql.ts';
 import { outboxContext } from '../keys/contexts.ts';
 import { DAY } from '../lib/clock.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import { hasDigest, takeDigest } from '../webhooks/digest-store.ts';
 import { DIGEST_LANE, MAIL_LANE, type MailItem, type MailPayload } from '../webhooks/mail.ts';
-import { enqueue } from '../webhooks/store.ts';
+import { enqueue, hasDigest, takeDigest } from '../webhooks/store.ts';
 import { notifications } from './service.ts';
 import type { ConsentTenant } from './tenant.ts';
 

@@ -3,17 +3,14 @@ import type { LoginProvider } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { Embed } from '../consent/embed.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Database } from '../db/db.ts';
 import { type ConcurrencyLimit, makeConcurrencyLimit } from '../http/admission.ts';
 import type { Limiter } from '../http/hot.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
 import type { Actor } from '../lib/act.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { Random } from '../lib/random.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
-import type { ContestTexts } from '../rights/contests/contest-text.ts';
+import type { DsarDeps } from '../rights/dsar/service.ts';
 import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
 import type { HeldErasures } from '../rights/erase/held-service.ts';
 import type { EraseService } from '../rights/erase/service.ts';
@@ -30,12 +27,8 @@ export interface SignInLimits {
 }
 
 /** What the console's pages and services are handed. */
-export interface Context {
+export interface Context extends DsarDeps {
   readonly config: Config;
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-  readonly clock: Clock;
   readonly random: Random;
   /** The public origin; staff sign in there and nowhere else. */
   readonly origin: () => string;
@@ -43,7 +36,6 @@ export interface Context {
   readonly keys: Readonly<Record<'login' | 'idToken', Uint8Array>>;
   readonly provider: () => Promise<LoginProvider>;
   readonly signInLimits: SignInLimits;
-  readonly contestTexts: ContestTexts;
   readonly rights: RightsApi;
   readonly eraser: EraseService;
   readonly held: HeldErasures;

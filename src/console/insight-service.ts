@@ -11,7 +11,7 @@ import { DAY } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { readHead } from '../log/read-store.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
-import { oldestDecision } from '../rights/dsar/trail-store.ts';
+import { oldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
 import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';

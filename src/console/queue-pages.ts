@@ -6,7 +6,7 @@ import {
   type QueueFilter,
   type QueueGroup,
   type QueueRow,
-} from '../rights/contests/queue.ts';
+} from '../rights/contests/record.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './cases-service.ts';
 import type { Context } from './context.ts';

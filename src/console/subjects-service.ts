@@ -9,7 +9,7 @@ import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
-import { deviceTrail } from '../rights/dsar/trail-store.ts';
+import { deviceTrail } from '../rights/dsar/store.ts';
 import { planErasure } from '../rights/erase/erase-transaction-service.ts';
 import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
 import { KEEP_NOTHING } from '../rights/erase/service.ts';

@@ -10,14 +10,13 @@ import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { closing } from '../lib/closing.ts';
 import { equalBytes } from '../lib/hash.ts';
-import { applyCuts, cutOff } from '../rights/erase/cuts-store.ts';
 import {
   checkLines,
   type ErasureLog,
   erasureLogKey,
   mergeLines,
 } from '../rights/erase/erasure-chain-service.ts';
-import { putLogHead, readLogHead } from '../rights/erase/erasure-head-store.ts';
+import { applyCuts, cutOff, putLogHead, readLogHead } from '../rights/erase/erasure-head-store.ts';
 import { countUndone, lostHolds, readErasureLines, requireWhole } from '../rights/erase/erasure-log-files.ts';
 import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';

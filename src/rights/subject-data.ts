@@ -28,6 +28,23 @@ const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'em
 /** By the device the person asks for the outcome of a contest, and an erasure finds the statement. */
 const LEADS_TO_CONTEST = { keptBy: [['contests', 'durable']], walked: true } as const;
 
+/** One row a device. */
+const OF_DEVICE = {
+  ...VERDICT,
+  key: ['kid', 'durable'],
+  names: ['durable'],
+  found: ['durable'],
+  ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
+} as const;
+const NETWORKS = {
+  ...HELD,
+  scope: 'network-marks',
+  names: ['durable'],
+  found: ['durable'],
+  expires: ['time'],
+  tenant: 'scanned',
+} as const;
+
 /** People first, in the order in which an erasure empties them. */
 export const SUBJECT_DATA = {
   // Exports that a node of the release before keeps; the three tables go with the next release.
@@ -99,22 +116,8 @@ export const SUBJECT_DATA = {
     tenant: 'emptied',
   },
   // Before the index: a visit that is under way holds its row, and its decision is there once the row is free.
-  sightings: {
-    ...VERDICT,
-    key: ['kid', 'durable'],
-    scope: 'sightings',
-    names: ['durable'],
-    found: ['durable'],
-    ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
-  },
-  credentials: {
-    ...VERDICT,
-    key: ['kid', 'durable'],
-    scope: 'credentials',
-    names: ['durable'],
-    found: ['durable'],
-    ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
-  },
+  sightings: { ...OF_DEVICE, scope: 'sightings' },
+  credentials: { ...OF_DEVICE, scope: 'credentials' },
   visitor_index: {
     ...VERDICT,
     key: ['kid', 'visitor_id'],
@@ -125,26 +128,13 @@ export const SUBJECT_DATA = {
     ages: { since: ['ends_at', '<='], ...LEADS_TO_CONTEST },
   },
   network_marks: {
-    ...HELD,
+    ...NETWORKS,
     key: ['day', 'kid', 'durable', 'network'],
-    scope: 'network-marks',
-    names: ['durable'],
-    found: ['durable'],
-    expires: ['time'],
     // A mark of today counts in the row of its device and day, which is exported and compared.
     exported: [],
     reapplied: false,
-    tenant: 'scanned',
   },
-  network_days: {
-    ...HELD,
-    key: ['day', 'kid', 'durable'],
-    scope: 'network-marks',
-    names: ['durable'],
-    found: ['durable'],
-    expires: ['time'],
-    tenant: 'scanned',
-  },
+  network_days: { ...NETWORKS, key: ['day', 'kid', 'durable'] },
 
   consent_principals: {
     ...SHREDDED,

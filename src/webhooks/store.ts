@@ -7,7 +7,7 @@ import { type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import { MAIL_LANE } from './mail.ts';
+import { DIGEST_LANE, MAIL_LANE } from './mail.ts';
 
 export interface Webhook {
   readonly kid: string;
@@ -84,22 +84,11 @@ export async function enqueue(tx: HotTransaction, entries: readonly OutboxEntry[
   await insertMany(tx, head, rows);
 }
 
-export interface Due {
-  readonly seq: number;
-  readonly kid: string;
-  readonly webhook: string;
-  readonly event: WebhookEvent;
-  readonly request_id: string | null;
-  readonly sealed: string | null;
-  readonly created_at: number;
-  readonly attempts: number;
-}
+export type Due = Columns<Omit<OutboxEntry, 'principal' | 'at'>> &
+  Readonly<Record<'seq' | 'created_at' | 'attempts', number>>;
 
 /** A webhook's events: they wait for nobody else's. */
-export interface Lane {
-  readonly kid: string;
-  readonly webhook: string;
-}
+export type Lane = Pick<OutboxEntry, 'kid' | 'webhook'>;
 
 const waits = (kid: string, lane: string): string => `EXISTS (SELECT 1 FROM webhook_outbox AS event
   WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.next_at <= ?)`;
@@ -231,4 +220,22 @@ export async function countOutbox(database: Database, kid: string): Promise<read
     .groupBy('webhook', 'state')
     .select('webhook', 'state')
     .count({ count: '*' })) as OutboxCount[];
+}
+
+/** Mails that wait to become one. */
+
+const MAX_ITEMS = 500;
+
+/** Claims this tenant's rows for the digest: each row goes to one node only. */
+export async function takeDigest(tx: Knex.Transaction, kid: string, before: number) {
+  const sql = `DELETE FROM webhook_outbox WHERE seq IN
+    (SELECT seq FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at < ?
+      ORDER BY seq LIMIT ?)
+    RETURNING event, sealed`;
+  return rowsOf<Pick<Due, 'event' | 'sealed'>>(await tx.raw(sql, [kid, DIGEST_LANE, before, MAX_ITEMS]));
+}
+
+export async function hasDigest({ read }: Database, kid: string, before: number): Promise<boolean> {
+  const some = read('webhook_outbox').where({ kid, webhook: DIGEST_LANE, state: 'waiting' });
+  return (await some.where('next_at', '<', before).first<object | undefined>('seq')) !== undefined;
 }

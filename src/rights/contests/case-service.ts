@@ -8,11 +8,11 @@ import { Refusal } from '../../lib/errors.ts';
 import { hmacSha256Text } from '../../lib/hash.ts';
 import { ALPHABET, type Random } from '../../lib/random.ts';
 import type { CaseFiled, CaseFiling, CaseResponse } from '../../schema/rights.ts';
-import { findCase } from './case-store.ts';
 import type { Contest } from './contest.ts';
 import type { ContestTexts } from './contest-text.ts';
 import { dueDates, reasonsOf } from './record.ts';
 import type { makeContestService } from './service.ts';
+import { findCase } from './store.ts';
 
 /** A contest by its case key, without an account. */
 

@@ -136,15 +136,20 @@ function refuseSelf(contest: Contest, by: string): void {
   if (contest.filedBy === by) throw new Refusal('self-review-denied');
 }
 
+/** Only of somebody else's open case that nobody else holds. */
+function refuseUnfree(contest: Contest, by: string, now: number): void {
+  refuseSelf(contest, by);
+  refuseResolved(contest);
+  refuseClaimed(contest, by, now);
+}
+
 function refuseResolved(contest: Contest): void {
   if (contest.status === 'resolved') throw new Refusal('already-resolved');
 }
 
 /** Takes the case for an hour, or renews it. @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another` */
 export function claimContest(contest: Contest, holder: Omit<Claim, 'until'>, now: number): Contest {
-  refuseSelf(contest, holder.by);
-  refuseResolved(contest);
-  refuseClaimed(contest, holder.by, now);
+  refuseUnfree(contest, holder.by, now);
   return changed(contest, { claim: { ...holder, until: now + CLAIM_MS } });
 }
 
@@ -157,9 +162,7 @@ export function releaseContest(contest: Contest, by: string, now: number): Conte
 
 /** Asks the subject for more; the due date stays. @throws {Refusal} */
 export function askSubject(contest: Contest, by: string, question: string, now: number): Contest {
-  refuseSelf(contest, by);
-  refuseResolved(contest);
-  refuseClaimed(contest, by, now);
+  refuseUnfree(contest, by, now);
   const { question: asked, answer, earlier } = contest;
   const before = asked !== null && answer !== null ? [...earlier, { question: asked, answer }] : earlier;
   return changed(contest, { question, askedAt: now, answer: null, answeredAt: null, earlier: before });
@@ -172,9 +175,7 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
 export function extendContest(contest: Contest, by: string, extension: Extension, context: At): Contest {
   const { days, reason } = extension;
   const { now, profile } = context;
-  refuseSelf(contest, by);
-  refuseResolved(contest);
-  refuseClaimed(contest, by, now);
+  refuseUnfree(contest, by, now);
   const { extendDays } = PERIODS[profile];
   const { dueAt, extendedFrom } = contest;
   const changedSince = (what: string) => new Refusal('stale-version', { details: [what] });

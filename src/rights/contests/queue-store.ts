@@ -2,7 +2,13 @@ import type { Database } from '../../db/db.ts';
 import type { Contest } from './contest.ts';
 import type { ContestTexts } from './contest-text.ts';
 import { LONGEST_MS } from './due.ts';
-import { QUEUE_GROUPS, type QueueCursor, type QueueFilter, type QueueQuery, type QueueRow } from './queue.ts';
+import {
+  QUEUE_GROUPS,
+  type QueueCursor,
+  type QueueFilter,
+  type QueueQuery,
+  type QueueRow,
+} from './record.ts';
 import { type ContestRow, narrow, rowToContest } from './store.ts';
 
 /** Pages of the review queue. */

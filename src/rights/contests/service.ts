@@ -11,7 +11,6 @@ import type { Extension, Ruling } from '../../schema/rights.ts';
 import type { WebhookEvent } from '../../schema/webhooks.ts';
 import { countRuling } from '../outcome-store.ts';
 import { type Reach, reaches } from '../subject.ts';
-import { countCases } from './case-store.ts';
 import {
   type Changed,
   type ContestDeps,
@@ -34,7 +33,7 @@ import {
   releaseContest,
   resolveContest,
 } from './contest.ts';
-import { contestOf, insertContest, insertOverride } from './store.ts';
+import { contestOf, countCases, insertContest, insertOverride } from './store.ts';
 
 /** Contests in the database. */
 
@@ -140,12 +139,7 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
 
 export function makeContestService(deps: ContestDeps) {
   /** A change that leaves an audit row alone. */
-  const noted = (
-    reviewer: Reviewer,
-    contestId: string,
-    action: AuditAction,
-    step: Step['change'],
-  ): Promise<Contest> => {
+  const noted = (reviewer: Reviewer, contestId: string, action: AuditAction, step: Step['change']) => {
     const after = (changed: Changed) => note(deps, changed, { actor: actorOf(reviewer), action });
     return change(deps, reviewer.kid, contestId, { change: step, after });
   };

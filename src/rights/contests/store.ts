@@ -5,7 +5,7 @@ import { type Columns, fromColumns, toColumns } from '../../lib/columns.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import type { Contest, ResolverRole } from './contest.ts';
 import { type ContestTexts, NO_TEXTS, type Texts } from './contest-text.ts';
-import type { QueueFilter } from './queue.ts';
+import type { QueueFilter } from './record.ts';
 
 type Plain = Omit<Contest, 'claim' | 'proposal' | 'resolvedBy' | Exclude<keyof Texts, 'caseHash'>>;
 
@@ -175,4 +175,23 @@ export async function listContests(
   if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
   const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
   return rows.map((row) => rowToContest(row, contestTexts));
+}
+
+/** By the keyed hash of its case key. */
+export async function findCase(db: Knex, contestTexts: ContestTexts, caseHash: string) {
+  const row = await db('contests').where({ case_hash: caseHash }).first<ContestRow | undefined>();
+  return row ? rowToContest(row, contestTexts) : null;
+}
+
+/** Open cases that were filed from this network today; marks of earlier days are deleted. */
+export async function countCases(tx: Knex.Transaction, kid: string, caseNetwork: string, today: number) {
+  await tx('contests')
+    .where({ kid })
+    .whereNotNull('case_network')
+    .where('filed_at', '<', today)
+    .update({ case_network: null });
+  const [row] = await tx('contests')
+    .where({ kid, case_network: caseNetwork, status: 'open' })
+    .count({ n: '*' });
+  return Number(row?.['n'] ?? 0);
 }

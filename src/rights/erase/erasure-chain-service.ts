@@ -12,13 +12,13 @@ export const ERASURES = 'gpd-erasures/1';
 export const erasureLogKey = (serverSecret: Uint8Array): Buffer =>
   hmacSha256(serverSecret, 'gpd/erasures-log/v1');
 
+const line = { v: z.literal(1), tenant: z.string(), at: z.string() };
+
 const tombstoneSchema = z.object({
-  v: z.literal(1),
+  ...line,
   receiptId: z.string(),
-  tenant: z.string(),
   subject: z.string(),
   requestedBy: z.enum(['subject', 'dpo', 'operator']),
-  at: z.string(),
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
   refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal', 'tenant']), ref: z.string() })),
 });
@@ -26,29 +26,15 @@ export type Tombstone = z.infer<typeof tombstoneSchema>;
 
 /** What else a restore must not undo. */
 const cutSchema = z.discriminatedUnion('event', [
-  z.object({
-    v: z.literal(1),
-    event: z.literal('apikey.revoked'),
-    tenant: z.string(),
-    at: z.string(),
-    id: z.string(),
-  }),
-  z.object({
-    v: z.literal(1),
-    event: z.literal('seal-key.destroyed'),
-    tenant: z.string(),
-    at: z.string(),
-    generation: z.int(),
-  }),
+  z.object({ ...line, event: z.literal('apikey.revoked'), id: z.string() }),
+  z.object({ ...line, event: z.literal('seal-key.destroyed'), generation: z.int() }),
 ]);
 export type Cut = z.infer<typeof cutSchema>;
 
 /** Of a legal hold: an older backup would lose it, or hold again what was released. */
 const holdSchema = z.object({
-  v: z.literal(1),
+  ...line,
   event: z.enum(['hold.placed', 'hold.released']),
-  tenant: z.string(),
-  at: z.string(),
   /** Keyed reference. */
   device: z.string(),
   scopes: z.array(z.enum(ERASURE_SCOPES)),

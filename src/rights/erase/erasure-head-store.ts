@@ -2,7 +2,10 @@ import type { Knex } from 'knex';
 import { chainLine, NO_LINES, openLine } from '../../db/chained-line.ts';
 import type { Database } from '../../db/db.ts';
 import { readMeta, writeMeta } from '../../db/meta-store.ts';
-import { firstOf, type LogHead } from './erasure-chain-service.ts';
+import { bumpTenant } from '../../db/revision.ts';
+import { raiseRestored } from '../../db/time-marks-store.ts';
+import { earliestExpiry } from '../../ingest/freshness.ts';
+import { type Cut, firstOf, type LogHead } from './erasure-chain-service.ts';
 
 /** What the database knows of DATA_DIR/erasures.log: lines cut off its end are found by it. */
 
@@ -39,4 +42,42 @@ export function saveLogHead(database: Database, key: Uint8Array, head: LogHead):
     const lines = known === null || known === 'changed' ? 0 : known.lines;
     if (lines < head.lines) await writeMeta(tx, name, chainLine(key, NAME, NO_LINES, JSON.stringify(head)));
   });
+}
+
+/** What somebody ended and an older database brings back: ended again, before the first request. */
+
+/**
+ * All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`.
+ * @param skewMs the smallest by which any server took them
+ */
+export async function cutOff(tx: Knex.Transaction, now: number, skewMs: number): Promise<void> {
+  await tx('console_sessions').delete();
+  await tx('principal_sessions').delete();
+  await raiseRestored(tx, earliestExpiry(now, skewMs));
+}
+
+/** Of the tenant that the line names, not of a later tenant with the same kid. */
+async function endAgain(tx: Knex.Transaction, cut: Cut): Promise<boolean> {
+  const { tenant: kid } = cut;
+  const at = Date.parse(cut.at);
+  if (!(await tx('tenants').where({ kid }).where('created_at', '<=', at).first('kid'))) return false;
+  if (cut.event === 'apikey.revoked') {
+    const row = tx('api_keys').where({ kid, id: cut.id }).whereNull('revoked_at');
+    return (await row.update({ revoked_at: at })) > 0;
+  }
+  const row = tx('seal_keys').where({ kid, generation: cut.generation }).whereNot({ state: 'destroyed' });
+  return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
+}
+
+export async function applyCuts(tx: Knex.Transaction, cuts: readonly Cut[]) {
+  const again: Cut[] = [];
+  for (const cut of cuts) if (await endAgain(tx, cut)) again.push(cut);
+  for (const kid of new Set(again.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
+  return {
+    apiKeysRevoked: again.flatMap((cut) => (cut.event === 'apikey.revoked' ? [cut.id] : [])),
+    /** KID/GENERATION. */
+    sealKeysDestroyed: again.flatMap((cut) =>
+      cut.event === 'seal-key.destroyed' ? [`${cut.tenant}/${cut.generation}`] : [],
+    ),
+  };
 }

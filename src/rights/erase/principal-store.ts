@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Notification } from '../../consent/append.ts';
 import { eraseAnswers } from '../../consent/idempotency-store.ts';
+import type { Notification } from '../../consent/plan-write.ts';
 import type { StateMac } from '../../consent/state-mac.ts';
 import { cellOf } from '../../db/sql.ts';
 import { principalKeyContext } from '../../keys/contexts.ts';

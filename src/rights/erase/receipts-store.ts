@@ -39,6 +39,8 @@ interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep'> {
   readonly refs: string;
 }
 
+const NEWEST = ['erased_at', 'receipt_id'].map((column) => ({ column, order: 'desc' }));
+
 const rows = (db: Knex) =>
   db('erasures').select<Row[]>('kid', 'subject', 'scopes', 'refs', 'step', {
     receiptId: 'receipt_id',
@@ -110,10 +112,7 @@ export async function receiptOfRequest(
     .orWhere((recent) => {
       void recent.where({ kid }).where('erased_at', '>=', since).where('refs', 'like', `%"${ref}"%`);
     })
-    .orderBy([
-      { column: 'erased_at', order: 'desc' },
-      { column: 'receipt_id', order: 'desc' },
-    ])
+    .orderBy(NEWEST)
     .first<Row | undefined>();
   return row ? rowToErasure(row) : null;
 }
@@ -185,12 +184,6 @@ export async function erasuresAt(
 
 /** Newest first. */
 export async function listErasures(database: Database, kid: string, limit: number): Promise<StoredErasures> {
-  const found = await rows(database.read)
-    .where({ kid })
-    .orderBy([
-      { column: 'erased_at', order: 'desc' },
-      { column: 'receipt_id', order: 'desc' },
-    ])
-    .limit(limit);
+  const found = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);
   return rowsToErasures(found);
 }

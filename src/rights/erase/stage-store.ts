@@ -128,10 +128,7 @@ export async function stageRest(tx: Knex.Transaction, staged: Staged): Promise<b
 }
 
 /** Deletes what was staged and never marked. */
-const forget = (
-  database: Database,
-  narrow: (rows: Knex.QueryBuilder) => Knex.QueryBuilder,
-): Promise<number> =>
+const forget = (database: Database, narrow: (rows: Knex.QueryBuilder) => Knex.QueryBuilder) =>
   purge(database, 'erasing', ['receipt_id', 'request_id'], (rows) =>
     narrow(rows).whereRaw(
       'NOT EXISTS (SELECT 1 FROM erasures WHERE erasures.receipt_id = erasing.receipt_id)',

@@ -1,5 +1,5 @@
-import type { AppendRequest } from '../../../src/consent/append.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
+import type { AppendRequest } from '../../../src/consent/plan-write.ts';
 import { makeStateMac, type StateMac } from '../../../src/consent/state-mac.ts';
 import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
 import type { TermsOf } from '../../../src/consent/terms-store.ts';

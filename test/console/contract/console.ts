@@ -13,7 +13,6 @@ import {
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
-import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/queue.ts';
 import {
   openByDue,
   queueCounts,
@@ -21,13 +20,9 @@ import {
   resolvedPage,
   workload,
 } from '../../../src/rights/contests/queue-store.ts';
+import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
 import { insertContest, lockContest, updateContest } from '../../../src/rights/contests/store.ts';
-import {
-  countTrail,
-  deviceContests,
-  deviceTrail,
-  oldestDecision,
-} from '../../../src/rights/dsar/trail-store.ts';
+import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/rights/dsar/store.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {

@@ -7,8 +7,14 @@ import { lockHead } from '../../../src/log/append-store.ts';
 import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { contestOf, insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { countDecisions, heldDecisions, heldDevice, heldLinks } from '../../../src/rights/dsar/store.ts';
-import { countTrail, deviceTrail } from '../../../src/rights/dsar/trail-store.ts';
+import {
+  countDecisions,
+  countTrail,
+  deviceTrail,
+  heldDecisions,
+  heldDevice,
+  heldLinks,
+} from '../../../src/rights/dsar/store.ts';
 import { asMarked, type Scope, scopeResults } from '../../../src/rights/erase/erasure.ts';
 import { type RowTarget, requestsOf } from '../../../src/rights/erase/find-store.ts';
 import { dueErasures, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';

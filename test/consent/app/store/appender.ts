@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppendRequest } from '../../../../src/consent/append.ts';
 import type { ConsentAppender } from '../../../../src/consent/append-store.ts';
+import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { listHistory, listState } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AppendRequest } from '../../../../src/consent/append.ts';
+import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { makeConsentStateReader, type StateQuery } from '../../../../src/consent/state-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { WrongMasterKey } from '../../../../src/keys/master-key.ts';

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Appended, AppendRequest } from '../../../../src/consent/append.ts';
-import type { ConsentAppender } from '../../../../src/consent/append-store.ts';
-import { makeConsentAppender } from '../../../../src/consent/append-store.ts';
+import { type ConsentAppender, makeConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
+import type { Appended, AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { makeStateMac, type StateMac } from '../../../../src/consent/state-mac.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
