@@ -75,7 +75,7 @@ export type CaseView = NonNullable<Awaited<ReturnType<typeof readCase>>>;
 
 type Change = (contests: Context['rights']['contests']) => Promise<Contest>;
 
-/** What a change was typed as is a draft no more. @returns the case after the change */
+/** The change deletes the drafts that it was typed as. @returns the case after it */
 async function changed({ rights, database }: Context, staff: Staff, kinds: Draft['kind'][], change: Change) {
   const contest = await change(rights.contests);
   const { kid, ref: actor } = staff;
