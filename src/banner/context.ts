@@ -68,11 +68,7 @@ export function tell(context: Context): void {
 }
 
 /** On top of what another tab may have written in the meantime; choices that it removed do not come back. */
-export function update(
-  context: Context,
-  kid: string,
-  change: (present: ConsentRecord) => ConsentRecord,
-): void {
+export function update(context: Context, kid: string, change: (present: ConsentRecord) => ConsentRecord) {
   const present = context.store.load(kid) ?? (context.record && { ...context.record, choices: {} });
   if (!present) return;
   context.record = change(present);

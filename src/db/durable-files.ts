@@ -62,11 +62,7 @@ export const unguessable = (path: string): string => `${path}.${randomBytes(8).t
  * user, and `path` is this very file afterwards.
  * @param place gives the temporary file its name
  */
-export function writePrivate(
-  path: string,
-  content: string | Uint8Array,
-  place: (temporary: string) => void,
-): void {
+export function writePrivate(path: string, content: string | Uint8Array, place: (temporary: string) => void) {
   const temporary = unguessable(path);
   const handle = openSync(temporary, 'wx', 0o600);
   try {

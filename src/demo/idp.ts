@@ -116,11 +116,7 @@ async function readAccount(request: IncomingMessage): Promise<string> {
   return new URLSearchParams(text).get('account') ?? '';
 }
 
-async function interact(
-  provider: Provider,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse) {
   try {
     const { uid } = await provider.interactionDetails(request, response);
     const account = request.method === 'POST' ? await readAccount(request) : '';

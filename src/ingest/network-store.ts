@@ -37,11 +37,7 @@ export function ofStoredDays(
 }
 
 /** Deletes these rows of `network_days`, and takes what they counted from their tenant's totals. */
-export async function deleteNetworkDays(
-  tx: Knex.Transaction,
-  kid: string,
-  rows: Knex.QueryBuilder,
-): Promise<number> {
+export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows: Knex.QueryBuilder) {
   // Knex has no RETURNING for a DELETE on SQLite.
   const { sql, bindings } = rows.delete().toSQL();
   const returned: unknown = await tx.raw(`${sql} RETURNING day, networks`, [...bindings]);

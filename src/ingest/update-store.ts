@@ -19,11 +19,7 @@ export async function writeUpdates(tx: HotTransaction, entries: readonly RecordE
   }
 }
 
-export async function supersededBy(
-  { read }: Database,
-  kid: string,
-  requestId: string,
-): Promise<string | null> {
+export async function supersededBy({ read }: Database, kid: string, requestId: string) {
   const rows = read('decision_updates').where({ kid, earlier: requestId });
   const row = await unmarked(rows, 'decision_updates').first<{ request_id: string } | undefined>(
     'request_id',

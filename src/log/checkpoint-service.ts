@@ -55,12 +55,7 @@ type Tree = Pick<Checkpoint, 'size' | 'root'>;
 
 const CHECKPOINT_EVERY_MS = SECOND;
 
-export async function isExtended(
-  database: Database,
-  kid: string,
-  older: Tree | null,
-  newer: Tree,
-): Promise<boolean> {
+export async function isExtended(database: Database, kid: string, older: Tree | null, newer: Tree) {
   const reader = makeHashReader(database, kid);
   try {
     if (older === null || older.size === 0) return (await rootAt(newer.size, reader)).equals(newer.root);

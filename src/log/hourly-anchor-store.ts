@@ -41,12 +41,7 @@ export interface HourRead {
 const LATE_MS = 2 * MINUTE;
 
 /** The oldest hour that is over, has rows and is not anchored. */
-export async function nextHour(
-  database: Database,
-  table: AnchoredTable,
-  kid: string,
-  now: number,
-): Promise<number | null> {
+export async function nextHour(database: Database, table: AnchoredTable, kid: string, now: number) {
   const from = await anchoredTo(database.read, table.anchoredTo, kid);
   const oldest = await database
     .read(table.rows)
@@ -73,13 +68,7 @@ export async function bodyOf(hour: number, commitments: readonly string[]): Prom
 }
 
 /** False: an erasure came in between. */
-async function anchorHour(
-  database: Database,
-  table: AnchoredTable,
-  kid: string,
-  hour: number,
-  now: number,
-): Promise<boolean> {
+async function anchorHour(database: Database, table: AnchoredTable, kid: string, hour: number, now: number) {
   const { commitments, live } = await table.read(database.read, kid, hour);
   const body = await bodyOf(hour, commitments);
   return database.transaction(async (tx) => {
@@ -102,12 +91,7 @@ async function anchorHour(
 }
 
 /** Anchors every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
-export async function anchorHours(
-  database: Database,
-  table: AnchoredTable,
-  kid: string,
-  now: number,
-): Promise<number> {
+export async function anchorHours(database: Database, table: AnchoredTable, kid: string, now: number) {
   let count = 0;
   for (;;) {
     const hour = await nextHour(database, table, kid, now);

@@ -51,11 +51,6 @@ export function newLog(
   return { wrapped, origin, vkey, genesis, checkpoint: { text, size: 1, signedAt: now } };
 }
 
-export function wrapTenantSecret(
-  masterKey: MasterKey,
-  kid: string,
-  purpose: string,
-  secret: Uint8Array,
-): string {
+export function wrapTenantSecret(masterKey: MasterKey, kid: string, purpose: string, secret: Uint8Array) {
   return masterKey.wrap(secret, tenantSecretContext(kid, purpose));
 }

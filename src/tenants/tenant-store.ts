@@ -105,13 +105,7 @@ export function makeTenantStore(database: Database) {
 }
 
 /** Puts a wrapped secret in place of an older one of the same purpose. */
-export function saveTenantSecret(
-  database: Database,
-  kid: string,
-  purpose: string,
-  wrapped: string,
-  by: Act,
-): Promise<boolean> {
+export function saveTenantSecret(database: Database, kid: string, purpose: string, wrapped: string, by: Act) {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
     await writeAct(tx, kid, by, 'key.rotated', { key: purpose });
@@ -132,11 +126,7 @@ export async function tenantSecrets(
   return new Map(rows.map(({ kid, wrapped }) => [kid, wrapped]));
 }
 
-export async function readTenantSecret(
-  database: Database,
-  kid: string,
-  purpose: string,
-): Promise<string | null> {
+export async function readTenantSecret(database: Database, kid: string, purpose: string) {
   return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
 }
 

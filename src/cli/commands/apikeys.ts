@@ -21,10 +21,7 @@ function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: Ap
   return { id, kid, scope, name, ...times };
 }
 
-async function create(
-  kid: string,
-  options: { readonly scope: string; readonly name: string },
-): Promise<void> {
+async function create(kid: string, options: { readonly scope: string; readonly name: string }) {
   const scope = checkScope(options.scope);
   const secret = makeApiKeySecret(scope, randomBytes);
   const createdAt = Date.now();

@@ -153,11 +153,7 @@ export async function newestDecision(database: Database): Promise<number | null>
 }
 
 /** When the oldest delivery that waits was put there; null: none waits. */
-export async function oldestWaiting(
-  database: Database,
-  kid: string,
-  webhook: string,
-): Promise<number | null> {
+export async function oldestWaiting(database: Database, kid: string, webhook: string) {
   const waiting = database.read('webhook_outbox').where({ kid, webhook, state: 'waiting' });
   const at = await cellOf<number>(waiting.orderBy('seq'), 'created_at');
   return at == null ? null : Number(at);
