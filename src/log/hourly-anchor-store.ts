@@ -37,6 +37,11 @@ export interface HourRead {
   readonly live: number;
 }
 
+export function rowsOfHour(db: Knex, table: AnchoredTable, kid: string, hour: number): Knex.QueryBuilder {
+  const rows = db(table.rows).where({ kid }).where(table.at, '>=', hour);
+  return rows.where(table.at, '<', hour + HOUR);
+}
+
 /** A batch that was stamped before the hour ended may commit a little later. */
 const LATE_MS = 2 * MINUTE;
 
@@ -74,10 +79,8 @@ async function anchorHour(database: Database, table: AnchoredTable, kid: string,
   return database.transaction(async (tx) => {
     // First of all: an erasure takes this lock too, and must find the hour anchored or not anchored.
     await lockHead(tx, kid);
-    const rows = tx(table.rows).where({ kid }).where(table.at, '>=', hour);
-    rows.where(table.at, '<', hour + HOUR);
     // One that came before the lock took rows that were read: read again.
-    if ((await countOf(rows)) !== live) return false;
+    if ((await countOf(rowsOfHour(tx, table, kid, hour))) !== live) return false;
     // Another node anchored it.
     if ((await anchoredTo(tx, table.anchoredTo, kid)) > hour) return true;
     await tx('ledger_heads')

@@ -3,16 +3,16 @@ import type { Database } from '../db/db.ts';
 import { type Bindings, cellOf, insertMany, pagesOf } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
-import { type AnchoredTable, anchorHours, type HourRead, nextHour, PIECE } from './hourly-anchor-store.ts';
+import {
+  type AnchoredTable,
+  anchorHours,
+  type HourRead,
+  nextHour,
+  PIECE,
+  rowsOfHour,
+} from './hourly-anchor-store.ts';
 
 /** Verdicts, anchored by the hour. An erased one leaves its commitment at its place, and the root still holds. */
-
-function hourOf(db: Knex, kid: string, hour: number): Knex.QueryBuilder {
-  return db('decisions')
-    .where({ kid })
-    .where('decided_at', '>=', hour)
-    .where('decided_at', '<', hour + HOUR);
-}
 
 interface Live {
   readonly request_id: string;
@@ -25,7 +25,7 @@ const SLICE = 5000;
 async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
   const live: Live[] = [];
   for (let from = hour; from < hour + HOUR; ) {
-    const rest = (): Knex.QueryBuilder => hourOf(db, kid, hour).where('decided_at', '>=', from);
+    const rest = (): Knex.QueryBuilder => rowsOfHour(db, VERDICTS, kid, hour).where('decided_at', '>=', from);
     const edge = await cellOf<number>(rest().orderBy('decided_at').offset(SLICE), 'decided_at');
     const upto = edge ?? hour + HOUR;
     const slice = (await rest().where('decided_at', '<=', upto).select('request_id', 'commitment')) as Live[];
@@ -56,7 +56,8 @@ interface DecisionRow {
 }
 
 async function* changedVerdicts({ read }: Database, kid: string, hour: number): AsyncGenerator<string> {
-  for await (const rows of pagesOf<DecisionRow>(hourOf(read, kid, hour), ['request_id'], PIECE)) {
+  const ofHour = rowsOfHour(read, VERDICTS, kid, hour);
+  for await (const rows of pagesOf<DecisionRow>(ofHour, ['request_id'], PIECE)) {
     for (const { request_id: id, verdict, salt, commitment } of rows)
       if (commitVerdict(Buffer.from(salt, 'base64url'), kid, id, verdict) !== commitment)
         yield `verdict ${id} was changed`;
