@@ -31,7 +31,7 @@ export interface Database {
    * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>, how?: TransactionOptions): Promise<T>;
-  /** The same for statements of the hot path alone: on SQLite past knex. */
+  /** The same for statements of the hot path alone: on SQLite they bypass knex. */
   hotTransaction<T>(work: (tx: HotTransaction) => Promise<T>): Promise<T>;
   /** A transaction over separate connections, without a time limit: changes of the schema. */
   longTransaction<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;

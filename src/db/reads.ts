@@ -53,7 +53,7 @@ async function oneByOne(hot: Hot, reads: readonly Read[], asked: Rows<Bindings>)
 }
 
 /**
- * One step in a transaction past knex, else one after the other.
+ * One statement batch in a transaction that bypasses knex, else one after the other.
  * @returns takes what each is asked about, and answers the rows of each
  */
 export function makeReads(

@@ -176,7 +176,7 @@ export function insertInto(table: string, columns: readonly string[], tail = '')
 }
 
 /**
- * Inserts of one transaction that answer nothing, in their order: past knex they are one step.
+ * Inserts of one transaction that answer nothing, in their order: as raw statements they are one batch.
  * @param name of no table
  * @returns takes the rows of each
  */

@@ -62,7 +62,7 @@ type ClientClass = new (config: Knex.Config) => ClientInternals;
  * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
  * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
  *
- * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that go past knex
+ * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that bypass knex
  * would commit one by one. A BEGIN that rejects ends the transaction before its work.
  *
  * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
@@ -100,7 +100,7 @@ export function immediateSqliteClient(): typeof Knex.Client {
 }
 
 /**
- * One statement past knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
+ * One raw statement, without knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
  * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
  * @throws when the transaction has ended: its connection may already be another's
  */

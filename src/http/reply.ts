@@ -38,7 +38,7 @@ export function errorReply(
   return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
 }
 
-/** What a full gate answers: a second later there is a place again, or the server is too small. */
+/** What is answered at the concurrency limit: a second later there is a place again, or the server is too small. */
 export const fullReply = (): HotReply => errorReply('unavailable', { 'retry-after': '1' });
 
 /** 503 with the seconds to wait; it says so when the request may have been served. */

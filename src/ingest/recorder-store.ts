@@ -8,7 +8,7 @@ import { type Decided, writeDecided } from './store.ts';
 
 /** Both databases bound what one statement may carry; 9 columns × 400 rows stays far below 65,535 parameters. */
 const MAX_BATCH = 400;
-/** A net below the gate of the lane, which is narrower. */
+/** A second limit behind the lane's own, which is narrower. */
 const MAX_WAITING = 2000;
 
 type Outcome = Recorded | Fault;
