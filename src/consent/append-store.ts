@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { type Bindings, type HotTransaction, inOneStatement, insertMany } from '../db/sql.ts';
+import { inOneMessage, inOneStatement } from '../db/round-trip.ts';
+import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
 import { type PersonalType, personalEntry } from '../ledger/entries.ts';
@@ -11,7 +12,13 @@ import { appendEntries, type Head, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
 import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
-import { applyToPrincipal, loadPrincipals, type Principal, savePrincipals } from './principals-store.ts';
+import {
+  applyToPrincipal,
+  loadPrincipals,
+  openPrincipals,
+  type Principal,
+  savePrincipals,
+} from './principals-store.ts';
 
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
@@ -113,15 +120,32 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   );
 }
 
+type Known = readonly [
+  answers: Awaited<ReturnType<typeof loadAnswers>>,
+  rows: Awaited<ReturnType<typeof loadPrincipals>>,
+];
 type Answer = Appended | 'conflict' | 'erased';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
+/** Locks the head of the tenant's log and reads what decides about the batch, in one message. */
+const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
+  inOneMessage(
+    tx,
+    (message) => takeHead(message, kid),
+    (message) => loadAnswers(message, kid, batch),
+    (message) => loadPrincipals(message, kid, batch),
+  );
+
 /** @param batch of one tenant, whose head is locked */
-async function appendTenant(tx: HotTransaction, kid: string, head: Head, batch: Batch): Promise<Outcomes> {
+async function appendTenant(
+  tx: HotTransaction,
+  kid: string,
+  [head, answers, rows]: readonly [Head, ...Known],
+  batch: Batch,
+): Promise<Outcomes> {
   const results: Outcomes = new Map();
   const [any] = batch;
   if (!any) return results;
-  const answers = await loadAnswers(tx, kid, batch);
   const first = new Map<string, AppendRequest>();
   const unknown: AppendRequest[] = [];
   for (const request of batch) {
@@ -133,7 +157,7 @@ async function appendTenant(tx: HotTransaction, kid: string, head: Head, batch: 
     else if (id === null || !first.has(id)) unknown.push(request);
     if (id !== null && !first.has(id)) first.set(id, request);
   }
-  const principals = await loadPrincipals(tx, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
+  const principals = openPrincipals(rows, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
   const written = unknown.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | Fault;
     if (principal instanceof Fault) {
@@ -180,14 +204,15 @@ async function appendBatch(database: Database, batch: Batch): Promise<(Answer | 
     const results: Outcomes = new Map();
     // Heads are locked in one order on every node.
     for (const kid of kids) {
-      const head = await takeHead(tx, kid);
+      const asked = batch.filter((request) => request.kid === kid);
+      const [head, ...known] = await lockAndRead(tx, kid, asked);
       const isGone = head instanceof Error;
       const gone = new Fault(isGone ? head : new TenantGone());
-      const asked = batch.filter((request) => request.kid === kid);
       for (const request of asked) results.set(request, gone);
       const own = asked.filter(({ since }) => !isGone && since === Number(head.since));
       if (!isGone)
-        for (const [request, answer] of await appendTenant(tx, kid, head, own)) results.set(request, answer);
+        for (const [request, answer] of await appendTenant(tx, kid, [head, ...known], own))
+          results.set(request, answer);
     }
     return batch.map((request) => results.get(request) as Answer | Fault);
   });

@@ -58,22 +58,28 @@ function readRow(kid: string, mac: StateMac | undefined, cells: Cells): Principa
   return FORGED;
 }
 
+/** The rows of the principals of a batch of one tenant, by principal. */
+export async function loadPrincipals(tx: HotTransaction, kid: string, batch: readonly AppendRequest[]) {
+  const refs = new Set(batch.map((request) => request.principal));
+  const [rows = []] = await readPrincipals(
+    tx,
+    [...refs].map((principal): Bindings => [kid, principal]),
+  );
+  return new Map(rows.map((row) => [row[0], row]));
+}
+
 /**
  * A row that cannot be opened fails its own principal and no other.
  * @param batch of one tenant
  */
-export async function loadPrincipals(
-  tx: HotTransaction,
+export function openPrincipals(
+  rows: Awaited<ReturnType<typeof loadPrincipals>>,
   kid: string,
   batch: readonly AppendRequest[],
   wrapper: MasterKey,
-): Promise<Map<string, Principal | Fault>> {
-  const refs = [...new Set(batch.map((request) => request.principal))];
-  const asked = refs.map((principal): Bindings => [kid, principal]);
-  const [rows = []] = await readPrincipals(tx, asked);
-  const known = new Map(rows.map((row) => [row[0], row]));
+): Map<string, Principal | Fault> {
   const toPrincipal = (principal: string): Principal => {
-    const cells = known.get(principal);
+    const cells = rows.get(principal);
     const wrapped = cells?.[1] ?? null;
     const { gpc, except, erasedAt } = cells ? readRow(kid, batch[0]?.stateMac, cells) : NEW;
     const context = principalKeyContext(kid, principal);
@@ -81,7 +87,8 @@ export async function loadPrincipals(
     const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
     return { wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt };
   };
-  return new Map(refs.map((principal) => [principal, orFault(() => toPrincipal(principal))]));
+  const refs = new Set(batch.map((request) => request.principal));
+  return new Map([...refs].map((principal) => [principal, orFault(() => toPrincipal(principal))]));
 }
 
 function orFault<T>(make: () => T): T | Fault {

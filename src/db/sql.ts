@@ -112,30 +112,7 @@ export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Pr
 }
 
 /** PostgreSQL takes 65,535 parameters a statement. */
-const MAX_PARAMETERS = 60_000;
-
-/**
- * Writes of one transaction that touch a table each and whose answers nobody reads: on PostgreSQL one statement, so that a lock is
- * held for one round trip in place of many. `work` sends them by {@link runHot} and {@link insertMany}.
- */
-export async function inOneStatement<T>(
-  tx: HotTransaction,
-  work: (tx: HotTransaction) => Promise<T>,
-): Promise<T> {
-  if (!hasRowLocks(tx)) return work(tx);
-  const writes: { readonly sql: string; readonly bindings: Bindings }[] = [];
-  const raw = (sql: string, bindings: Bindings): Promise<number> =>
-    Promise.resolve(writes.push({ sql, bindings }));
-  const result = await work(Object.create(tx, { raw: { value: raw } }) as HotTransaction);
-  const bindings = writes.flatMap((write) => write.bindings);
-  if (bindings.length > MAX_PARAMETERS) {
-    for (const write of writes) await runHot(tx, write.sql, write.bindings);
-  } else if (writes.length > 0) {
-    const all = writes.map(({ sql }, i) => `w${i} AS (${sql})`).join(', ');
-    await runHot(tx, `WITH ${all} SELECT 1`, bindings);
-  }
-  return result;
-}
+export const MAX_PARAMETERS = 60_000;
 
 const jsonSelect = new Map<number, string>();
 
