@@ -52,13 +52,10 @@ export interface AuditEvent {
 }
 
 /** A row of the log as it is read back. */
-export interface AuditRow {
+export interface AuditRow extends Pick<AuditEvent, 'at' | 'action' | 'object'> {
   readonly seq: number;
-  readonly at: number;
   readonly role: ActorRole;
   readonly actor: string;
-  readonly action: AuditAction;
-  readonly object: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
 }
 

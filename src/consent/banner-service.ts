@@ -53,7 +53,7 @@ export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerReq
   };
 }
 
-export function makeBannerService({ database, clock, script }: Deps) {
+export function makeBanner({ database, clock, script }: Deps) {
   /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
   const told = new Map<string, { tenant: ConsentTenant; hash: string; done: Promise<unknown> }>();
 
@@ -77,13 +77,11 @@ export function makeBannerService({ database, clock, script }: Deps) {
     return done;
   }
 
-  return {
-    /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
-    async banner(tenant: ConsentTenant, request: BannerRequest): Promise<BannerResponse> {
-      await publish(tenant, await script());
-      return bannerAnswer(tenant, request);
-    },
+  /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+  return async (tenant: ConsentTenant, request: BannerRequest) => {
+    await publish(tenant, await script());
+    return bannerAnswer(tenant, request);
   };
 }
 
-export type BannerService = ReturnType<typeof makeBannerService>;
+export type ShowBanner = ReturnType<typeof makeBanner>;

@@ -12,7 +12,7 @@ import { makeLogService } from '../log/service.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import { makeConsentAppender } from './append-store.ts';
-import { makeBannerService } from './banner-service.ts';
+import { makeBanner } from './banner-service.ts';
 import { makeGrants } from './doubt-service.ts';
 import { makeMarker } from './doubt-store.ts';
 import { makeEmbed } from './embed.ts';
@@ -75,7 +75,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
   const authorization = { findApiKey, findSession, limits };
   const fresh = makeFreshConsent({ service, tenantOf, refresh });
   const embed = makeEmbed(bannerFiles);
-  const banners = makeBannerService({ database, clock, script: embed.scriptHash });
+  const banner = makeBanner({ database, clock, script: embed.scriptHash });
   const { eraseOwn, botAuth } = parts;
   const { noteVisit } = parts.keyUse;
   return {
@@ -92,7 +92,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
       tenantOf,
       service,
       fresh,
-      banners,
+      banner,
       limits,
       eraseOwn,
       noteVisit,

@@ -12,7 +12,7 @@ import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Routes } from '../schema/routes.ts';
 import type { NoteVisit } from '../tenants/key-use-service.ts';
-import type { BannerService } from './banner-service.ts';
+import type { ShowBanner } from './banner-service.ts';
 import type { FreshConsent } from './fresh-service.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
 import { browserPrincipalId } from './principal.ts';
@@ -32,7 +32,7 @@ export interface ConsentRouteDeps extends TermsDeps {
   readonly tenantOf: (kid: string) => ConsentTenant;
   readonly service: ConsentService;
   readonly fresh: FreshConsent;
-  readonly banners: BannerService;
+  readonly banner: ShowBanner;
   readonly botAuth: BotAuth;
   readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
   /** Counted per hour, without any id. */
@@ -163,7 +163,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
       const request = { language: language.data, gpc: hasGpcHeader(headers) };
       const tenant = tenantOf(caller.kid);
       deps.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
-      return deps.banners.banner(tenant, request);
+      return deps.banner(tenant, request);
     },
     async checkBatch({ caller, body: { checks } }) {
       const decisions = await fresh.checkAll(caller.kid, checks);

@@ -1,17 +1,14 @@
-import { SESSION_TTL_MS } from '../auth/session.ts';
+import { type PrincipalSession, SESSION_TTL_MS } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 
-export interface StoredSession {
+export interface StoredSession extends Omit<PrincipalSession, 'principalId'> {
   readonly hash: string;
-  readonly kid: string;
-  readonly principal: string;
   /** The principalId under the tenant's key: an answer has to name it, the table must not. */
   readonly wrappedPrincipalId: string;
-  readonly expiresAt: number;
   /** The API key that opened it; null: a node of the release before opened it and noted none. */
   readonly keyId: string | null;
 }

@@ -20,14 +20,15 @@ export interface Notice {
   readonly at: number;
 }
 
-/** Not that it was filed: a stranger could have gpd write to anybody. */
-const TO_PERSON: readonly WebhookEvent[] = [
+/** Said only while a contest is open. */
+export const OF_OPEN: readonly string[] = [
   'contest.asked',
   'contest.extended',
   'contest.due-soon',
   'contest.overdue',
-  'contest.resolved',
 ];
+/** Not that it was filed: a stranger could have gpd write to anybody. */
+const TO_PERSON: readonly string[] = [...OF_OPEN, 'contest.resolved'];
 
 const encrypted = ({ wrapper, kid }: ConsentTenant, payload: MailPayload): string =>
   wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));

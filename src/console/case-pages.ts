@@ -121,24 +121,32 @@ async function refuse(
   show(context, posted, view, { problem, typed, status });
 }
 
-type Act = (context: Context, posted: Posted, view: CaseView) => Promise<void>;
+/** Why a form was refused; or where it leads, and what is kept of what was typed. */
+type Acted =
+  | { readonly problem: string }
+  | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };
+
+type Act = (context: Context, posted: Posted, view: CaseView, typed: TypedByKind) => Promise<Acted> | Acted;
 
 /** Somebody else was faster: the case as it is now, who holds it, and what was typed. */
 function onCase(act: Act): (context: Context, posted: Posted) => Promise<void> {
   return async (context, posted) => {
     const view = await requireCase(context, posted);
     try {
-      await act(context, posted, view);
+      const acted = await act(context, posted, view, typedIn(posted));
+      if ('problem' in acted) {
+        await refuse(context, posted, view, acted);
+        return;
+      }
+      const { done, keep: kept = [], to = `${linkOf(view)}?done=${done}` } = acted;
+      await keep(context, posted, view, kept);
+      posted.response.redirect(303, to);
     } catch (error) {
       if (!(error instanceof Refusal) || !LOST.includes(error.code)) throw error;
       const current = await requireCase(context, posted);
       await refuse(context, posted, current, { problem: error.code, status: error.status });
     }
   };
-}
-
-function done({ response }: Posted, view: CaseView, word: string, fragment = ''): void {
-  response.redirect(303, `${linkOf(view)}?done=${word}${fragment}`);
 }
 
 async function showCase(context: Context, visit: Visit): Promise<void> {
@@ -152,54 +160,39 @@ async function showCase(context: Context, visit: Visit): Promise<void> {
   show(context, visit, view, { done: word, typed, kept });
 }
 
-async function claim(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  const { staff } = posted;
-  await context.rights.contests.claim(staff, view.contest.contestId, staff.label);
-  await keep(context, posted, view, Object.values(typedIn(posted)));
-  done(posted, view, 'claimed');
-}
+const claim: Act = async ({ rights }, { staff }, { contest }, typed) => {
+  await rights.contests.claim(staff, contest.contestId, staff.label);
+  return { done: 'claimed', keep: Object.values(typed) };
+};
 
-async function release(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  await context.rights.contests.release(posted.staff, view.contest.contestId);
-  await keep(context, posted, view, Object.values(typedIn(posted)));
-  if (posted.form.get('from') === 'queue') posted.response.redirect(303, '/console/queue?done=released');
-  else done(posted, view, 'released');
-}
+const release: Act = async ({ rights }, { staff, form }, { contest }, typed) => {
+  await rights.contests.release(staff, contest.contestId);
+  const kept = { done: 'released', keep: Object.values(typed) };
+  return form.get('from') === 'queue' ? { ...kept, to: '/console/queue?done=released' } : kept;
+};
 
-async function startTemplate(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  const { resolve, ...others } = typedIn(posted);
-  const begun = fromTemplate(context, resolve, posted.form.get('template'));
-  await keep(context, posted, view, [begun, ...Object.values(others)]);
-  done(posted, view, 'started', '#resolve');
-}
+const startTemplate: Act = (context, { form }, view, { resolve, ...others }) => {
+  const begun = fromTemplate(context, resolve, form.get('template'));
+  const to = `${linkOf(view)}?done=started#resolve`;
+  return { done: 'started', keep: [begun, ...Object.values(others)], to };
+};
 
-async function ask(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  const typed = typedIn(posted);
+const ask: Act = async (context, { staff }, { contest }, typed) => {
   const text = typed.ask?.text ?? '';
-  if (faultOf(context, text) !== null) {
-    await refuse(context, posted, view, { problem: 'question' });
-    return;
-  }
-  await askSubject(context, posted.staff, view.contest.contestId, text.trim());
-  await keep(context, posted, view, [typed.resolve, typed.extend]);
-  done(posted, view, 'asked');
-}
+  if (faultOf(context, text) !== null) return { problem: 'question' };
+  await askSubject(context, staff, contest.contestId, text.trim());
+  return { done: 'asked', keep: [typed.resolve, typed.extend] };
+};
 
-async function extend(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  const typed = typedIn(posted);
-  const asked = { days: field(posted.form, 'days'), reason: typed.extend?.text.trim() };
+const extend: Act = async (context, { staff, form, now }, { contest, extendDays }, typed) => {
+  const asked = { days: field(form, 'days'), reason: typed.extend?.text.trim() };
   const extension = extensionSchema.safeParse(asked).data;
-  if (!extension || extension.days > view.extendDays || view.contest.dueAt < posted.now) {
-    await refuse(context, posted, view, { problem: 'extension' });
-    return;
-  }
-  await extendCase(context, posted.staff, view.contest.contestId, extension);
-  await keep(context, posted, view, [typed.resolve, typed.ask]);
-  done(posted, view, 'extended');
-}
+  if (!extension || extension.days > extendDays || contest.dueAt < now) return { problem: 'extension' };
+  await extendCase(context, staff, contest.contestId, extension);
+  return { done: 'extended', keep: [typed.resolve, typed.ask] };
+};
 
-async function resolve(context: Context, posted: Posted, view: CaseView): Promise<void> {
-  const { form, staff } = posted;
+const resolve: Act = async (context, { form, staff }, view) => {
   const text = form.get('text') ?? '';
   const reason = text.trim();
   const outcome = OUTCOMES.find((name) => name === field(form, 'outcome')) ?? null;
@@ -207,17 +200,15 @@ async function resolve(context: Context, posted: Posted, view: CaseView): Promis
   const proposal = toConfirm(view, staff.ref);
   const turned = proposal !== null && proposal.outcome !== outcome && proposal.reason === reason;
   const problem = outcome === null ? 'outcome' : turned ? 'turned' : faultOf(context, text);
-  if (outcome === null || problem !== null || version === undefined) {
-    await refuse(context, posted, view, { problem: problem ?? 'stale-version' });
-    return;
-  }
+  if (outcome === null || problem !== null || version === undefined)
+    return { problem: problem ?? 'stale-version' };
   const { contestId } = view.contest;
   const ruling = { contestId, outcome, reason, version: Number(version) };
   const after = await resolveCase(context, staff, ruling);
   // The same outcome by somebody else changes nothing, and this reason is shown to nobody.
   if (after.resolvedBy !== null && after.resolvedBy.ref !== staff.ref) throw new Refusal('already-resolved');
-  done(posted, view, doneBy(after, view.contest, staff.ref));
-}
+  return { done: doneBy(after, view.contest, staff.ref) };
+};
 
 export const casePages: PageTable = {
   pages: { '/contests/:id': ['reviewer', showCase] },

@@ -1,3 +1,4 @@
+import { OF_OPEN } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Mail } from '../egress/smtp.ts';
@@ -26,14 +27,6 @@ const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 's
 interface Told extends MailItem {
   readonly contest: Contest | null;
 }
-
-/** Only while a contest is open. */
-const OF_OPEN: readonly string[] = [
-  'contest.asked',
-  'contest.extended',
-  'contest.due-soon',
-  'contest.overdue',
-];
 
 /** Null: it was erased or is no longer so. */
 async function look({ database, contestTexts }: MailDeps, kid: string, item: MailItem): Promise<Told | null> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Presented } from '../../attest/presented.ts';
+import type { OpenedToken, Presented } from '../../attest/presented.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../../lib/gcm.ts';
 import { hmacSha256, sha256, sha256Text } from '../../lib/hash.ts';
@@ -19,12 +19,8 @@ export interface TokenBinding {
   readonly origin: string;
 }
 
-export interface TokenSubject {
-  readonly kid: string;
-  readonly requestId: string;
-  /** Whose consent was proven (ADR 0049): a withdrawal counts as long as the token is good. */
-  readonly principalId?: string | undefined;
-}
+/** Whose consent was proven (ADR 0049), where it was: a withdrawal counts as long as the token is good. */
+export type TokenSubject = Omit<OpenedToken, 'session'>;
 
 const plaintextSchema = z
   .tuple([z.string(), z.string(), z.int()])
