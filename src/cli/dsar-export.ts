@@ -4,7 +4,7 @@ import { baseUrl, type Config } from '../config.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
-import { makeExports } from '../rights/dsar/exports-make.ts';
+import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { whileRunning } from './broken-off.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';

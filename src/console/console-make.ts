@@ -7,7 +7,7 @@ import { Refusal } from '../lib/errors.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 import type { LogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
-import { makeExports } from '../rights/dsar/exports-make.ts';
+import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';

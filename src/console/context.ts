@@ -11,7 +11,7 @@ import type { Random } from '../lib/random.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
 import type { DsarDeps } from '../rights/dsar/service.ts';
-import type { makeStaffExports } from '../rights/dsar/staff-export-service.ts';
+import type { makeExports } from '../rights/dsar/staff-export-service.ts';
 import type { HeldErasures } from '../rights/erase/held-service.ts';
 import type { EraseService } from '../rights/erase/service.ts';
 import type { OutsideLog } from '../rights/erase/tombstone-files.ts';
@@ -41,7 +41,7 @@ export interface Context extends DsarDeps {
   readonly held: HeldErasures;
   /** Survives a restore. */
   readonly outside: OutsideLog;
-  readonly exports: ReturnType<typeof makeStaffExports>;
+  readonly exports: ReturnType<typeof makeExports>;
   readonly readWhole: ReturnType<typeof makeReadWhole>;
   readonly log: LogService;
   readonly book: CheckpointBook;

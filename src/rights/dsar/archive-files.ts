@@ -30,7 +30,7 @@ export interface ArchiveDeps {
 export interface ArchiveOptions {
   /** The ZIP is signed first and then encrypted to this certificate. */
   readonly recipient?: Recipient | undefined;
-  readonly onProgress?: (done: number, total: number) => void;
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -103,7 +103,7 @@ function makeZip(mtime: Date, signal: AbortSignal) {
   const digests: Digest[] = [];
   return {
     stream: Readable.from(zip.outputStream, { objectMode: false }),
-    digests: (): readonly Digest[] => digests,
+    digests,
     end: () => zip.end(),
     async add(name: string, content: AsyncIterable<string | Uint8Array>): Promise<void> {
       const { pass, result } = meter();
@@ -116,60 +116,62 @@ function makeZip(mtime: Date, signal: AbortSignal) {
   };
 }
 
+interface Filling extends Pick<ArchiveOptions, 'onProgress'> {
+  readonly zip: ReturnType<typeof makeZip>;
+  readonly signer: ArchiveSigner;
+  readonly spool: Spool;
+}
+
 async function* once(content: string | Uint8Array): AsyncGenerator<string | Uint8Array> {
   yield content;
 }
 
-export function makeDsarArchive(deps: ArchiveDeps) {
-  const { policyOf, version } = deps;
+async function fill(
+  { policyOf, version }: ArchiveDeps,
+  dsar: Dsar,
+  { zip, signer, spool, onProgress }: Filling,
+): Promise<number> {
+  const { head } = dsar;
+  const policy = policyOf(head.subject.tenant);
+  const seen: Seen = { count: 0, byClass: new Map(), shown: [], shared: false };
+  await zip.add('export.json', dsarJson(observed(dsar, spool, seen, onProgress)));
+  await zip.add('decisions.csv', spool.read());
+  const facts = { head, policy, version, fingerprint: signer.fingerprint, ...seen };
+  await zip.add('index.html', once(await indexPage(facts)));
+  await zip.add('codebook.html', once(await codebookPage(facts)));
+  const manifest = makeManifest(head, { version, policy, decisions: seen.count, files: zip.digests });
+  await zip.add('manifest.json', once(manifest));
+  await zip.add('manifest.p7s', once(signer.sign(manifest)));
+  zip.end();
+  return seen.count;
+}
 
-  async function fill(
-    zip: ReturnType<typeof makeZip>,
-    dsar: Dsar,
-    signer: ArchiveSigner,
-    spool: Spool,
-    options: ArchiveOptions,
-  ): Promise<number> {
-    const { head } = dsar;
-    const policy = policyOf(head.subject.tenant);
-    const seen: Seen = { count: 0, byClass: new Map(), shown: [], shared: false };
-    await zip.add('export.json', dsarJson(observed(dsar, spool, seen, options.onProgress)));
-    await zip.add('decisions.csv', spool.read());
-    const facts = { head, policy, version, fingerprint: signer.fingerprint, ...seen };
-    await zip.add('index.html', once(await indexPage(facts)));
-    await zip.add('codebook.html', once(await codebookPage(facts)));
-    const manifest = makeManifest(head, { version, policy, decisions: seen.count, files: zip.digests() });
-    await zip.add('manifest.json', once(manifest));
-    await zip.add('manifest.p7s', once(signer.sign(manifest)));
-    zip.end();
-    return seen.count;
+/** Writes the archive to `output` and ends it. Whatever fails destroys `output` and is thrown. */
+export async function writeArchive(
+  deps: ArchiveDeps,
+  dsar: Dsar,
+  output: Writable,
+  { recipient, onProgress, signal: stop }: ArchiveOptions = {},
+): Promise<WrittenArchive> {
+  const signer = await deps.signer();
+  const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
+  const abort = new AbortController();
+  const signal = stop ? AbortSignal.any([stop, abort.signal]) : abort.signal;
+  const zip = makeZip(new Date(dsar.head.generatedAt), signal);
+  const passed = makeMeter();
+  const enveloper = recipient ? [makeEnveloper(recipient, randomBytes)] : [];
+  const written = pipeline([zip.stream, ...enveloper, passed.through, output], { signal });
+  try {
+    // Whichever fails stops the other.
+    const [decisions] = await Promise.all([fill(deps, dsar, { zip, signer, spool, onProgress }), written]);
+    return { decisions, encrypted: recipient !== undefined, signer: signer.fingerprint, ...passed.result() };
+  } catch (error) {
+    abort.abort(error);
+    await written.catch(() => {});
+    throw error;
+  } finally {
+    await spool.close();
   }
-
-  return {
-    /** Writes the archive to `output` and ends it. Whatever fails destroys `output` and is thrown. */
-    async writeArchive(dsar: Dsar, output: Writable, options: ArchiveOptions = {}): Promise<WrittenArchive> {
-      const signer = await deps.signer();
-      const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
-      const abort = new AbortController();
-      const signal = options.signal ? AbortSignal.any([options.signal, abort.signal]) : abort.signal;
-      const zip = makeZip(new Date(dsar.head.generatedAt), signal);
-      const passed = makeMeter();
-      const enveloper = options.recipient ? [makeEnveloper(options.recipient, randomBytes)] : [];
-      const written = pipeline([zip.stream, ...enveloper, passed.through, output], { signal });
-      try {
-        // Whichever fails stops the other.
-        const [decisions] = await Promise.all([fill(zip, dsar, signer, spool, options), written]);
-        const encrypted = options.recipient !== undefined;
-        return { decisions, encrypted, signer: signer.fingerprint, ...passed.result() };
-      } catch (error) {
-        abort.abort(error);
-        await written.catch(() => {});
-        throw error;
-      } finally {
-        await spool.close();
-      }
-    },
-  };
 }
 
 /** `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of them. */

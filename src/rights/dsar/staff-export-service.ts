@@ -1,25 +1,28 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/store.ts';
-import type { Database } from '../../db/db.ts';
+import { DEFAULT_POLICY } from '../../ingest/classify/policy.ts';
 import type { Actor } from '../../lib/act.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
+import type { Store } from '../../tenants/installation-files.ts';
+import { VERSION } from '../../version.ts';
 import type { ErasureTarget } from '../erase/erasure.ts';
 import type { RightsApi } from '../service.ts';
-import type { ArchiveOptions, makeDsarArchive, WrittenArchive } from './archive-files.ts';
+import type { RightsPlatform } from '../services-make.ts';
+import { type ArchiveDeps, type ArchiveOptions, type WrittenArchive, writeArchive } from './archive-files.ts';
 import type { Dsar } from './service.ts';
 
 /** The audited path of staff to somebody's data (contract 6.5), for the command line and the console. */
 
-export interface StaffExportDeps {
-  readonly database: Database;
+export interface ExportsNeeds extends Pick<RightsPlatform, 'ingestTenantOf' | 'clock'> {
+  readonly store: Pick<Store, 'database'>;
   readonly api: Pick<RightsApi, 'findTarget' | 'gather'>;
-  readonly archive: ReturnType<typeof makeDsarArchive>;
-  readonly clock: Clock;
+  /** The installation's own, made with the first export. */
+  readonly signer: ArchiveDeps['signer'];
 }
 
-export function makeStaffExports(deps: StaffExportDeps) {
-  const { database, api, archive, clock } = deps;
+/** Archives that staff hand over; apart from the other services, because few processes ever write one. */
+export function makeExports({ store: { database }, ingestTenantOf, api, signer, clock }: ExportsNeeds) {
+  const policyOf = (kid: string) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY;
 
   /** The same of a target that was found before. */
   function gather(kid: string, body: EraseTargetBody, target: ErasureTarget): Promise<Dsar | null> {
@@ -56,7 +59,7 @@ export function makeStaffExports(deps: StaffExportDeps) {
       const detail = { decisions: dsar.total, encrypted: options.recipient !== undefined };
       const event = { kid: tenant, at: clock(), actor, object: reference, detail };
       await recordAudit(database, { ...event, action: 'dsar.staff-exported' });
-      return archive.writeArchive(dsar, output, options);
+      return writeArchive({ policyOf, signer, version: VERSION }, dsar, output, options);
     },
   };
 }

@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../../src/ingest/classify/policy.ts';
-import { makeDsarArchive } from '../../../src/rights/dsar/archive-files.ts';
+import { bound } from '../../../src/lib/bound.ts';
+import { writeArchive } from '../../../src/rights/dsar/archive-files.ts';
 import { makeNotice } from '../../../src/rights/dsar/dsar.ts';
 import { type Dsar, describeDecision } from '../../../src/rights/dsar/service.ts';
 import { openSpool } from '../../../src/rights/dsar/spool-files.ts';
@@ -67,7 +68,7 @@ function setUp() {
     version: 'test',
     spoolDirectory,
   };
-  return { archive: makeDsarArchive(deps), spoolDirectory, deps };
+  return { archive: bound(deps, { writeArchive }), spoolDirectory, deps };
 }
 
 describe('an archive that breaks off', () => {
@@ -116,7 +117,7 @@ describe('an archive that breaks off', () => {
     const { deps } = setUp();
     const signer = () => Promise.reject(new Error('another master key'));
     const output = new PassThrough();
-    const written = makeDsarArchive({ ...deps, signer }).writeArchive(watch(1).dsar, output);
+    const written = writeArchive({ ...deps, signer }, watch(1).dsar, output);
     await expect(written).rejects.toThrow('another master key');
     expect(output.read()).toBeNull();
   });
