@@ -1,28 +1,6 @@
 import { z } from 'zod';
 import { bannerResponseSchema, languageSchema } from './banner.ts';
-import {
-  batchRequestSchema,
-  batchResponseSchema,
-  canProcessRequestSchema,
-  consentGrantSchema,
-  consentWriteSchema,
-  decisionSchema,
-  emptyRequestSchema,
-  historyRequestSchema,
-  historyResponseSchema,
-  idempotencyKeySchema,
-  issuedReceiptSchema,
-  policiesResponseSchema,
-  policyRequestSchema,
-  principalRequestSchema,
-  publishedPolicySchema,
-  purposesRequestSchema,
-  purposesResponseSchema,
-  savedPurposesSchema,
-  sessionResponseSchema,
-  stateResponseSchema,
-  writeResponseSchema,
-} from './consent.ts';
+import * as consent from './consent.ts';
 import { erasureReceiptSchema } from './rights.ts';
 import { BODY_ERRORS, type Route } from './route.ts';
 
@@ -42,11 +20,11 @@ const WRITE = {
   headers: {
     'idempotency-key': {
       text: 'For 24 hours the same key with the same body is answered as before.',
-      schema: idempotencyKeySchema,
+      schema: consent.idempotencyKeySchema,
     },
   },
-  request: consentWriteSchema,
-  responses: { 201: { text: 'One entry of the log a purpose', schema: writeResponseSchema } },
+  request: consent.consentWriteSchema,
+  responses: { 201: { text: 'One entry of the log a purpose', schema: consent.writeResponseSchema } },
   errors: [
     ...WITH_BODY,
     'origin-not-allowed',
@@ -77,8 +55,8 @@ export const CONSENT_ROUTES = {
     summary: 'May this processing happen? A denial is a 200.',
     credential: READERS,
     lane: true,
-    request: canProcessRequestSchema,
-    responses: { 200: { text: 'The decision, why, and with what proof', schema: decisionSchema } },
+    request: consent.canProcessRequestSchema,
+    responses: { 200: { text: 'The decision, why, and with what proof', schema: consent.decisionSchema } },
     errors: [...WITH_BODY, 'unavailable'],
   },
   checkBatch: {
@@ -86,15 +64,15 @@ export const CONSENT_ROUTES = {
     path: '/v1/consent/can-process/batch',
     summary: 'Up to 100 decisions of one snapshot.',
     credential: READERS,
-    request: batchRequestSchema,
-    responses: { 200: { text: 'The decisions by id', schema: batchResponseSchema } },
+    request: consent.batchRequestSchema,
+    responses: { 200: { text: 'The decisions by id', schema: consent.batchResponseSchema } },
   },
   grant: {
     ...WRITE,
     path: '/v1/consent/grant',
     summary: 'Record a grant.',
     counted: 'by-client',
-    request: consentGrantSchema,
+    request: consent.consentGrantSchema,
   },
   deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
   withdraw: {
@@ -108,8 +86,8 @@ export const CONSENT_ROUTES = {
     path: '/v1/consent/state',
     summary: 'What a principal said last, purpose by purpose.',
     credential: OWN_READERS,
-    request: principalRequestSchema,
-    responses: { 200: { text: 'The state', schema: stateResponseSchema } },
+    request: consent.principalRequestSchema,
+    responses: { 200: { text: 'The state', schema: consent.stateResponseSchema } },
     errors: [...WITH_BODY, 'not-your-principal'],
   },
   history: {
@@ -117,15 +95,15 @@ export const CONSENT_ROUTES = {
     path: '/v1/consent/history',
     summary: 'What a principal said, newest first.',
     credential: OWN_READERS,
-    request: historyRequestSchema,
-    responses: { 200: { text: 'A page of events', schema: historyResponseSchema } },
+    request: consent.historyRequestSchema,
+    responses: { 200: { text: 'A page of events', schema: consent.historyResponseSchema } },
     errors: [...WITH_BODY, 'not-your-principal'],
   },
   purposes: {
     ...READ,
     path: '/v1/consent/purposes',
     summary: 'The purposes of the tenant.',
-    responses: { 200: { text: 'The purposes of the tenant.', schema: purposesResponseSchema } },
+    responses: { 200: { text: 'The purposes of the tenant.', schema: consent.purposesResponseSchema } },
   },
   savePurposes: {
     ...POST,
@@ -133,22 +111,28 @@ export const CONSENT_ROUTES = {
     path: '/v1/consent/purposes',
     summary: 'Define or change purposes.',
     credential: ['operator'],
-    request: purposesRequestSchema,
-    responses: { 200: { text: 'All purposes, and the entries that say so', schema: savedPurposesSchema } },
+    request: consent.purposesRequestSchema,
+    responses: {
+      200: { text: 'All purposes, and the entries that say so', schema: consent.savedPurposesSchema },
+    },
   },
   policies: {
     ...READ,
     path: '/v1/consent/policies',
     summary: 'The policy versions of the tenant.',
-    responses: { 200: { text: 'The policy versions of the tenant.', schema: policiesResponseSchema } },
+    responses: {
+      200: { text: 'The policy versions of the tenant.', schema: consent.policiesResponseSchema },
+    },
   },
   publishPolicy: {
     ...POST,
     path: '/v1/consent/policies',
     summary: 'Publish the next policy version.',
     credential: ['operator'],
-    request: policyRequestSchema,
-    responses: { 201: { text: 'The version with the SHA-256 of its text', schema: publishedPolicySchema } },
+    request: consent.policyRequestSchema,
+    responses: {
+      201: { text: 'The version with the SHA-256 of its text', schema: consent.publishedPolicySchema },
+    },
   },
   banner: {
     ...READ,
@@ -168,7 +152,10 @@ export const CONSENT_ROUTES = {
     credential: ['secret', 'session'],
     params: { seq: SEQ },
     responses: {
-      200: { text: 'A signed copy of one entry for the person it is about.', schema: issuedReceiptSchema },
+      200: {
+        text: 'A signed copy of one entry for the person it is about.',
+        schema: consent.issuedReceiptSchema,
+      },
     },
     errors: [...PROTECTED, 'not-found', 'not-your-principal'],
   },
@@ -177,15 +164,15 @@ export const CONSENT_ROUTES = {
     path: '/v1/sessions',
     summary: 'Open a session for one principal, for at most 15 minutes.',
     credential: ['secret'],
-    request: principalRequestSchema,
-    responses: { 201: { text: 'The session’s token', schema: sessionResponseSchema } },
+    request: consent.principalRequestSchema,
+    responses: { 201: { text: 'The session’s token', schema: consent.sessionResponseSchema } },
   },
   erasePrincipal: {
     ...POST,
     path: '/v1/principals/erase',
     summary: 'Erase one’s own consent record; the log keeps entries that can no longer be opened.',
     credential: ['session'],
-    request: emptyRequestSchema,
+    request: consent.emptyRequestSchema,
     responses: { 200: { text: 'The receipt', schema: erasureReceiptSchema } },
   },
 } as const satisfies Readonly<Record<string, Route>>;

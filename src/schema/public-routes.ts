@@ -2,19 +2,7 @@ import { z } from 'zod';
 import { embedManifestSchema, languageSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import { gpcSupportSchema } from './gpc.ts';
-import {
-  attestOptionsRequestSchema,
-  attestOptionsSchema,
-  attestVerifyRequestSchema,
-  errorBodySchema,
-  healthSchema,
-  heldDecisionSchema,
-  ingestResponseSchema,
-  pubKeyResponseSchema,
-  readySchema,
-  requestIdSchema,
-  sessionInstructionsSchema,
-} from './responses.ts';
+import * as answers from './responses.ts';
 import { BODY_ERRORS, type Route } from './route.ts';
 
 /** The ingest, verdicts, the browser's files, health and the reference. */
@@ -44,7 +32,7 @@ const ATTEST = {
 } as const;
 /** Asked by the browser itself, so that no page has to be let in. */
 const SESSION = { ...ATTEST, cors: 'none', errors: SESSION_ERRORS } as const;
-const INSTRUCTIONS = { text: 'Session instructions', schema: sessionInstructionsSchema };
+const INSTRUCTIONS = { text: 'Session instructions', schema: answers.sessionInstructionsSchema };
 
 export const script = <const Path extends string>(path: Path, summary: string) =>
   ({ ...OPEN, path, summary, responses: { 200: SCRIPT } }) as const;
@@ -59,15 +47,18 @@ export const PUBLIC_ROUTES = {
     lane: true,
     request: sealedBundleSchema,
     responses: {
-      200: { text: 'ok: classified, and identified when the signals allow it', schema: ingestResponseSchema },
+      200: {
+        text: 'ok: classified, and identified when the signals allow it',
+        schema: answers.ingestResponseSchema,
+      },
       400: {
         text: 'stale or decrypt-failed; malformed-sealed-bundle has the error shape',
-        schema: z.union([ingestResponseSchema, errorBodySchema]),
+        schema: z.union([answers.ingestResponseSchema, answers.errorBodySchema]),
       },
-      401: { text: 'unknown-key (symmetric form only)', schema: ingestResponseSchema },
-      409: { text: 'replay: the nonce was claimed before', schema: ingestResponseSchema },
-      451: { text: 'consent-missing: nothing was written', schema: ingestResponseSchema },
-      500: { text: 'unknown: a fault inside the core', schema: ingestResponseSchema },
+      401: { text: 'unknown-key (symmetric form only)', schema: answers.ingestResponseSchema },
+      409: { text: 'replay: the nonce was claimed before', schema: answers.ingestResponseSchema },
+      451: { text: 'consent-missing: nothing was written', schema: answers.ingestResponseSchema },
+      500: { text: 'unknown: a fault inside the core', schema: answers.ingestResponseSchema },
     },
     errors: ['request-timeout', 'payload-too-large', 'unsupported-media-type', 'rate-limited', 'unavailable'],
   },
@@ -75,15 +66,15 @@ export const PUBLIC_ROUTES = {
     ...ATTEST,
     path: '/_fp/attest/v1/options',
     summary: 'What to ask a passkey of, for a request that needs attestation; by its transparency token.',
-    request: attestOptionsRequestSchema,
-    responses: { 200: { text: 'Options of WebAuthn with a challenge', schema: attestOptionsSchema } },
+    request: answers.attestOptionsRequestSchema,
+    responses: { 200: { text: 'Options of WebAuthn with a challenge', schema: answers.attestOptionsSchema } },
   },
   attestVerify: {
     ...ATTEST,
     path: '/_fp/attest/v1/verify',
     summary: 'Takes the passkey’s answer: a new decision for the attested device.',
-    request: attestVerifyRequestSchema,
-    responses: { 200: { text: 'The new decision', schema: ingestResponseSchema } },
+    request: answers.attestVerifyRequestSchema,
+    responses: { 200: { text: 'The new decision', schema: answers.ingestResponseSchema } },
   },
   bindSession: {
     ...SESSION,
@@ -105,7 +96,7 @@ export const PUBLIC_ROUTES = {
     path: '/_fp/pubkey',
     summary: 'The published seal key of a tenant.',
     query: { kid: { text: 'The tenant.', schema: kidSchema } },
-    responses: { 200: { text: 'The key', schema: pubKeyResponseSchema } },
+    responses: { 200: { text: 'The key', schema: answers.pubKeyResponseSchema } },
     errors: ['missing-kid', 'unknown-kid'],
   },
   decision: {
@@ -113,8 +104,8 @@ export const PUBLIC_ROUTES = {
     path: '/v1/decisions/{requestId}',
     summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
     credential: ['secret', 'read-only', 'operator'],
-    params: { requestId: { text: 'As the ingest answered it.', schema: requestIdSchema } },
-    responses: { 200: { text: 'The verdict with the rules that fired', schema: heldDecisionSchema } },
+    params: { requestId: { text: 'As the ingest answered it.', schema: answers.requestIdSchema } },
+    responses: { 200: { text: 'The verdict with the rules that fired', schema: answers.heldDecisionSchema } },
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
   },
   agentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
@@ -166,15 +157,15 @@ export const PUBLIC_ROUTES = {
     ...OWN,
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
-    responses: { 200: { text: 'Alive', schema: healthSchema } },
+    responses: { 200: { text: 'Alive', schema: answers.healthSchema } },
   },
   ready: {
     ...OWN,
     path: '/readyz',
     summary: 'Readiness: what is not ready.',
     responses: {
-      200: { text: 'Ready', schema: readySchema },
-      503: { text: 'Not ready', schema: readySchema },
+      200: { text: 'Ready', schema: answers.readySchema },
+      503: { text: 'Not ready', schema: answers.readySchema },
     },
   },
   openapi: {

@@ -3,24 +3,7 @@ import { kidSchema } from './bundle.ts';
 import { emptyRequestSchema } from './consent.ts';
 import { script } from './public-routes.ts';
 import { outcomeRequestSchema, outcomeResponseSchema, requestIdSchema } from './responses.ts';
-import {
-  caseAnswerSchema,
-  caseFiledSchema,
-  caseRequestSchema,
-  caseResponseSchema,
-  contestAnswerSchema,
-  contestRequestSchema,
-  contestResponseSchema,
-  eraseTargetSchema,
-  erasureReceiptSchema,
-  forgottenSchema,
-  linkRequestSchema,
-  linkResponseSchema,
-  meRequestSchema,
-  ownContestSchema,
-  resolveRequestSchema,
-  transparencyViewSchema,
-} from './rights.ts';
+import * as rights from './rights.ts';
 import { BODY_ERRORS, type Route } from './route.ts';
 
 /** The privacy-rights API (contract sections 3.5 and 6). */
@@ -41,7 +24,7 @@ const PAGE = {
 
 const CASE = {
   ...BY_TOKEN,
-  responses: { 200: { text: 'The case', schema: caseResponseSchema } },
+  responses: { 200: { text: 'The case', schema: rights.caseResponseSchema } },
   errors: ['rate-limited', 'unavailable', ...BODY_ERRORS, 'no-such-case'],
 } as const;
 
@@ -51,16 +34,16 @@ export const RIGHTS_ROUTES = {
     path: '/me',
     summary:
       'What a browser may do with its transparency token: see, take with it, contest, or be forgotten.',
-    request: meRequestSchema,
+    request: rights.meRequestSchema,
     responses: {
       200: {
         text: 'view: a TransparencyView; forget: what was erased; export: as /privacy/dsar, of what the token reaches',
-        schema: z.union([transparencyViewSchema, forgottenSchema, z.looseObject({})]),
+        schema: z.union([rights.transparencyViewSchema, rights.forgottenSchema, z.looseObject({})]),
         type: 'application/json',
       },
       202: {
         text: 'contest: filed; a second one answers the first, without its key',
-        schema: caseFiledSchema,
+        schema: rights.caseFiledSchema,
         type: 'application/json',
       },
     },
@@ -103,16 +86,18 @@ export const RIGHTS_ROUTES = {
     ...OWN,
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
-    request: contestRequestSchema,
-    responses: { 202: { text: 'Filed; a second contest answers the first', schema: contestResponseSchema } },
+    request: rights.contestRequestSchema,
+    responses: {
+      202: { text: 'Filed; a second contest answers the first', schema: rights.contestResponseSchema },
+    },
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
   },
   contestAnswer: {
     ...OWN,
     path: '/privacy/contest/answer',
     summary: 'Answer the reviewer’s question about a contest that one filed.',
-    request: contestAnswerSchema,
-    responses: { 200: { text: 'The record as it is now', schema: ownContestSchema } },
+    request: rights.contestAnswerSchema,
+    responses: { 200: { text: 'The record as it is now', schema: rights.ownContestSchema } },
     errors: [
       ...PROTECTED,
       'subject-not-identified',
@@ -132,21 +117,21 @@ export const RIGHTS_ROUTES = {
     ...CASE,
     path: '/case',
     summary: 'A contest that was filed without an account, by its case key.',
-    request: caseRequestSchema,
+    request: rights.caseRequestSchema,
   },
   caseAnswer: {
     ...CASE,
     path: '/case/answer',
     summary: 'Answer the reviewer’s question, by the case key.',
-    request: caseAnswerSchema,
+    request: rights.caseAnswerSchema,
     errors: [...CASE.errors, 'case-closed'],
   },
   resolve: {
     ...OWN,
     path: '/privacy/contest/resolve',
     summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
-    request: resolveRequestSchema,
-    responses: { 200: { text: 'The record as it is now', schema: contestResponseSchema } },
+    request: rights.resolveRequestSchema,
+    responses: { 200: { text: 'The record as it is now', schema: rights.contestResponseSchema } },
     errors: [
       ...PROTECTED,
       'reviewer-only',
@@ -177,8 +162,8 @@ export const RIGHTS_ROUTES = {
     ...OWN,
     path: '/privacy/erase',
     summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
-    request: eraseTargetSchema,
-    responses: { 200: { text: 'The receipt, scope by scope', schema: erasureReceiptSchema } },
+    request: rights.eraseTargetSchema,
+    responses: { 200: { text: 'The receipt, scope by scope', schema: rights.erasureReceiptSchema } },
     errors: [
       ...PROTECTED,
       'subject-not-identified',
@@ -207,8 +192,8 @@ export const RIGHTS_ROUTES = {
     summary: 'Link the request behind a transparency token with the session’s principal.',
     credential: ['session'],
     cors: 'api',
-    request: linkRequestSchema,
-    responses: { 201: { text: 'Linked', schema: linkResponseSchema } },
+    request: rights.linkRequestSchema,
+    responses: { 201: { text: 'Linked', schema: rights.linkResponseSchema } },
     errors: [...PROTECTED, 'insufficient-scope', 'claimed-by-another'],
   },
 } as const satisfies Readonly<Record<string, Route>>;

@@ -1,21 +1,5 @@
 import { z } from 'zod';
-import {
-  chance,
-  claim,
-  dailyWindow,
-  flag,
-  issuer,
-  mailFrom,
-  optionalText,
-  postgresUrl,
-  publicOrigin,
-  ranges,
-  rate,
-  smtpUrl,
-  wholeNumber,
-  witnesses,
-  words,
-} from './setting-kinds.ts';
+import * as kinds from './setting-kinds.ts';
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
 
@@ -34,12 +18,12 @@ function setting<Schema extends z.ZodType>(
 }
 
 const limit = (fallback: string, counted: string) =>
-  setting(rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
+  setting(kinds.rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
 
-const optional = (doc: string) => setting(optionalText, null, doc);
+const optional = (doc: string) => setting(kinds.optionalText, null, doc);
 
 const count = (min: number, max: number, fallback: number, doc: string) =>
-  setting(wholeNumber(min, max), fallback, doc);
+  setting(kinds.wholeNumber(min, max), fallback, doc);
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -50,27 +34,27 @@ export const SETTINGS = {
     'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
   ),
   database_url: setting(
-    postgresUrl.nullable(),
+    kinds.postgresUrl.nullable(),
     null,
     'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
   ),
   migrate_database_url: setting(
-    postgresUrl.nullable(),
+    kinds.postgresUrl.nullable(),
     null,
     'The same database as the role that owns its tables, for migrations alone; unset: GPD_DATABASE_URL.',
   ),
   host: setting(z.string().min(1), '127.0.0.1', 'Address to listen on.'),
   port: count(0, 65535, 8080, 'Port to listen on; 0 takes a free one.'),
-  base_url: setting(publicOrigin.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),
+  base_url: setting(kinds.publicOrigin.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),
   authorities: setting(
-    words,
+    kinds.words,
     [],
     'Further public names; these and the host of the base URL are what `@authority` is compared with.',
   ),
   tls_cert: optional('PEM file of the certificate chain, to serve https without a proxy.'),
   tls_key: optional('PEM file of the private key of that certificate.'),
   trusted_proxies: setting(
-    ranges,
+    kinds.ranges,
     [],
     'CIDR list of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. None by default.',
   ),
@@ -78,23 +62,23 @@ export const SETTINGS = {
     'File of the master key; unset: the systemd credential `master-key`, else master.key in the data directory.',
   ),
   oidc_issuer: setting(
-    issuer.nullable(),
+    kinds.issuer.nullable(),
     null,
     'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
   ),
   oidc_audience: optional('Audience that a bearer token must name. Unset: /privacy answers 401.'),
   oidc_role_claim: setting(
-    claim,
+    kinds.claim,
     'gpd_role',
     'Claim with the role or roles: subject, reviewer, dpo. Like the others a name, or a JSON pointer: /realm_access/roles.',
   ),
-  oidc_tenant_claim: setting(claim, 'gpd_tenant', 'Claim with the tenant (kid).'),
+  oidc_tenant_claim: setting(kinds.claim, 'gpd_tenant', 'Claim with the tenant (kid).'),
   oidc_visitor_claim: setting(
-    claim,
+    kinds.claim,
     'gpd_visitor',
     'Claim with a visitorId that the identity provider vouches for.',
   ),
-  oidc_principal_claim: setting(claim, 'sub', 'Claim that equals the principalId.'),
+  oidc_principal_claim: setting(kinds.claim, 'sub', 'Claim that equals the principalId.'),
   console_client_id: optional('OIDC client of the web console.'),
   console_client_secret_file: optional(
     'File with the secret of that client; unset: the systemd credential `console-client-secret`.',
@@ -119,7 +103,7 @@ export const SETTINGS = {
     'An id seen from more client networks a day needs attestation.',
   ),
   collision_risk: setting(
-    chance,
+    kinds.chance,
     0.01,
     'An id on a further network of the day needs attestation when another device is likelier than this: 0 to 1.',
   ),
@@ -143,7 +127,7 @@ export const SETTINGS = {
     'Withdrawals with a publishable key per client IP, counted apart from all else',
   ),
   wba_open_discovery: setting(
-    flag,
+    kinds.flag,
     false,
     'Fetch Web Bot Auth directories that are not on the list, in the background.',
   ),
@@ -173,27 +157,31 @@ export const SETTINGS = {
     'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
   ),
   rewrite_window: setting(
-    dailyWindow.nullable(),
+    kinds.dailyWindow.nullable(),
     null,
     'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',
   ),
   witnesses: setting(
-    witnesses,
+    kinds.witnesses,
     [],
     'Witnesses that are asked to cosign checkpoints (C2SP tlog-witness): VKEY@URL, separated by commas.',
   ),
   witness_policy: setting(
-    wholeNumber(1, 64).nullable(),
+    kinds.wholeNumber(1, 64).nullable(),
     null,
     'How many witnesses must have cosigned a checkpoint before it counts as witnessed; all by default.',
   ),
   smtp_url_file: optional('File with the value of GPD_SMTP_URL, which holds a password.'),
   smtp_url: setting(
-    smtpUrl.nullable(),
+    kinds.smtpUrl.nullable(),
     null,
     'Mail relay for notices: smtps://user:password@host:465, or smtp://host:587 with STARTTLS, which only a loopback address may lack. Unset: what GPD_SMTP_URL_FILE holds, else no mail is sent.',
   ),
-  smtp_from: setting(mailFrom.nullable(), null, 'Sender of notices; unset: gpd at the host of the base URL.'),
+  smtp_from: setting(
+    kinds.mailFrom.nullable(),
+    null,
+    'Sender of notices; unset: gpd at the host of the base URL.',
+  ),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 
