@@ -60,8 +60,6 @@ export interface EntryDeps {
   readonly onOpened: OnOpened;
 }
 
-type Unwrapped = ReturnType<typeof unwrap>;
-
 function unwrap(snapshot: TenantSnapshot, deps: EntryDeps) {
   const { kid } = snapshot.tenant;
   const secret = (purpose: string): Buffer | null => {
@@ -79,7 +77,7 @@ function unwrap(snapshot: TenantSnapshot, deps: EntryDeps) {
 
 function makeIngestTenant(
   snapshot: TenantSnapshot,
-  { derived, symmetric, openers }: Unwrapped,
+  { derived, symmetric, openers }: ReturnType<typeof unwrap>,
   clock: Clock,
   consent: ConsentTenant,
 ): IngestTenant {

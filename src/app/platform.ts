@@ -27,7 +27,7 @@ import { startPolling } from './poll.ts';
 export type Platform = Awaited<ReturnType<typeof openPlatform>>;
 
 /** Tenants and the keys that open their bundles, followed in the database; a thread opens with them. */
-async function followTenants(base: Base) {
+async function followTenants(base: Awaited<ReturnType<typeof openBase>>) {
   const { config, store, clock, logFault, keyUse, options } = base;
   const decryptor = chooseDecryptor(options.decryptThread ?? null, {
     tenants: (kid) => directory.tenant(kid),
@@ -43,8 +43,6 @@ async function followTenants(base: Base) {
   });
   return { decryptor, directory, polling };
 }
-
-type Base = Awaited<ReturnType<typeof openBase>>;
 
 /**
  * Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either.

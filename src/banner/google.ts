@@ -2,10 +2,8 @@ import { guarded } from './guarded.ts';
 
 /** Google Consent Mode v2, for a page that asks for it: `data-google-consent="analytics_storage=analytics …"`. */
 
-type Command = readonly ['consent', 'default' | 'update', Record<string, string | number>];
-
 /** Google's tag reads `arguments` objects and passes over arrays. */
-function push(..._command: Command): void {
+function push(..._command: ['consent', 'default' | 'update', Record<string, string | number>]): void {
   const page = window as { dataLayer?: unknown[] };
   page.dataLayer = page.dataLayer ?? [];
   // biome-ignore lint/complexity/noArguments: it is the format

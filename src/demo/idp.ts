@@ -40,10 +40,7 @@ const CLIENT_ID = 'console';
 const TOKEN_SECONDS = 300;
 const MAX_BODY = 1024;
 
-type Policy = ReturnType<typeof interactionPolicy.base>;
-type Claims = Readonly<Record<string, unknown>>;
-
-function claimsOf(kid: string, account: string): Claims | null {
+function claimsOf(kid: string, account: string) {
   const user = DEMO_USERS.find((one) => one.account === account);
   return user ? { sub: account, name: user.name, gpd_role: user.role, gpd_tenant: kid } : null;
 }
@@ -62,7 +59,7 @@ function configurationOf(
   kid: string,
   baseUrl: string,
   { secret, jwk }: { readonly secret: string; readonly jwk: JWK },
-  policy: Policy,
+  policy: ReturnType<typeof interactionPolicy.base>,
 ): Configuration {
   return {
     jwks: { keys: [jwk] } as NonNullable<Configuration['jwks']>,

@@ -62,9 +62,7 @@ function whyFailed(error: unknown): EgressRefused {
   return new EgressRefused(`the relay cannot be used (${typeof code === 'string' ? code : 'unknown'})`);
 }
 
-type Transport = ReturnType<typeof createTransport>;
-
-async function withRelay<T>(relay: Relay, work: (transport: Transport) => Promise<T>): Promise<T> {
+async function withRelay<T>(relay: Relay, work: (transport: ReturnType<typeof createTransport>) => T) {
   const { host, mode, auth } = relay;
   let connection: Socket | null = null;
   let timer: NodeJS.Timeout | undefined;

@@ -24,12 +24,10 @@ async function read(url: URL) {
   return { body, gzipped, etag: sha256Text(body) };
 }
 
-export type BuiltFiles = (name: string) => Promise<BuiltFile>;
-
 /** Files of one directory, each read once, on first use. The caller knows which names there are. */
-export function builtFiles(directory: URL): BuiltFiles {
+export function builtFiles(directory: URL) {
   const cache = new Map<string, BuiltFile>();
-  return async (name) => {
+  return async (name: string): Promise<BuiltFile> => {
     const cached = cache.get(name);
     if (cached) return cached;
     const file = await read(new URL(name, directory));

@@ -2,12 +2,10 @@ import { createECDH } from 'node:crypto';
 import type { MasterKey, WrapContext } from './master-key.ts';
 
 /** One generation of a tenant's P-256 seal key: staged → published → retiring → destroyed. */
-export type KeyState = 'staged' | 'published' | 'retiring' | 'destroyed';
-
 export interface Generation {
   readonly kid: string;
   readonly generation: number;
-  readonly state: KeyState;
+  readonly state: 'staged' | 'published' | 'retiring' | 'destroyed';
   /** base64 of the 65-byte uncompressed point. */
   readonly publicKey: string;
   /** Null once destroyed: overwritten, and nothing sealed to it opens again. */

@@ -1,11 +1,9 @@
 /** The one polling loop: runs a task every interval, never twice at once, and complains once per failing spell. */
 
-/** `setInterval`, or a test's own. */
-export type Timer = (tick: () => void, ms: number) => { close(): unknown; unref(): unknown };
-
 export interface EveryOptions {
   readonly ms: number;
-  readonly timer: Timer;
+  /** `setInterval`, or a test's own. */
+  readonly timer: (tick: () => void, ms: number) => { close(): unknown; unref(): unknown };
   /** Called for the first failure, and not again until the task has succeeded. */
   readonly onFault: (error: unknown) => void;
 }

@@ -51,8 +51,6 @@ export function networkKey(address: Address): string {
   return `${parts.map((part) => part.toString(16)).join(':')}::/48`;
 }
 
-export type ResolvedClient = ReturnType<typeof resolveClient>;
-
 /** The hops of X-Forwarded-For, or else the `for` parameters of Forwarded (RFC 7239), oldest first. */
 export function forwardedHops(
   forwardedFor: string | undefined,

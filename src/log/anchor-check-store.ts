@@ -10,11 +10,6 @@ import { VERDICTS } from './verdict-anchor-store.ts';
 
 /** The anchored hours of a log against their rows: the entries say what must be there, not the anchor tables. */
 
-interface AnchorRow {
-  readonly count: number;
-  readonly root: string;
-}
-
 /** What retention said since the log was walked: it says so before it takes anything. */
 async function expiredSince(tx: Knex, kid: string, from: number, before: Expired): Promise<Expired> {
   const rows = (await tx('ledger_entries')
@@ -44,7 +39,8 @@ const expiryOf = ({ table, expired }: Pick<Checked, 'table' | 'expired'>): numbe
 async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): Promise<void> {
   const { database, table, kid, size, problems } = checked;
   const found = await database.snapshot(async (tx) => {
-    const anchor = await tx(table.anchors).where({ kid, hour }).first<AnchorRow | undefined>('count', 'root');
+    const anchors = tx(table.anchors).where({ kid, hour });
+    const anchor = await anchors.first<{ count: number; root: string } | undefined>('count', 'root');
     const { commitments } = await table.read(tx, kid, hour);
     const expired = await expiredSince(tx, kid, size, checked.expired);
     const gone = !(await tx('ledger_heads').where({ kid }).first('kid'));

@@ -61,9 +61,7 @@ function toKept({ vkey, note, at }: Line): KeptCheckpoint {
   return { ...verified.checkpoint, text: note, signedAt: Date.parse(at) };
 }
 
-type BookOptions = Pick<ChainedLogOptions, 'path' | 'key' | 'name'>;
-
-async function readAll(options: BookOptions, vkey: string): Promise<readonly KeptCheckpoint[]> {
+async function readAll(options: Pick<ChainedLogOptions, 'path' | 'key' | 'name'>, vkey: string) {
   let kept: KeptCheckpoint[] = [];
   const onLine = (body: unknown): void => {
     const line = lineSchema.parse(body);

@@ -56,10 +56,8 @@ function parseRequest(body: string) {
   return old === null || !proof || !tree ? null : { old, lines, proof, note, text, tree };
 }
 
-type Comparison = 'extends' | 'not-proven' | 'fork';
-
 /** Whether what is submitted begins with what was cosigned last. */
-function compareTrees(last: WitnessedTree | null, { proof, tree }: Submitted): Comparison {
+function compareTrees(last: WitnessedTree | null, { proof, tree }: Submitted) {
   const { size, root } = last ?? { size: 0, root: EMPTY_ROOT };
   if (size === tree.size)
     return !equalBytes(root, tree.root) ? 'fork' : proof.length === 0 ? 'extends' : 'not-proven';

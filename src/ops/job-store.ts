@@ -27,15 +27,15 @@ export interface Round {
   readonly clock: SteadyMemory | null;
 }
 
-type JobKey = Record<'kid' | 'job', string>;
-
 /** Notes what fails and since when; a job that ran without failing is forgotten, on whichever node it did. */
 export async function recordRound(database: Database, round: Round): Promise<void> {
   const { at, ran, failures } = round;
   const keyOf = (kid: string, job: string): string => `${job} ${kid}`;
   const failing = new Set(failures.map(({ kid, job }) => keyOf(kid ?? '', job)));
   await database.transaction(async (tx) => {
-    const known = (await tx('job_failures').whereIn('job', ran).select('kid', 'job')) as JobKey[];
+    const known = await tx('job_failures')
+      .whereIn('job', ran)
+      .select<Record<'kid' | 'job', string>[]>('kid', 'job');
     for (const { kid, job } of known) {
       if (!failing.has(keyOf(kid, job))) await tx('job_failures').where({ kid, job }).delete();
     }

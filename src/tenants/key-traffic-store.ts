@@ -47,14 +47,12 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
   });
 }
 
-type KeyTraffic = Pick<KeyUse, 'generation' | 'bundles' | 'lastAt'>;
-
 /** Since that day, by generation. */
 export async function readKeyTraffic(
   database: Database,
   kid: string,
   since: number,
-): Promise<readonly KeyTraffic[]> {
+): Promise<readonly Pick<KeyUse, 'generation' | 'bundles' | 'lastAt'>[]> {
   const rows = (await database
     .read('key_traffic')
     .where({ kid })

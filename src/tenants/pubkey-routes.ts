@@ -3,11 +3,8 @@ import { Refusal } from '../lib/errors.ts';
 import { sha256Text } from '../lib/hash.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 
-/** The published key of a tenant, or null. */
-export type FindPublicKey = (kid: string) => PubKeyResponse | null;
-
 /** GET /_fp/pubkey?kid=KID: the same bytes for everyone, cacheable for five minutes (contract section 5). */
-export function pubkeyRoutes(find: FindPublicKey): Handlers<'pubkey'> {
+export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): Handlers<'pubkey'> {
   return {
     pubkey({ query: { kid } }, response) {
       if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid');

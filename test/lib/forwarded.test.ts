@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  forwardedHops,
-  inRanges,
-  parseAddress,
-  parseRange,
-  type ResolvedClient,
-  resolveClient,
-} from '../../src/lib/ip.ts';
+import { forwardedHops, inRanges, parseAddress, parseRange, resolveClient } from '../../src/lib/ip.ts';
 import { announcedSeed } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 
@@ -22,7 +15,7 @@ interface Sent {
   readonly forwarded?: string;
 }
 
-function resolve({ peer = PROXY, xff, forwarded }: Sent): ResolvedClient {
+function resolve({ peer = PROXY, xff, forwarded }: Sent): ReturnType<typeof resolveClient> {
   return resolveClient(peer, forwardedHops(xff, forwarded), TRUSTED);
 }
 const client = (sent: Sent): string | null => resolve(sent).address?.toString() ?? null;

@@ -68,9 +68,6 @@ export async function isEncrypted(database: Database): Promise<boolean | null> {
   return row?.local === true ? null : (row?.ssl ?? null);
 }
 
-/** What lies between this process and PostgreSQL. */
-export type Pooling = NonNullable<Awaited<ReturnType<typeof readPooling>>>;
-
 interface RawConnection {
   readonly processID: number;
   query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
@@ -89,7 +86,7 @@ const keepsTransactions = (database: Database): Promise<boolean> =>
       () => false,
     );
 
-/** Null on SQLite. */
+/** What lies between this process and PostgreSQL; null on SQLite. */
 export async function readPooling(database: Database) {
   if (database.kind === 'sqlite') return null;
   const client = database.read.client as RawClient;

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { CHECKS, examine } from '../../../src/ops/doctor/doctor.ts';
 import type { DatabaseFacts, Facts } from '../../../src/ops/doctor/gather.ts';
 import type { TenantFacts } from '../../../src/ops/doctor/gather-tenants.ts';
-import type { Pooling } from '../../../src/ops/doctor/inspect-store.ts';
 import { DAY, HOUR, makeFacts, makeFile, makeTenant, NOW } from './support.ts';
 
 type Change = Partial<Facts>;
@@ -17,7 +16,7 @@ const unheld = (parts: Partial<Facts['masterKey']>): Change => ({
   ...key(parts),
   ...host({ unitCredential: null }),
 });
-const pooling = (parts: Partial<Pooling>): Change =>
+const pooling = (parts: Partial<DatabaseFacts['pooling']>): Change =>
   database({ pooling: { pooled: true, transactions: true, readLimit: '9s', ...parts } });
 const database = (parts: Partial<DatabaseFacts>): Change => ({
   database: { ...(base.database as DatabaseFacts), ...parts },
