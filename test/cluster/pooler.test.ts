@@ -102,7 +102,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
       expect((await runProgram(args, { env: env(location) })).code).not.toBe(0);
       expect(await pooler(location)).toMatchObject({
         status: 'fail',
-        detail: expect.stringMatching(/apart/),
+        detail: expect.stringMatching(/splits transactions/),
       });
     });
     const keys = await withDatabase(direct, (database) => database.read('api_keys').select('id'));
