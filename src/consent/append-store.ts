@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup } from '../db/group-commit.ts';
-import { inOneMessage, inOneStatement } from '../db/round-trip.ts';
+import { inOneStatement, pipelined } from '../db/round-trip.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
@@ -127,13 +127,13 @@ type Known = readonly [
 type Answer = Appended | 'conflict' | 'erased';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
-/** Locks the head of the tenant's log and reads what decides about the batch, in one message. */
+/** Locks the head of the tenant's log and reads what decides about the batch, in one round trip. */
 const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
-  inOneMessage(
+  pipelined(
     tx,
-    (message) => takeHead(message, kid),
-    (message) => loadAnswers(message, kid, batch),
-    (message) => loadPrincipals(message, kid, batch),
+    () => takeHead(tx, kid),
+    () => loadAnswers(tx, kid, batch),
+    () => loadPrincipals(tx, kid, batch),
   );
 
 /** @param batch of one tenant, whose head is locked */

@@ -32,45 +32,16 @@ export async function inOneStatement<T>(
   return result;
 }
 
-/** A value in the text of a statement; what is not plain in hex, so that nothing in it is read as SQL. */
-function literal(value: Bindings[number]): string {
-  if (typeof value !== 'string') return String(value);
-  if (/^[\w.:/=+|-]*$/.test(value)) return `'${value}'`;
-  return `convert_from(decode('${Buffer.from(value).toString('hex')}', 'hex'), 'UTF8')`;
-}
-
-/** `?` is nothing but a binding in a hot statement. */
-const withLiterals = (sql: string, bindings: Bindings): string =>
-  sql.split('?').reduce((text, part, i) => text + literal(bindings[i - 1] ?? null) + part);
-
-type Work<T> = (tx: HotTransaction) => Promise<T>;
+type Work<T> = () => Promise<T>;
 
 /**
- * Hot statements that do not wait for each other's answers: on PostgreSQL one message, so that a lock is held for one round trip. Each
+ * Hot statements that do not wait for each other's answers: pipelined on PostgreSQL, so that a lock is held for one round trip. Each
  * sees what was committed when its turn came, so those behind a lock see what its last holder wrote. One after the other on SQLite.
  */
-export async function inOneMessage<A, B, C>(
+export async function pipelined<A, B, C>(
   tx: HotTransaction,
   ...[a, b, c]: readonly [Work<A>, Work<B>, Work<C>]
 ): Promise<[A, B, C]> {
-  if (bypassesKnex(tx) || !hasRowLocks(tx)) return [await a(tx), await b(tx), await c(tx)];
-  type Waiting = { readonly sql: string; readonly resolve: (answer: unknown) => void };
-  let waiting: Waiting[] = [];
-  let failed = (_error: unknown): void => {};
-  const send = async (): Promise<void> => {
-    const sent = waiting;
-    waiting = [];
-    const answers: unknown = await tx.raw(sent.map(({ sql }) => sql).join(';\n'));
-    for (const [i, { resolve }] of sent.entries()) resolve(Array.isArray(answers) ? answers[i] : answers);
-  };
-  const raw = (sql: string, bindings: Bindings): Promise<unknown> =>
-    new Promise((resolve) => {
-      const first = waiting.push({ sql: withLiterals(sql, bindings), resolve }) === 1;
-      if (first) setImmediate(() => void send().catch(failed));
-    });
-  const message = Object.create(tx, { raw: { value: raw } }) as HotTransaction;
-  return new Promise((resolve, reject) => {
-    failed = reject;
-    Promise.all([a(message), b(message), c(message)]).then(resolve, reject);
-  });
+  if (bypassesKnex(tx) || !hasRowLocks(tx)) return [await a(), await b(), await c()];
+  return Promise.all([a(), b(), c()]);
 }
