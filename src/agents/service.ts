@@ -104,10 +104,7 @@ export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
   return (url, thumbprint, nowSeconds) => lookupKey(keys, url, thumbprint, nowSeconds);
 }
 
-export interface Agents {
-  readonly findKey: FindAgentKey;
-  stop(): Promise<void>;
-}
+export type Agents = Awaited<ReturnType<typeof startAgents>>;
 
 export interface AgentsOptions {
   /** GPD_WBA_OPEN_DISCOVERY: fetch directories that are on no list. */
@@ -164,14 +161,14 @@ function discover({ options, directories, wanted, refused }: Known, url: string)
 }
 
 /** Loads all directories, follows their changes every second, refreshes what is due. */
-export async function startAgents(database: Database, options: AgentsOptions): Promise<Agents> {
+export async function startAgents(database: Database, options: AgentsOptions) {
   const state = { directories: new Map(), keys: new Map(), revision: -1 };
   const known: Known = { database, options, ...state, wanted: new Set(), refused: new Map() };
   await reload(known);
   const { interval: ms = SECOND, onFault } = options;
   const looks = every(() => refreshDue(known), { ms, timer: setInterval, onFault });
   return {
-    findKey(url, thumbprint, nowSeconds) {
+    findKey(url: string, thumbprint: string, nowSeconds: number) {
       if (!known.keys.has(url)) discover(known, url);
       return lookupKey(known.keys, url, thumbprint, nowSeconds);
     },

@@ -29,30 +29,25 @@ export interface Terms {
 }
 
 /** The MACs of one tenant. */
-export interface StateMac {
-  ofState(principal: string, purpose: string, row: StateRow): string;
-  ofPrincipal(principal: string, row: PrincipalRow): string;
-  ofTerms(terms: Terms): string;
-  /** What is kept of an Idempotency-Key once its person is erased: it names nobody. */
-  ofRetry(caller: string, key: string): string;
-}
+export type StateMac = ReturnType<typeof makeStateMac>;
 
-export function makeStateMac(kid: string, key: Uint8Array): StateMac {
+export function makeStateMac(kid: string, key: Uint8Array) {
   const mac = makeHmacSha256(key);
   return {
     // The lines of `overGpc` and `given` are there only where they say something: the MACs of all other rows are as they were before.
     ofState: (
-      principal,
-      purpose,
-      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq },
+      principal: string,
+      purpose: string,
+      { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq }: StateRow,
     ) =>
       mac(
         `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}${overGpc ? '\nover-gpc' : ''}${given !== null || doubtSeq !== null ? `\ngiven ${given} ${doubtSeq}` : ''}`,
       ),
-    ofPrincipal: (principal, { gpc, except, erasedAt }) =>
+    ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
       mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
-    ofRetry: (caller, key) => mac(`retry\n${kid}\n${caller}\n${key}`),
-    ofTerms({ purposes, policies }) {
+    /** What is kept of an Idempotency-Key once its person is erased: it names nobody. */
+    ofRetry: (caller: string, idempotencyKey: string) => mac(`retry\n${kid}\n${caller}\n${idempotencyKey}`),
+    ofTerms({ purposes, policies }: Terms) {
       const sorted = [...purposes].sort((a, b) => (a.id < b.id ? -1 : 1));
       const rows = [
         sorted.map((one) => [one.id, one.title, one.description, one.lawfulBasis, one.gpc, one.ttlDays]),

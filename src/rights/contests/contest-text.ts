@@ -42,26 +42,21 @@ const TEXTS = ['statement', 'question', 'reason', 'proposedReason', 'answer', 'e
 /** After `earlier`, where rows without it end. */
 const LAST = 'extensionReason' as const;
 
-export interface ContestTexts {
-  /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
-  encrypt(kid: string, contestId: string, texts: Texts): string | null;
-  /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was encrypted with another key */
-  decrypt(kid: string, contestId: string, ciphertext: string): Texts;
-}
+export type ContestTexts = ReturnType<typeof contestTextsOf>;
 
 /** Under the key that also wraps the keys of principals and the messages that wait. */
-export function contestTextsOf(
-  tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined,
-): ContestTexts {
+export function contestTextsOf(tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined) {
   return {
-    encrypt(kid, contestId, texts) {
+    /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
+    encrypt(kid: string, contestId: string, texts: Texts): string | null {
       if ([...TEXTS, LAST].every((name) => texts[name] === null)) return null;
       const tenant = tenantOf(kid);
       if (!tenant) throw new Error('a contest of no tenant');
       const text = JSON.stringify([...TEXTS.map((name) => texts[name]), texts.earlier, texts[LAST]]);
       return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
     },
-    decrypt(kid, contestId, ciphertext) {
+    /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was encrypted with another key */
+    decrypt(kid: string, contestId: string, ciphertext: string): Texts {
       const tenant = tenantOf(kid);
       if (!tenant) return NO_TEXTS;
       const text = tenant.wrapper.unwrap(ciphertext, contestContext(kid, contestId)).toString();

@@ -34,16 +34,6 @@ export interface ArchiveOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface WrittenArchive {
-  readonly decisions: number;
-  /** Of what was written to the stream. */
-  readonly sha256: string;
-  readonly size: number;
-  readonly encrypted: boolean;
-  /** Of the certificate that signed. */
-  readonly signer: string;
-}
-
 /** Decisions that index.html shows; all of them are in the other two files. */
 const SHOWN_DECISIONS = 500;
 
@@ -146,13 +136,16 @@ async function fill(
   return seen.count;
 }
 
-/** Writes the archive to `output` and ends it. Whatever fails destroys `output` and is thrown. */
+/**
+ * Writes the archive to `output` and ends it. Whatever fails destroys `output` and is thrown.
+ * @returns with the hash and the size of what was written, and the fingerprint of the certificate that signed
+ */
 export async function writeArchive(
   deps: ArchiveDeps,
   dsar: Dsar,
   output: Writable,
   { recipient, onProgress, signal: stop }: ArchiveOptions = {},
-): Promise<WrittenArchive> {
+) {
   const signer = await deps.signer();
   const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
   const abort = new AbortController();

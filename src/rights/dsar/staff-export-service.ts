@@ -8,7 +8,7 @@ import { VERSION } from '../../version.ts';
 import type { ErasureTarget } from '../erase/erasure.ts';
 import type { RightsApi } from '../service.ts';
 import type { RightsPlatform } from '../services-make.ts';
-import { type ArchiveDeps, type ArchiveOptions, type WrittenArchive, writeArchive } from './archive-files.ts';
+import { type ArchiveDeps, type ArchiveOptions, writeArchive } from './archive-files.ts';
 import type { Dsar } from './service.ts';
 
 /** The audited path of staff to somebody's data (contract 6.5), for the command line and the console. */
@@ -49,12 +49,7 @@ export function makeExports({ store: { database }, ingestTenantOf, api, signer, 
     gather,
 
     /** The audit row is written before the first byte: an interrupted export counts too. */
-    async write(
-      dsar: Dsar,
-      actor: Actor,
-      output: Writable,
-      options: ArchiveOptions = {},
-    ): Promise<WrittenArchive> {
+    async write(dsar: Dsar, actor: Actor, output: Writable, options: ArchiveOptions = {}) {
       const { reference, tenant } = dsar.head.subject;
       const detail = { decisions: dsar.total, encrypted: options.recipient !== undefined };
       const event = { kid: tenant, at: clock(), actor, object: reference, detail };

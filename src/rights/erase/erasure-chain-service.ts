@@ -65,16 +65,7 @@ export function afterBody({ lines, hash: before, first }: LogHead, body: string)
 export const firstOf = (lines: readonly string[]): string =>
   afterBody(NO_HEAD, withoutMac(lines[0] ?? '')).first;
 
-export interface ErasureLog {
-  readonly tombstones: readonly Tombstone[];
-  readonly cuts: readonly Cut[];
-  readonly holds: readonly HoldLine[];
-  /** Without their MACs. */
-  readonly bodies: readonly string[];
-  readonly head: LogHead;
-  /** In words, with the number of the line; null: nothing is changed or missing. */
-  readonly problem: string | null;
-}
+export type ErasureLog = ReturnType<typeof checkLines>;
 
 /** What a crash cut off in the middle of a line was never answered to anybody. */
 export function completeLines(text: string): string[] {
@@ -93,7 +84,7 @@ export function checkLines(
   lines: readonly string[],
   key: Uint8Array,
   known: LogHead | 'changed' | null = null,
-): ErasureLog {
+) {
   const problems: string[] = [];
   const kept = known === 'changed' ? null : known;
   if (known === 'changed') problems.push('the count that the database keeps was changed');
@@ -121,8 +112,10 @@ export function checkLines(
     tombstones: parsed.filter((line): line is Tombstone => 'receiptId' in line),
     cuts: parsed.filter((line): line is Cut => 'event' in line && !isHold(line)),
     holds: parsed.filter(isHold),
+    /** Without their MACs. */
     bodies,
     head,
+    /** In words, with the number of the line; null: nothing is changed or missing. */
     problem: problems[0] ?? null,
   };
 }

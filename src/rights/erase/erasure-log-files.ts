@@ -34,10 +34,7 @@ export async function countUndone(database: Database, tombstones: readonly Tombs
   });
   const people = tombstones.filter((line) => !isOffboarding(line) && since.has(line.tenant));
   const ids = [...new Set(people.map(({ receiptId }) => receiptId))];
-  // A database from before there were receipts has done none.
-  const receipts = await database.read.schema.hasTable('erasures');
-  const known = receipts ? await knownReceipts(database, ids) : new Set<string>();
-  return buried.length + ids.length - known.size;
+  return buried.length + ids.length - (await knownReceipts(database, ids)).size;
 }
 
 /** Of which the database's audit log tells nothing, although it still would: the database is older than they are. */

@@ -121,14 +121,7 @@ export async function dueErasures(
 }
 
 /** What legal holds keep of an erasure's rows: device by device, and not of the others that it was asked for with. */
-export interface Holds {
-  /** The basis on which these rows of the device stay; undefined: nothing keeps them. */
-  readonly basis: (scope: Scope, durable: string | null | undefined) => string | undefined;
-  readonly devices: ReadonlySet<string>;
-  readonly scopes: (durable: string) => readonly Scope[];
-  /** Devices whose whole erasure waits for a release. */
-  readonly waiting: ReadonlySet<string>;
-}
+export type Holds = Awaited<ReturnType<typeof holdsOn>>;
 
 /** Holds of any of these kinds keep rows of this kind, in an erasure and in retention. */
 export const heldWith = (scope: Scope): readonly Scope[] =>
@@ -140,9 +133,10 @@ export async function holdsOn(
   kid: string,
   durables: readonly string[],
   counts: (durable: string, scope: Scope) => boolean = () => true,
-): Promise<Holds> {
+) {
   const found = new Map<string, string>();
   const devices = new Set<string>();
+  /** Devices whose whole erasure waits for a release. */
   const waiting = new Set<string>();
   await inChunks(durables, async (some) => {
     const rows = (await tx('legal_holds')
@@ -156,7 +150,8 @@ export async function holdsOn(
       if (requestedBy !== null) waiting.add(durable);
     }
   });
-  const basis: Holds['basis'] = (scope, durable) =>
+  /** The basis on which these rows of the device stay; undefined: nothing keeps them. */
+  const basis = (scope: Scope, durable: string | null | undefined): string | undefined =>
     heldWith(scope)
       .map((held) => found.get(`${held} ${durable ?? ''}`))
       .find((known) => known !== undefined);
