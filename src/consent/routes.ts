@@ -9,6 +9,7 @@ import { Refusal } from '../lib/errors.ts';
 import { hmacSha256Text } from '../lib/hash.ts';
 import { languageSchema } from '../schema/banner.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
+import type { CONSENT_ROUTES } from '../schema/consent-routes.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Routes } from '../schema/routes.ts';
 import type { NoteVisit } from '../tenants/key-use-service.ts';
@@ -130,20 +131,8 @@ async function receipt(deps: ConsentRouteDeps, { caller, params: { seq } }: Call
   return issued;
 }
 
-type Served =
-  | 'checkBatch'
-  | WriteAction
-  | 'state'
-  | 'history'
-  | 'receipt'
-  | 'erasePrincipal'
-  | 'session'
-  | 'banner'
-  | 'gpcSupport'
-  | 'purposes'
-  | 'savePurposes'
-  | 'policies'
-  | 'publishPolicy';
+/** All but what the lane serves. */
+type Served = Exclude<keyof typeof CONSENT_ROUTES, 'check'> | 'gpcSupport';
 
 export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
   const { service, fresh, tenantOf } = deps;

@@ -14,7 +14,6 @@ import type {
   DecisionAnswer,
   HistoryResponse,
   historyRequestSchema,
-  StateResponse,
   WriteResponse,
 } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -169,7 +168,7 @@ async function write(
   return { entries: answer.entries, seq: last.seq, hash: last.hash };
 }
 
-async function state(deps: Deps, tenant: ConsentTenant, principalId: string): Promise<StateResponse> {
+async function state(deps: Deps, tenant: ConsentTenant, principalId: string) {
   const rows = await listState(deps.database, tenant.kid, refOf(tenant, principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
   const checks = tenant.purposes.map(({ id }) => ({ principalId, purpose: id }));

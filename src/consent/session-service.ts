@@ -8,7 +8,6 @@ import type { Database } from '../db/db.ts';
 import { sessionContext } from '../keys/contexts.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import type { SessionResponse } from '../schema/consent.ts';
 import { principalRef } from './principal.ts';
 import { findSession, insertSession } from './session-store.ts';
 import type { ConsentTenant } from './tenant.ts';
@@ -27,7 +26,7 @@ export async function openSession(
   tenant: ConsentTenant,
   principalId: string,
   keyId: string,
-): Promise<SessionResponse> {
+) {
   const token = makeSessionToken(random);
   const hash = hashSessionToken(token);
   const expiresAt = clock() + SESSION_TTL_MS;

@@ -137,11 +137,7 @@ const openDraft = (
   ciphertext: string,
 ): string | null => orElse(() => contestTexts.decrypt(kid, contestId, ciphertext).reason, null);
 
-async function readDrafts(
-  { database, contestTexts }: Context,
-  { kid, ref }: Author,
-  contestId: string,
-): Promise<readonly Draft[]> {
+async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Author, contestId: string) {
   const drafts = await draftsOf(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {
     const text = openDraft(contestTexts, kid, contestId, draft.text);

@@ -145,7 +145,6 @@ export const stateResponseSchema = z.object({
     }),
   ),
 });
-export type StateResponse = Answer<typeof stateResponseSchema>;
 
 /** What an entry's body commits to (contract section 7: detail). */
 const detailSchema = z.object({
@@ -200,7 +199,6 @@ export const sessionResponseSchema = z.object({
   principalId: z.string(),
   expiresAt: z.string(),
 });
-export type SessionResponse = Answer<typeof sessionResponseSchema>;
 
 /** Fields after ISO/IEC TS 27560:2023 as the W3C Data Privacy Vocabulary spells them. */
 export const consentReceiptAnswerSchema = z.object({

@@ -123,7 +123,6 @@ export type ContestResponse = Answer<typeof contestResponseSchema>;
 
 /** The record with what only its person may see. */
 export const ownContestSchema = contestResponseSchema.extend({ answer: z.string().nullable() });
-export type OwnContest = Answer<typeof ownContestSchema>;
 
 export const caseFiledSchema = contestResponseSchema
   .pick({ contestId: true, requestId: true, status: true, filedAt: true, dueAt: true })
@@ -159,7 +158,6 @@ export const caseResponseSchema = contestResponseSchema
       rules: z.array(z.object({ id: z.string(), text: z.string() })),
     }),
   });
-export type CaseResponse = Answer<typeof caseResponseSchema>;
 
 /** Scopes of an erasure's receipt, in the order of contract 6.4; `storage` is the bytes in the database's own files. */
 export const ERASURE_SCOPES = [
@@ -237,4 +235,3 @@ export const linkResponseSchema = z.object({
   requestId: z.string(),
   linkedAt: z.string(),
 });
-export type LinkResponse = Answer<typeof linkResponseSchema>;

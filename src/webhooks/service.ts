@@ -117,10 +117,9 @@ async function attempt(deps: DispatcherDeps, due: Due): Promise<Outcome> {
 async function record({ database, clock }: DispatcherDeps, due: Due, outcome: Outcome): Promise<void> {
   const { failure } = outcome;
   const wait = outcome.final ? undefined : waitsOf(due)[due.attempts - 1];
-  if (failure === null) await recordAttempt(database, due.seq, { state: 'delivered', nextAt: 0, failure });
-  else if (wait === undefined)
-    await recordAttempt(database, due.seq, { state: 'failed', nextAt: 0, failure });
-  else await recordAttempt(database, due.seq, { state: 'waiting', nextAt: clock() + wait, failure });
+  const state = failure === null ? 'delivered' : wait === undefined ? 'failed' : 'waiting';
+  const nextAt = state === 'waiting' ? clock() + (wait ?? 0) : 0;
+  await recordAttempt(database, due.seq, { state, nextAt, failure });
 }
 
 /** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */

@@ -7,7 +7,7 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { hmacSha256Text } from '../../lib/hash.ts';
 import { ALPHABET, type Random } from '../../lib/random.ts';
-import type { CaseFiled, CaseFiling, CaseResponse } from '../../schema/rights.ts';
+import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import type { Contest } from './contest.ts';
 import type { ContestTexts } from './contest-text.ts';
 import { dueDates, reasonsOf } from './record.ts';
@@ -36,7 +36,7 @@ export interface CaseFiler {
 
 export type CaseService = ReturnType<typeof makeCaseService>;
 
-async function caseResponse(database: Database, contest: Contest): Promise<CaseResponse> {
+async function caseResponse(database: Database, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
   const found = await findDecision(database, contest.kid, contest.requestId);
   const rules = found?.verdict.rules ?? [];

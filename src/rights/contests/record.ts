@@ -1,5 +1,5 @@
 import { iso, isoTime } from '../../lib/clock.ts';
-import type { ContestResponse, OwnContest } from '../../schema/rights.ts';
+import type { ContestResponse } from '../../schema/rights.ts';
 import type { Contest } from './contest.ts';
 
 /** The first date, and the one that counts instead. */
@@ -31,7 +31,7 @@ export function contestResponse(contest: Contest): ContestResponse {
   };
 }
 
-export const ownContest = (contest: Contest): OwnContest => ({
+export const ownContest = (contest: Contest) => ({
   ...contestResponse(contest),
   answer: contest.answer,
 });

@@ -11,7 +11,7 @@ import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { CaseFiling, Forgotten, LinkResponse, TransparencyView } from '../../schema/rights.ts';
+import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
 import { type Dsar, type DsarDeps, exported, noticeOf } from '../dsar/service.ts';
 import { heldOverride } from '../dsar/store.ts';
@@ -136,7 +136,7 @@ async function link(
   { database, clock }: MeDeps,
   { tenant: { kid, rightsKey }, requestId }: Opened,
   session: PrincipalSession,
-): Promise<LinkResponse> {
+) {
   if (kid !== session.kid) throw new Refusal('unauthenticated');
   const { principal, principalId } = session;
   const now = clock();
