@@ -96,12 +96,6 @@ async function sendAudit(context: Context, posted: Posted): Promise<void> {
   await sendCsv(posted, 'audit', csv(await exportAudit(context, posted.staff, filter)));
 }
 
-export const auditPages: PageTable = {
-  pages: { '/audit': ['dpo', showAudit] },
-  // A form and not a link: it leaves a row in the log, and the row is this person's.
-  forms: { '/audit/export': ['dpo', sendAudit] },
-};
-
 /** The register of all requests: contests, erasures and exports, with their due dates, and the same as CSV. */
 
 function readCursor(value: unknown): RegisterCursor | null {
@@ -134,9 +128,12 @@ async function* registerCsv({ database, tenantOf }: Context, { staff }: Visit): 
     for (const one of page) yield csvLine(REGISTER_COLUMNS.map((name) => one[name]));
 }
 
-export const registerPages: PageTable = {
+export const auditPages: PageTable = {
   pages: {
+    '/audit': ['dpo', showAudit],
     '/register': ['dpo', showRegister],
     '/register.csv': ['dpo', (context, visit) => sendCsv(visit, 'requests', registerCsv(context, visit))],
   },
+  // A form and not a link: it leaves a row in the log, and the row is this person's.
+  forms: { '/audit/export': ['dpo', sendAudit] },
 };

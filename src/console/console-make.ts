@@ -11,10 +11,10 @@ import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { auditPages, registerPages } from './audit-pages.ts';
+import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import { type Context, makeReadWhole, type SignInLimits } from './context.ts';
-import { insightPages, previewFiles, previewPages } from './insight-pages.ts';
+import { insightPages, previewFiles } from './insight-pages.ts';
 import { openPages, sessionPages } from './login-pages.ts';
 import { queuePages } from './queue-pages.ts';
 import { makeRender } from './render.ts';
@@ -102,10 +102,8 @@ export const TABLES: readonly PageTable[] = [
   queuePages,
   casePages,
   subjectPages,
-  registerPages,
   auditPages,
   insightPages,
-  previewPages,
 ];
 
 /** Whatever a page or a form does not take is 405 with what it does. Read off the routes, so that none is forgotten. */

@@ -108,16 +108,6 @@ async function showTerms(context: Context, { request, response, staff }: Visit):
   context.render(response, 'terms', { here: 'terms', ...terms, language, languageName, policy });
 }
 
-export const insightPages: PageTable = {
-  pages: {
-    '/overview': ['reviewer', showOverview],
-    '/ledger': ['reviewer', showLedger],
-    '/keys': ['reviewer', showKeys],
-    '/terms': ['reviewer', showTerms],
-  },
-  forms: { '/ledger/verify': ['reviewer', verify] },
-};
-
 /**
  * The consent banner itself, on an isolated page: its own origin (no cookie, no storage), no connection to
  * anywhere, and a stub server in the page. What is pressed there is sent to nobody.
@@ -152,8 +142,6 @@ async function showBanner(context: Context, { request, response, staff }: Visit)
   context.render(response, 'banner', { ...shown, policy });
 }
 
-export const previewPages: PageTable = { pages: { '/banner': ['reviewer', showBanner] } };
-
 export function previewFiles(router: Router, { views }: Context): void {
   for (const name of FILES) {
     router.get(`/banner/${name}`, (_request, response: Response) => {
@@ -162,3 +150,14 @@ export function previewFiles(router: Router, { views }: Context): void {
     });
   }
 }
+
+export const insightPages: PageTable = {
+  pages: {
+    '/overview': ['reviewer', showOverview],
+    '/ledger': ['reviewer', showLedger],
+    '/keys': ['reviewer', showKeys],
+    '/terms': ['reviewer', showTerms],
+    '/banner': ['reviewer', showBanner],
+  },
+  forms: { '/ledger/verify': ['reviewer', verify] },
+};

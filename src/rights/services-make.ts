@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import { tellDigests } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
+import { bound } from '../lib/bound.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
@@ -42,8 +43,7 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     eraser,
     api: makeRightsApi(deps),
     held: makeHeldErasures(deps),
-    tellDue: (kid: string, now: number) => tellDue(deps, kid, now),
-    tellUnfinished: (kid: string, now: number) => tellUnfinished(deps, kid, now),
+    ...bound(deps, { tellDue, tellUnfinished }),
     tellDigests: (kid: string, now: number) => tellDigests(deps.database, tenantFor(deps, kid), now),
     /** What was written about contests. */
     contestTexts,
