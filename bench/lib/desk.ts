@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { makeDirectory } from '../../src/app/directory.ts';
 import { readSnapshot } from '../../src/app/snapshot-store.ts';
-import { hashConsoleToken } from '../../src/auth/console-session.ts';
+import { hashSecret } from '../../src/auth/api-key.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
@@ -173,7 +173,7 @@ export async function seedDesk(
   });
   await database.transaction(async (tx) => {
     await tx('console_sessions').insert({
-      hash: hashConsoleToken(TOKEN),
+      hash: hashSecret(TOKEN),
       kid: KID,
       actor: ACTOR,
       label: 'Bench',

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { hashApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { hashSecret, makeApiKeySecret } from '../../src/auth/api-key.ts';
 import { loadConfig } from '../../src/config.ts';
 import { principalRef } from '../../src/consent/principal.ts';
 import { makeStateMac } from '../../src/consent/state-mac.ts';
@@ -64,7 +64,7 @@ export async function addPrincipals(data: string, kid: string, count: number): P
     const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
     const named = { id: 'key_bench', kid, scope: 'secret' as const, name: 'bench' };
     await makeApiKeyStore(store.database).insert(
-      { ...named, hash: hashApiKey(secret), ...times },
+      { ...named, hash: hashSecret(secret), ...times },
       operatorAt(Date.now()),
     );
     return secret;

@@ -1,5 +1,4 @@
-import type { ApiKey } from '../auth/api-key.ts';
-import { hashApiKey } from '../auth/api-key.ts';
+import { type ApiKey, hashSecret } from '../auth/api-key.ts';
 import type { KeyChanges } from '../ingest/decrypt/messages.ts';
 import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -54,7 +53,7 @@ export function makeDirectory(
     publicKey: (kid: string) => entries.get(kid)?.publicKey ?? null,
     /** Null: it is not known here, and may have been made since the last poll. */
     apiKey: (secret: string): ApiKey | 'revoked' | null => {
-      const key = apiKeys.get(hashApiKey(secret));
+      const key = apiKeys.get(hashSecret(secret));
       if (!key) return null;
       return key.revokedAt === null ? key : 'revoked';
     },

@@ -36,9 +36,8 @@ export function isApiKeySecret(text: string): boolean {
   return SECRET.test(text);
 }
 
-export function hashApiKey(secret: string): string {
-  return sha256(secret).toString('hex');
-}
+/** All that is kept of a key or of a session's token. */
+export const hashSecret = (secret: string): string => sha256(secret).toString('hex');
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
 

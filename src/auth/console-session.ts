@@ -1,5 +1,4 @@
 import { HOUR, MINUTE } from '../lib/clock.ts';
-import { sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 
 /** Sessions of staff in the console: server-side, revocable, 30 minutes idle and 8 hours in all. */
@@ -28,10 +27,6 @@ export interface ConsoleSession {
 
 export function makeConsoleToken(random: Random): string {
   return random(32).toString('base64url');
-}
-
-export function hashConsoleToken(token: string): string {
-  return sha256(token).toString('hex');
 }
 
 /** Started while a clock was ahead, it would live that much longer: it counts as invalid. */

@@ -1,4 +1,3 @@
-import { sha256 } from '../lib/hash.ts';
 import type { Random } from '../lib/random.ts';
 
 /** Principal sessions (contract section 7): a person, verified by the tenant's backend, for at most 15 minutes. */
@@ -20,8 +19,4 @@ export function makeSessionToken(random: Random): string {
 
 export function isSessionToken(token: string): boolean {
   return token.startsWith(PREFIX);
-}
-
-export function hashSessionToken(token: string): string {
-  return sha256(token).toString('hex');
 }

@@ -1,9 +1,5 @@
-import {
-  hashSessionToken,
-  makeSessionToken,
-  type PrincipalSession,
-  SESSION_TTL_MS,
-} from '../auth/session.ts';
+import { hashSecret } from '../auth/api-key.ts';
+import { makeSessionToken, type PrincipalSession, SESSION_TTL_MS } from '../auth/session.ts';
 import type { Database } from '../db/db.ts';
 import { sessionContext } from '../keys/contexts.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
@@ -28,7 +24,7 @@ export async function openSession(
   keyId: string,
 ) {
   const token = makeSessionToken(random);
-  const hash = hashSessionToken(token);
+  const hash = hashSecret(token);
   const expiresAt = clock() + SESSION_TTL_MS;
   const wrappedPrincipalId = tenant.wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
   const principal = principalRef(tenant.principalKey, principalId);
@@ -42,7 +38,7 @@ export async function readSession(
   tenantOf: (kid: string) => ConsentTenant | undefined,
   token: string,
 ): Promise<PrincipalSession | null> {
-  const hash = hashSessionToken(token);
+  const hash = hashSecret(token);
   const stored = await findSession(database, hash, clock());
   const tenant = stored && tenantOf(stored.kid);
   if (!stored || !tenant) return null;

@@ -1,12 +1,7 @@
 import type { AuditAction } from '../audit/audit.ts';
 import { writeAudit } from '../audit/store.ts';
-import {
-  CONSOLE_ABSOLUTE_MS,
-  type ConsoleSession,
-  hashConsoleToken,
-  isLiveSession,
-  roleOf,
-} from '../auth/console-session.ts';
+import { hashSecret } from '../auth/api-key.ts';
+import { CONSOLE_ABSOLUTE_MS, type ConsoleSession, isLiveSession, roleOf } from '../auth/console-session.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { actorOf, type Context, type Staff } from './context.ts';
 import {
@@ -24,7 +19,7 @@ const TOUCH_MS = MINUTE;
 
 /** Whatever its age. */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
-  const session = await findConsoleSession(context.database, hashConsoleToken(token));
+  const session = await findConsoleSession(context.database, hashSecret(token));
   // A tenant that was removed has no staff any more.
   return session && context.tenantOf(session.kid) ? session : null;
 }

@@ -1,10 +1,10 @@
 import { actorRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
+import { hashSecret } from '../auth/api-key.ts';
 import { type Claimant, ClaimRefused, readClaimant } from '../auth/claims.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
-  hashConsoleToken,
   makeConsoleToken,
   roleOf,
 } from '../auth/console-session.ts';
@@ -118,7 +118,7 @@ async function openSession(
   const now = clock();
   const { kid } = tenant;
   const token = makeConsoleToken(random);
-  const hash = hashConsoleToken(token);
+  const hash = hashSecret(token);
   const session: ConsoleSession = {
     hash,
     kid,

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Router } from 'express';
-import { hashApiKey, makeApiKeySecret } from '../auth/api-key.ts';
+import { hashSecret, makeApiKeySecret } from '../auth/api-key.ts';
 import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { exactRouter } from '../http/methods.ts';
 import { toldOnce } from '../ingest/classify/policy.ts';
@@ -68,7 +68,7 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
         kid: DEMO_KID,
         scope,
         name,
-        hash: hashApiKey(made),
+        hash: hashSecret(made),
         createdAt: now,
         revokedAt: null,
         lastUsedOn: null,

@@ -1,5 +1,4 @@
-import type { ApiKey } from '../auth/api-key.ts';
-import { hashApiKey, isApiKeySecret } from '../auth/api-key.ts';
+import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/api-key.ts';
 import { refuseOver } from '../http/limiter.ts';
 import { SECOND } from '../lib/clock.ts';
 import { makeRecent } from '../lib/recent.ts';
@@ -91,7 +90,7 @@ export function makeUnknownKeys(deps: UnknownKeysDeps) {
     if (key === 'revoked') return null;
     if (key || !isApiKeySecret(secret)) return key;
     refuseOver(spent);
-    const hash = hashApiKey(secret);
+    const hash = hashSecret(secret);
     if ((refused.get(hash) ?? 0) > now()) return null;
     const found = underWay.get(hash);
     if (found) return found;

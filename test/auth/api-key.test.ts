@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { bearerToken, hashApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { bearerToken, hashSecret, makeApiKeySecret } from '../../src/auth/api-key.ts';
 import { KEY_SCOPES } from '../../src/schema/route.ts';
 import { seededRandom } from '../support/make.ts';
 
@@ -23,11 +23,11 @@ describe('makeApiKeySecret', () => {
   });
 });
 
-describe('hashApiKey', () => {
+describe('hashSecret', () => {
   it('is the SHA-256 of the whole key in lower-case hex', () => {
     const secret = makeApiKeySecret('secret', seededRandom('hash'));
-    expect(hashApiKey(secret)).toBe(createHash('sha256').update(secret).digest('hex'));
-    expect(hashApiKey(secret)).not.toBe(hashApiKey(secret.replace('gpd_sk_', 'gpd_op_')));
+    expect(hashSecret(secret)).toBe(createHash('sha256').update(secret).digest('hex'));
+    expect(hashSecret(secret)).not.toBe(hashSecret(secret.replace('gpd_sk_', 'gpd_op_')));
   });
 });
 

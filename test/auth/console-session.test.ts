@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { hashSecret } from '../../src/auth/api-key.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
-  hashConsoleToken,
   isLiveSession,
   makeConsoleToken,
   roleOf,
@@ -45,7 +45,7 @@ describe('a session of staff', () => {
 it('a session’s token is 32 random bytes, and its row has their hash', () => {
   const token = makeConsoleToken((n) => Buffer.alloc(n, 7));
   expect(token).toBe('BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc');
-  expect(hashConsoleToken('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  expect(hashSecret('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
 });
 
 it('who is a reviewer and a dpo is a dpo', () => {

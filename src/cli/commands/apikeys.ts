@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ApiKey, hashApiKey, makeApiKeySecret } from '../../auth/api-key.ts';
+import { type ApiKey, hashSecret, makeApiKeySecret } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
@@ -31,7 +31,7 @@ async function create(kid: string, options: { readonly scope: string; readonly n
     kid,
     scope,
     name: options.name,
-    hash: hashApiKey(secret),
+    hash: hashSecret(secret),
     createdAt,
     revokedAt: null,
     lastUsedOn: null,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/app/snapshot-store.ts';
-import { hashApiKey } from '../../../src/auth/api-key.ts';
+import { hashSecret } from '../../../src/auth/api-key.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/revision.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
@@ -63,7 +63,7 @@ export function snapshotContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'whole');
       await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped symmetric', operatorAt(NOW));
       const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
-      const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashApiKey('k'), ...times } as const;
+      const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashSecret('k'), ...times } as const;
       await makeApiKeyStore(db.database).insert(key, operatorAt(NOW));
       const { changed } = await readSnapshot(other, -1);
       expect(changed.filter(({ tenant }) => tenant.kid === kid)).toEqual([

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
-import { type ApiKey, hashApiKey } from '../../../src/auth/api-key.ts';
+import { type ApiKey, hashSecret } from '../../../src/auth/api-key.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/revision.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
@@ -16,7 +16,7 @@ import { NOW } from '../../support/make.ts';
 
 function makeKey(kid: string, id: string, over: Partial<ApiKey> = {}): ApiKey {
   const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
-  return { id, kid, scope: 'secret', name: 'bäckend ✓', hash: hashApiKey(id), ...times, ...over };
+  return { id, kid, scope: 'secret', name: 'bäckend ✓', hash: hashSecret(id), ...times, ...over };
 }
 
 export function apiKeyContract(make: MakeDatabase): void {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashApiKey } from '../../../src/auth/api-key.ts';
+import { hashSecret } from '../../../src/auth/api-key.ts';
 import { ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
@@ -114,7 +114,7 @@ describe('Idempotency-Key', () => {
     const first = await write(sent, body('n'));
     const all = JSON.stringify(await execute(api.gpd.dataDir, 'SELECT * FROM idempotency_keys'));
     expect(all).not.toContain(sent);
-    const hash = hashApiKey(api.keys.secret);
+    const hash = hashSecret(api.keys.secret);
     const [row] = await execute(api.gpd.dataDir, `SELECT id FROM api_keys WHERE hash = '${hash}'`);
     const newest = 'rowid = (SELECT max(rowid) FROM idempotency_keys)';
     await execute(

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashApiKey, makeApiKeySecret } from '../../../src/auth/api-key.ts';
+import { hashSecret, makeApiKeySecret } from '../../../src/auth/api-key.ts';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
 import type { KeyScope } from '../../../src/schema/route.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
@@ -28,7 +28,7 @@ afterAll(async () => {
 /** By a connection of its own, as `gpd apikeys create` beside the server. */
 async function makeKey(scope: KeyScope): Promise<{ id: string; key: string }> {
   const key = makeApiKeySecret(scope, randomBytes);
-  const hash = hashApiKey(key);
+  const hash = hashSecret(key);
   const id = `key_${hash.slice(0, 26)}`;
   const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
   await makeApiKeyStore(database).insert(
