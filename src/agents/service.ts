@@ -168,7 +168,7 @@ export async function startAgents(database: Database, options: AgentsOptions) {
   const { interval: ms = SECOND, onFault } = options;
   const looks = every(() => refreshDue(known), { ms, timer: setInterval, onFault });
   return {
-    findKey(url: string, thumbprint: string, nowSeconds: number) {
+    findKey: (url: string, thumbprint: string, nowSeconds: number) => {
       if (!known.keys.has(url)) discover(known, url);
       return lookupKey(known.keys, url, thumbprint, nowSeconds);
     },
