@@ -1,19 +1,14 @@
 import { OF_OPEN } from '../consent/tell-service.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Database } from '../db/db.ts';
 import type { Mail } from '../egress/smtp.ts';
 import type { MailItem, MailPayload } from '../webhooks/mail.ts';
 import type { Due } from '../webhooks/store.ts';
+import type { ContestDeps } from './contests/change-service.ts';
 import type { Contest } from './contests/contest.ts';
-import type { ContestTexts } from './contests/contest-text.ts';
 import { findContest } from './contests/store.ts';
 
 /** A mail contains the number, the due date and a link; never a text that a person wrote, never a person's id. */
 
-export interface MailDeps {
-  readonly database: Database;
-  readonly contestTexts: ContestTexts;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+export interface MailDeps extends Pick<ContestDeps, 'database' | 'contestTexts' | 'tenantOf'> {
   /** The public origin, which links are made from. */
   readonly origin: () => string;
   /** Null: gpd at the host of the origin. */

@@ -8,15 +8,7 @@ import { environmentName, type Settings } from '../schema/settings.ts';
 /** Who calls /privacy, by the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
 export type Authenticate = (authorization: string | undefined) => Promise<Claimant>;
 
-export type OidcSettings = Pick<
-  Settings,
-  | 'oidc_issuer'
-  | 'oidc_audience'
-  | 'oidc_role_claim'
-  | 'oidc_tenant_claim'
-  | 'oidc_visitor_claim'
-  | 'oidc_principal_claim'
->;
+export type OidcSettings = Pick<Settings, Extract<keyof Settings, `oidc_${string}`>>;
 
 /** What has to be set before anybody is let in, one sentence a setting; for the caller and for `gpd doctor`. */
 export function missingOidcSettings(config: OidcSettings): readonly string[] {

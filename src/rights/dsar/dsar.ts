@@ -2,16 +2,8 @@ import type { TenantSettings } from '../../tenants/settings.ts';
 
 /** Words of the answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
 
-type NoticeSettings = Pick<
-  TenantSettings,
-  | 'notice.controller'
-  | 'notice.contact'
-  | 'notice.purposes'
-  | 'notice.recipients'
-  | 'notice.transfers'
-  | 'notice.authority'
-  | 'retention.days'
->;
+type Named = Extract<keyof TenantSettings, `notice.${string}`>;
+type NoticeSettings = Pick<TenantSettings, Named | 'retention.days'>;
 
 const UNSET = 'The operator of this site has not filled this in yet; ask the contact above.';
 

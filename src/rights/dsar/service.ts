@@ -10,10 +10,10 @@ import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import type { Actor } from '../../lib/act.ts';
 import { pagesBy } from '../../lib/chunks.ts';
-import { type Clock, DAY, iso, isoTime } from '../../lib/clock.ts';
+import { DAY, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
+import type { ContestDeps } from '../contests/change-service.ts';
 import type { Contest } from '../contests/contest.ts';
-import type { ContestTexts } from '../contests/contest-text.ts';
 import { heldContest } from '../contests/record.ts';
 import type { Reach } from '../subject.ts';
 import { besideRulesText, changeText, classText, makeNotice } from './dsar.ts';
@@ -30,12 +30,8 @@ import {
 
 /** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
 
-export interface DsarDeps {
-  readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+export interface DsarDeps extends Omit<ContestDeps, 'random'> {
   readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-  readonly clock: Clock;
-  readonly contestTexts: ContestTexts;
 }
 
 export type DsarDecision = ReturnType<typeof describeDecision>;

@@ -1,19 +1,14 @@
-import type { ConsentTenant } from '../../consent/tenant.ts';
-import type { Database } from '../../db/db.ts';
 import type { Actor } from '../../lib/act.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
+import type { ContestDeps } from '../contests/change-service.ts';
 import { NOTHING } from './erasure.ts';
 import { dueErasures } from './hold-store.ts';
 import { type EraseService, KEEP_NOTHING, UNDER_WAY_MS } from './service.ts';
 
 /** Erasures that waited for a legal hold: run by its release, and by the next sweep where a crash came in between. */
 
-export interface HeldDeps {
-  readonly database: Database;
+export interface HeldDeps extends Pick<ContestDeps, 'database' | 'tenantOf' | 'clock'> {
   readonly eraser: EraseService;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly clock: Clock;
 }
 
 export type HeldErasures = ReturnType<typeof makeHeldErasures>;

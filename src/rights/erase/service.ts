@@ -49,16 +49,10 @@ export const KEEP_NOTHING: Keep = { openContests: false, override: false };
 export const UNDER_WAY_MS = MINUTE;
 const PATIENCE_MS = 2 * SECOND;
 
-function receiptOf(erasure: StoredErasure): ErasureReceipt {
-  return {
-    receiptId: erasure.receiptId,
-    tenant: erasure.kid,
-    subject: erasure.subject,
-    requestedBy: erasure.requestedBy,
-    erasedAt: isoTime(erasure.erasedAt),
-    scopes: erasure.scopes,
-    incomplete: isIncomplete(erasure.scopes),
-  };
+function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure): ErasureReceipt {
+  const { receiptId, subject, requestedBy } = erasure;
+  const done = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
+  return { receiptId, tenant, subject, requestedBy, ...done };
 }
 
 /** The tombstone, outside the database. */
