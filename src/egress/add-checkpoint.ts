@@ -22,7 +22,7 @@ export async function addCheckpoint(
     allow: anywhere,
     allowPlain: (address: Address) => !publicOnly(address),
   };
-  return call(new URL(`${prefix}/add-checkpoint`), options, async (response) => ({
+  return call(`${prefix}/add-checkpoint`, options, async (response) => ({
     status: response.statusCode ?? 0,
     text: (await readBody(response, MAX_ANSWER_BYTES)).toString(),
   }));

@@ -31,7 +31,7 @@ export async function fetchJsonDocument(address: string, options: FetchOptions):
   const signal = AbortSignal.timeout(options.timeoutMs);
   const headers = { accept: mediaType ?? 'application/json', 'user-agent': 'gpd' };
   const allowPlain = plainLoopback === true ? onlyLoopback : null;
-  return call(new URL(address), { headers, signal, allow, allowPlain, ca }, async (response) => {
+  return call(address, { headers, signal, allow, allowPlain, ca }, async (response) => {
     checkResponse(response, mediaType);
     const bytes = await readBody(response, maxBytes);
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;

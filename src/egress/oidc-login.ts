@@ -55,7 +55,7 @@ async function guardedFetch(address: string, options: CustomFetchOptions): Promi
   const { method, headers, body, signal = AbortSignal.timeout(TIMEOUT_SECONDS * SECOND) } = options;
   const text = typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined;
   const request = { method, headers, body: text, signal, allow: anywhere, allowPlain: onlyLoopback };
-  return call(new URL(address), request, async (response) => {
+  return call(address, request, async (response) => {
     const bytes = await readBody(response, MAX_BYTES);
     const { statusCode: status = 0, headers: answered } = response;
     const pairs = Object.entries(answered).flatMap(([name, value]): [string, string][] =>

@@ -60,12 +60,12 @@ export function readBody(response: IncomingMessage, maxBytes: number): Promise<B
  * @throws {EgressRefused} with a reason that quotes nothing of the answer
  */
 export async function call<T>(
-  url: URL,
+  address: string | URL,
   options: SendOptions,
   read: (response: IncomingMessage) => T | Promise<T>,
 ): Promise<T> {
   try {
-    const response = await send(url, options);
+    const response = await send(new URL(address), options);
     try {
       return await read(response);
     } finally {
