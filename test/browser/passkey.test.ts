@@ -83,7 +83,10 @@ describeInChromium('browser/passkey', () => {
     });
     await page.goto(origin);
     await page.locator('#apart').waitFor();
-    return replies.find(({ path }) => path === '/_fp/i/v1')?.body as IngestResponse;
+    const verdict = () => replies.find(({ path }) => path === '/_fp/i/v1')?.body;
+    // The page has its answer before this listener does.
+    await expect.poll(verdict).toBeDefined();
+    return verdict() as IngestResponse;
   }
   const answered = (path: string) => replies.find((reply) => reply.path === `/_fp/attest/v1/${path}`);
   const pressed = async (path = 'verify') => {
