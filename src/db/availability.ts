@@ -55,7 +55,7 @@ export function asUnavailable(thrown: unknown): unknown {
   return new Unavailable(why, 1, { cause: thrown });
 }
 
-interface ClientInternals {
+export interface ClientInternals {
   query(connection: unknown, query: unknown): Promise<unknown>;
   acquireConnection(): Promise<unknown>;
 }

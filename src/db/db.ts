@@ -1,18 +1,9 @@
 import { existsSync } from 'node:fs';
 import knexModule, { type Knex } from 'knex';
-import { OutcomeUnknown } from '../lib/errors.ts';
-import {
-  asUnavailable,
-  closeWhenUseless,
-  driverError,
-  errorCode,
-  isIoError,
-  isTransient,
-  snapshotOn,
-  withAvailability,
-} from './availability.ts';
+import { closeWhenUseless, snapshotOn, withAvailability } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient, type TransactionOptions, withTls } from './postgres-client.ts';
+import { runTransaction, type Transact } from './run-transaction.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';
@@ -81,49 +72,10 @@ const configureSqlite = (
   done: (error: Error | null, c: unknown) => void,
 ): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
 
-/** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
-const ROLLED_BACK = /^(40001|40P01)$/;
-
-/** SQLite answers whether it was done, unless the disk failed; a PostgreSQL that is gone answers nothing. */
-function outcomeUnknown(error: Error): boolean {
-  const code = errorCode(error);
-  if (isIoError(error)) return true;
-  return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
-}
-
-type Transact<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
-
 const byKnex =
   (writer: Knex, how?: TransactionOptions): Transact<Knex.Transaction> =>
   (work) =>
     writer.transaction(work, how as Knex.TransactionConfig);
-
-async function runTransaction<Tx, T>(
-  transact: Transact<Tx>,
-  work: (tx: Tx) => Promise<T>,
-  onUnknownCommit: ((error: Error) => void) | undefined,
-  retries = 1,
-): Promise<T> {
-  let finished = false;
-  try {
-    return await transact(async (tx) => {
-      const result = await work(tx);
-      finished = true;
-      return result;
-    });
-  } catch (thrown) {
-    const error = driverError(thrown);
-    if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
-      return runTransaction(transact, work, onUnknownCommit, retries - 1);
-    }
-    if (finished && outcomeUnknown(error)) {
-      if (isIoError(error)) onUnknownCommit?.(error);
-      // Done or not, nobody knows, so nobody may say "not".
-      throw new OutcomeUnknown(error);
-    }
-    throw asUnavailable(thrown);
-  }
-}
 
 /** Short: waiting for the checkpoint delays the writer. */
 const CHECKPOINT_BUSY_MS = 250;

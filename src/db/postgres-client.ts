@@ -16,6 +16,9 @@ export interface TransactionOptions {
   readonly repeatable?: boolean;
 }
 
+/** A statement of it failed, so PostgreSQL took the COMMIT for a ROLLBACK, which is no error there. */
+export class RolledBack extends Error {}
+
 interface TransactionInternals {
   readonly readOnly?: boolean;
   begin(connection: Connection): Promise<unknown>;
@@ -25,6 +28,12 @@ interface ClientInternals {
   connectionSettings: { statement_timeout?: number };
   transaction(...args: unknown[]): TransactionInternals;
   _acquireOnlyConnection(): Promise<Connection>;
+  _query(connection: Connection, asked: Asked): Promise<Asked>;
+}
+
+interface Asked {
+  readonly sql: string;
+  readonly response: { readonly command: string };
 }
 
 type ClientClass = new (config: Knex.Config) => ClientInternals;
@@ -80,6 +89,12 @@ export function poolableClient(limitMs: number): typeof Knex.Client {
       const begin = transaction.readOnly === true ? `${SNAPSHOT}${setting}` : how;
       transaction.begin = (connection) => connection.query(begin);
       return transaction;
+    }
+
+    override async _query(connection: Connection, asked: Asked): Promise<Asked> {
+      const answered = await super._query(connection, asked);
+      if (asked.sql === 'COMMIT;' && answered.response.command === 'ROLLBACK') throw new RolledBack();
+      return answered;
     }
 
     // Straight to PostgreSQL the limit is the session's too, so that a read outside of a transaction has one.

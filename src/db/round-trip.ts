@@ -1,3 +1,5 @@
+import type { Knex } from 'knex';
+import type { ClientInternals } from './availability.ts';
 import {
   type Bindings,
   bypassesKnex,
@@ -9,9 +11,23 @@ import {
 
 /** Statements that share a round trip to PostgreSQL, so that a lock is held for less time. */
 
+const unread = new WeakMap<object, Promise<unknown>>();
+
+/** The writes of a transaction whose answers are still to be read: only they say whether anything was written. */
+export const unreadWrites = (tx: object): Promise<unknown> | undefined => unread.get(tx);
+
+/** Resolves when the driver has it: what follows, the COMMIT as a rule, is sent behind it, and no lock waits for an answer. */
+async function sendUnread(tx: Knex.Transaction, sql: string, bindings: Bindings): Promise<void> {
+  const client = tx.client as ClientInternals;
+  const answer = client.query(await client.acquireConnection(), { sql, bindings });
+  const all = Promise.all([unread.get(tx), answer]);
+  all.catch(() => {});
+  unread.set(tx, all);
+}
+
 /**
- * Writes of one transaction that touch a table each and whose answers nobody reads: on PostgreSQL one statement, so that a lock is
- * held for one round trip in place of many. `work` sends them by {@link runHot} and {@link insertMany}.
+ * Writes of one transaction that touch a table each and whose answers nobody reads: on PostgreSQL one statement that is not waited
+ * for, so that a lock is held for one round trip in place of many. `work` sends them by {@link runHot} and {@link insertMany}.
  */
 export async function inOneStatement<T>(
   tx: HotTransaction,
@@ -27,7 +43,7 @@ export async function inOneStatement<T>(
     for (const write of writes) await runHot(tx, write.sql, write.bindings);
   } else if (writes.length > 0) {
     const all = writes.map(({ sql }, i) => `w${i} AS (${sql})`).join(', ');
-    await runHot(tx, `WITH ${all} SELECT 1`, bindings);
+    await sendUnread(tx as Knex.Transaction, `WITH ${all} SELECT 1`, bindings);
   }
   return result;
 }

@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Database, openDatabase } from '../../src/db/db.ts';
+import { inOneStatement } from '../../src/db/round-trip.ts';
+import { type Bindings, runHot } from '../../src/db/sql.ts';
+import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
+import { missingPgBouncer, type PgBouncer, startPgBouncer } from '../cluster/support/pgbouncer.ts';
+import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
+import { describeWithTool } from '../support/tools.ts';
+
+/** A write that goes out with its COMMIT: COMMIT of a failed transaction answers ROLLBACK, which is no error there. */
+
+/** One row, then an effect that only the server has. */
+const SCHEMA = [
+  'CREATE TABLE rows (n integer PRIMARY KEY CHECK (n >= 0))',
+  'CREATE SEQUENCE tries',
+  `CREATE FUNCTION refuse_once(code text) RETURNS integer LANGUAGE plpgsql AS
+    $$ BEGIN IF nextval('tries') = 1 THEN RAISE 'once' USING ERRCODE = code; END IF; RETURN 1; END $$`,
+  `CREATE FUNCTION leave() RETURNS integer LANGUAGE plpgsql AS
+    $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5); RETURN 1; END $$`,
+  `CREATE FUNCTION leave_late() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN IF NEW.n = 99 THEN PERFORM leave(); END IF; RETURN NEW; END $$`,
+  `CREATE CONSTRAINT TRIGGER late AFTER INSERT ON rows DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION leave_late()`,
+];
+
+function contract(name: string, missing: string | null, pooled: boolean): void {
+  describeWithTool(name, missing, () => {
+    const server = sharedPostgres();
+    let database: Database;
+    beforeAll(async () => {
+      const url = await server.freshUrl();
+      let pool: PgBouncer | undefined;
+      // One connection for all: what a failed transaction left on it would meet the next one.
+      if (pooled) pool = await startPgBouncer(url, { settings: ['default_pool_size = 1'] });
+      database = await openDatabase({ location: pool?.url ?? url });
+      for (const sql of SCHEMA) await database.transaction((tx) => tx.raw(sql));
+      return async () => {
+        await database.close();
+        await pool?.stop();
+      };
+    });
+
+    const write = (n: number, also = '1', ...bindings: Bindings): Promise<string> =>
+      database.hotTransaction((tx) =>
+        inOneStatement(tx, async (writes) => {
+          const sql = `INSERT INTO rows SELECT CAST(? AS integer) WHERE ${also} IS NOT NULL`;
+          await runHot(writes, sql, [n, ...bindings]);
+          return 'done';
+        }),
+      );
+    const rows = async (): Promise<number[]> => database.read('rows').orderBy('n').pluck('n');
+    /** What the pool may still hold of a session that has gone is not asked. */
+    const eventually = (n: number, there: boolean) =>
+      vi.waitFor(async () => expect((await rows()).includes(n)).toBe(there), 5000);
+
+    it('is committed when it answers', async () => {
+      expect(await write(1)).toBe('done');
+      expect(await rows()).toContain(1);
+    });
+
+    it('fails with its own error, and leaves a connection that can be used', async () => {
+      await write(2);
+      for (let i = 0; i < 12; i += 1) {
+        await expect(write(2)).rejects.toMatchObject({ code: '23505' });
+        await expect(write(-1)).rejects.toMatchObject({ code: '23514' });
+      }
+      expect(await rows()).not.toContain(-1);
+      expect(await write(3)).toBe('done');
+    });
+
+    it('is not done where an earlier statement failed and its error went unseen', async () => {
+      const swallowed = database.transaction(async (tx) => {
+        await tx('rows').insert({ n: 4 });
+        await tx.raw('SELECT 1 / 0').catch(() => {});
+        return 'done';
+      });
+      await expect(swallowed).rejects.toThrow();
+      const last = database.hotTransaction(async (tx) => {
+        await runHot(tx, 'SELECT 1 / 0', []).catch(() => {});
+        return inOneStatement(tx, (writes) => runHot(writes, 'INSERT INTO rows VALUES (?)', [4]));
+      });
+      await expect(last).rejects.toMatchObject({ code: '25P02' });
+      expect(await rows()).not.toContain(4);
+    });
+
+    it.each([
+      ['40001', 11],
+      ['40P01', 12],
+    ])('is tried once more after SQLSTATE %s', async (code, n) => {
+      await database.transaction((tx) => tx.raw('ALTER SEQUENCE tries RESTART'));
+      expect(await write(n, 'refuse_once(CAST(? AS text))', code)).toBe('done');
+    });
+
+    it.each(['55P03', '57014'])('is known not to be done after SQLSTATE %s', async (code) => {
+      await database.transaction((tx) => tx.raw('ALTER SEQUENCE tries RESTART'));
+      const refused = write(20, 'refuse_once(CAST(? AS text))', code);
+      await expect(refused).rejects.toBeInstanceOf(Unavailable);
+      await expect(refused).rejects.not.toBeInstanceOf(OutcomeUnknown);
+      expect(await rows()).not.toContain(20);
+    });
+
+    it('is nobody knows what when the connection goes, before the COMMIT or in it', async () => {
+      await expect(write(30, 'leave()')).rejects.toBeInstanceOf(OutcomeUnknown);
+      await expect(write(99)).rejects.toBeInstanceOf(OutcomeUnknown);
+      await eventually(30, false);
+      await eventually(99, false);
+      await eventually(1, true);
+      expect(await write(31)).toBe('done');
+    });
+
+    it('is not done when the driver could not send it, though COMMIT succeeds', async () => {
+      const unsendable = {
+        toPostgres(): never {
+          throw new Error('no binding');
+        },
+      };
+      await expect(write(40, 'CAST(? AS text)', unsendable as never)).rejects.toThrow('no binding');
+      expect(await rows()).not.toContain(40);
+      expect(await write(41)).toBe('done');
+    });
+
+    it('fails what is sent behind it with its own error', async () => {
+      const followed = database.hotTransaction(async (tx) => {
+        await inOneStatement(tx, (writes) => runHot(writes, 'INSERT INTO rows VALUES (?)', [-1]));
+        await runHot(tx, 'SELECT 1', []);
+      });
+      await expect(followed).rejects.toMatchObject({ code: '23514' });
+      expect(await write(51)).toBe('done');
+    });
+
+    it('is left behind by what throws after it', async () => {
+      const thrown = database.hotTransaction(async (tx) => {
+        await inOneStatement(tx, (writes) => runHot(writes, 'INSERT INTO rows VALUES (?)', [50]));
+        await sleep(1);
+        throw new Error('after');
+      });
+      await expect(thrown).rejects.toThrow('after');
+      expect(await rows()).not.toContain(50);
+    });
+  });
+}
+
+describe('a write that is sent with its COMMIT', async () => {
+  const missing = await missingPostgres();
+  contract('to PostgreSQL', missing, false);
+  contract('through PgBouncer in transaction pooling', missing ?? missingPgBouncer(), true);
+});
