@@ -243,6 +243,15 @@ describeInChromium('browser/collect', () => {
     expect(await inputSoFar()).toMatchObject({ forceless: true, downUpMs: expect.any(Number) });
   });
 
+  it('takes no press for one without force that no device made: screen readers press like that', async () => {
+    const session = await page.context().newCDPSession(page);
+    await page.evaluate(`Object.defineProperty(PointerEvent.prototype, 'persistentDeviceId', { value: 0 })`);
+    await page.evaluate(`import('/v1/agent.js').then((agent) => void ${observe})`);
+    for (const type of ['mousePressed', 'mouseReleased'] as const)
+      await session.send('Input.dispatchMouseEvent', { type, x: 50, y: 50, button: 'left', clickCount: 1 });
+    expect(await inputSoFar()).toMatchObject({ forceless: false, downUpMs: expect.any(Number) });
+  });
+
   it('sees what only a driver can set: permissions by the dozen, and a page that counts as used', async () => {
     const session = await page.context().newCDPSession(page);
     // Playwright's own `evaluate` says that somebody pressed something.

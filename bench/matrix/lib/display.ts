@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { findProgram, type ProgramName, program } from './programs.ts';
 
 /** A screen of 1920 by 1080 that nobody sees, with a window manager where there is one: windows get frames and sizes. */
@@ -31,6 +32,14 @@ export const startRemoteDisplay = (port: number): Promise<Display> =>
 /** A screen in a window of another. */
 export const startNestedDisplay = (environment: NodeJS.ProcessEnv): Promise<Display> =>
   startServer('xephyr', ['-screen', '1366x768', '-nolisten', 'tcp'], environment);
+
+/** A screen for xrdp, which finds it by a socket in this directory. */
+export const startRdpDisplay = (directory: string): Promise<Display> =>
+  startServer(
+    'xorg',
+    ['-config', 'xrdp/xorg.conf', '-noreset', '-nolisten', 'tcp', '-logfile', join(directory, 'xorg.log')],
+    { ...process.env, XRDP_SOCKET_PATH: directory, XRDP_START_WIDTH: '1366', XRDP_START_HEIGHT: '768' },
+  );
 
 async function startServer(
   name: ProgramName,

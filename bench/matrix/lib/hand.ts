@@ -9,7 +9,7 @@ import type { Visit } from './types.ts';
 
 /** A hand before the screen: it reaches the display, never the browser. */
 
-export type Gesture = 'moves' | 'one jump' | 'keys';
+export type Gesture = 'moves' | 'moves from the corner' | 'one jump' | 'keys';
 
 export type Point = readonly [x: number, y: number];
 /** Inside the page of a window that begins at the left, also with developer tools beside it. */
@@ -36,13 +36,17 @@ function path([x, y]: Point): readonly { readonly x: number; readonly y: number;
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
 const PRESS = ['mousedown', '1', 'sleep', seconds(HELD_MS), 'mouseup', '1'];
+const move = (target: Point): readonly string[] => [
+  ...path(target).flatMap(({ x, y, ms }) => ['mousemove', `${x}`, `${y}`, 'sleep', seconds(ms)]),
+  'sleep',
+  '0.12',
+  ...PRESS,
+];
+const CORNER = 'mousemove 1900 1060 sleep 0.2 mousemove 0 0 sleep 0.2'.split(' ');
 const GESTURES: Readonly<Record<Gesture, (target: Point) => readonly string[]>> = {
-  moves: (target) => [
-    ...path(target).flatMap(({ x, y, ms }) => ['mousemove', `${x}`, `${y}`, 'sleep', seconds(ms)]),
-    'sleep',
-    '0.12',
-    ...PRESS,
-  ],
+  moves: move,
+  // Weston moves its own pointer by differences: in the corner both are at one place.
+  'moves from the corner': (target) => [...CORNER, ...move(target)],
   'one jump': ([x, y]) => ['mousemove', `${x}`, `${y}`, 'sleep', '0.6', ...PRESS],
   keys: () => ['key', 'Tab', 'sleep', '0.3', 'key', 'space'],
 };

@@ -1,6 +1,14 @@
 import { type ChromiumOptions, openChromium } from '../browsers/chromium.ts';
 import { type FirefoxOptions, openFirefox } from '../browsers/firefox.ts';
 import { openEpiphany, openFalkon, openQutebrowser, openSurf } from '../browsers/webkit.ts';
+import {
+  missingAtSpi,
+  openAccessible,
+  openRdp,
+  openSway,
+  openWeston,
+  pressByScreenReader,
+} from '../lib/desktops.ts';
 import { type Display, startNestedDisplay, startRemoteDisplay } from '../lib/display.ts';
 import { type Gesture, MIDDLE, type Point, press, pressRemotely } from '../lib/hand.ts';
 import { freePort } from '../lib/port.ts';
@@ -13,6 +21,8 @@ type Open = (visit: Visit) => Promise<void>;
 type Sample = 'in' | 'out';
 
 interface Place {
+  readonly driver: string;
+  readonly missing?: () => string | null;
   readonly programs: readonly ProgramName[];
   readonly use: (visit: Visit, open: Open) => Promise<void>;
 }
@@ -23,6 +33,7 @@ const at = (display: Display, visit: Visit): Visit => {
 };
 
 const here = (gesture?: Gesture, target?: Point): Place => ({
+  driver: 'by hand',
   programs: ['xvfb', 'openbox', 'xdotool'],
   async use(visit, open) {
     await open(visit);
@@ -32,6 +43,7 @@ const here = (gesture?: Gesture, target?: Point): Place => ({
 });
 
 const REMOTE: Place = {
+  driver: 'by VNC',
   programs: ['xvnc', 'openbox'],
   async use(visit, open) {
     const port = await freePort();
@@ -42,12 +54,56 @@ const REMOTE: Place = {
 };
 
 const NESTED: Place = {
+  driver: 'by hand',
   programs: ['xvfb', 'xephyr', 'openbox', 'xdotool'],
   async use(visit, open) {
     const inner = at(await startNestedDisplay(visit.environment), visit);
     await open(inner);
     await visit.ready();
     await press(inner);
+  },
+};
+
+const SWAY: Place = {
+  driver: 'by VNC',
+  programs: ['sway', 'wayvnc'],
+  async use(visit, open) {
+    const port = await freePort();
+    await open(await openSway(visit, port));
+    await visit.ready();
+    await pressRemotely(port);
+  },
+};
+
+const WESTON: Place = {
+  driver: 'by hand',
+  programs: ['xvfb', 'weston', 'openbox', 'xdotool'],
+  async use(visit, open) {
+    await open(await openWeston(visit));
+    await visit.ready();
+    await press(visit, 'moves from the corner');
+  },
+};
+
+const RDP: Place = {
+  driver: 'by RDP',
+  programs: ['xvfb', 'xorg', 'xrdp', 'xfreerdp', 'openbox', 'xdotool'],
+  async use(visit, open) {
+    await open(await openRdp(visit));
+    await visit.ready();
+    await press(visit);
+  },
+};
+
+const SCREEN_READER: Place = {
+  driver: 'by AT-SPI',
+  missing: missingAtSpi,
+  programs: ['xvfb', 'dbus-daemon'],
+  async use(visit, open) {
+    const inside = await openAccessible(visit);
+    await open(inside);
+    await visit.ready();
+    pressByScreenReader(inside);
   },
 };
 
@@ -61,11 +117,12 @@ function moved(
   const [name, opens] = open;
   return {
     browser,
-    driver: place === REMOTE ? 'by VNC' : 'by hand',
+    driver: place.driver,
     setup,
     truth: 'person',
     ...(sample === 'out' && { sample }),
     programs: [name, ...place.programs],
+    ...(place.missing && { missing: place.missing }),
     open: (visit) => place.use(visit, opens),
   };
 }
@@ -94,6 +151,7 @@ const SOFTWARE_WEBGL = '--enable-unsafe-swiftshader';
 const DEVTOOLS = '--auto-open-devtools-for-tabs';
 const UNDOCKED = { devtools: { preferences: { currentDockState: '"undocked"' } } };
 const RFP = { 'privacy.resistFingerprinting': true } as const;
+const WAYLAND = '--ozone-platform=wayland';
 const ACCESSIBLE = '--force-renderer-accessibility';
 /** The level is a power of 1.2. */
 const LARGE = {
@@ -138,7 +196,23 @@ export const MOVED: readonly Run[] = [
     environment: { TZ: 'Asia/Tokyo', LANGUAGE: 'ja' },
   }),
   chromium('add-on with canvas and audio noise', 'in', { addOn: 'noise', late: true }),
+  chromium('Wayland', 'in', { flags: [WAYLAND] }, SWAY),
+  chromium('Wayland, developer tools', 'in', { flags: [WAYLAND, DEVTOOLS], late: true }, SWAY),
+  chromium('Wayland, software WebGL by flag', 'in', { flags: [WAYLAND, SOFTWARE_WEBGL] }, SWAY),
+  chromium('Wayland in a window', 'in', { flags: [WAYLAND, '--start-maximized'] }, WESTON),
+  chromium('remote desktop', 'in', {}, RDP),
+  chromium(
+    'remote desktop, developer tools',
+    'in',
+    { flags: [DEVTOOLS, '--start-maximized'], late: true },
+    RDP,
+  ),
+  chromium('pressed by a screen reader', 'in', { flags: [ACCESSIBLE] }, SCREEN_READER),
   firefox('as installed', 'in'),
+  firefox('Wayland', 'in', {}, SWAY),
+  firefox('Wayland in a window', 'in', {}, WESTON),
+  firefox('remote desktop', 'in', {}, RDP),
+  firefox('pressed by a screen reader', 'in', {}, SCREEN_READER),
   firefox('remote desktop', 'in', {}, REMOTE),
   firefox('resistFingerprinting', 'in', { preferences: RFP }),
   firefox('remote desktop, resistFingerprinting', 'out', { preferences: RFP }, REMOTE),

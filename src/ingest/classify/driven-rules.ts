@@ -12,17 +12,10 @@ const inBlink =
 /** A clock that itself counts whole milliseconds says nothing. */
 const FINE_CLOCK_MS = 1;
 
-/** X11 and Wayland stamp events by whole milliseconds, Windows by its fine clock. */
+/** X11 stamps events by whole milliseconds, Windows by its fine clock; on Wayland Chromium stamps its own (ADR 0059). */
 function windowsOnGrid({ signals, agent }: Facts): boolean {
   if (agent.os !== 'windows' || signals.input?.offGrid !== false) return false;
   return (signals.time?.clockStepMs ?? FINE_CLOCK_MS) < FINE_CLOCK_MS;
-}
-
-/** QtWebEngine stamps again; it has no hints. */
-function linuxOffGrid(facts: Facts): boolean {
-  const { signals, network, agent } = facts;
-  if (agent.os !== 'linux' || signals.input?.offGrid !== true || isAndroidDesktopMode(facts)) return false;
-  return Boolean(signals.page?.uaData?.brands?.length && network.secChUa);
 }
 
 const DESKTOPS = new Set(['windows', 'macos', 'linux']);
@@ -38,7 +31,7 @@ function orientationContradicts(facts: Facts): boolean {
 }
 
 export const DRIVEN_RULES: readonly Rule[] = [
-  // Pointer Events section 4.1: 0.5 for a button that cannot tell.
+  // Pointer Events section 4.1: 0.5 for a button that cannot tell. The agent leaves out presses that no device made.
   rule(
     'A8',
     'A',
@@ -51,7 +44,7 @@ export const DRIVEN_RULES: readonly Rule[] = [
     0.8,
     inBlink(({ signals: { tells } }) => (tells?.granted ?? 0) >= 2 && (tells?.barred ?? 0) >= 4),
   ),
-  rule('T14', 'T', 0.3, inBlink(windowsOnGrid), { fact: 'pointer-clock' }),
+  rule('T14', 'T', 0.3, inBlink(windowsOnGrid)),
   // Firefox with resistFingerprinting always says landscape, and iPads with a Mac's name turn.
   rule('T15', 'T', 0.3, inBlink(orientationContradicts), { fact: 'screen-size' }),
   rule(
@@ -60,5 +53,4 @@ export const DRIVEN_RULES: readonly Rule[] = [
     0.15,
     inBlink(({ signals }) => signals.tells?.activated === true),
   ),
-  rule('M13', 'M', 0.15, inBlink(linuxOffGrid), { fact: 'pointer-clock' }),
 ];

@@ -19,13 +19,7 @@ export interface Facts {
 export type RuleKind = 'A' | 'T' | 'M' | 'W';
 
 /** Facts that more than one rule reads. */
-export type Fact =
-  | 'debugger'
-  | 'worker-brands'
-  | 'screen-size'
-  | 'no-pointer'
-  | 'pointer-clock'
-  | 'no-graphics-hardware';
+export type Fact = 'debugger' | 'worker-brands' | 'screen-size' | 'no-pointer' | 'no-graphics-hardware';
 
 export interface Rule {
   readonly id: string;

@@ -14,7 +14,6 @@ const TEXTS = {
   T14: 'Mouse events are timed as on Linux, under the name of Windows.',
   T15: 'The screen is turned as no screen of such a device is.',
   M12: 'The page counts as used, although nobody had pressed anything.',
-  M13: 'Mouse events are not timed by the clock of the display.',
   M1: 'The window is larger than its screen.',
   M2: 'A debugger is attached; people who have developer tools open look the same.',
   M11: 'A debugger shows the page as on a phone, in another way than developer tools do.',

@@ -12,7 +12,7 @@ import {
   linuxChrome,
   safari,
 } from './support/browsers.ts';
-import { all, type Change, header, set } from './support/changes.ts';
+import { all, type Change, set } from './support/changes.ts';
 import { DRIVEN_FIRES } from './support/fires-driven.ts';
 
 /** Presses, times, permissions, a turned screen: what a driver leaves in a browser that shows no other mark. */
@@ -63,12 +63,20 @@ const SILENT: readonly Row[] = [
   ['T15', 'resistFingerprinting, which always says landscape', firefoxRfp, turned],
   ['M12', 'no answer', chrome, set('tells', { activated: null })],
   ['M12', 'WebKitGTK, where it is so for people', safari, set('tells', { activated: true })],
-  ['M13', "the display's times", linuxChrome, onGrid],
-  ['M13', 'Windows', chrome, offGrid],
-  ['M13', 'Firefox on Linux', () => firefox('X11; Linux x86_64', 'Linux x86_64'), offGrid],
-  ['M13', 'QtWebEngine, which has no hints', linuxChrome, all(offGrid, set('page', { uaData: null }))],
-  ['M13', 'QtWebEngine with the name of Chrome', linuxChrome, all(offGrid, header('sec-ch-ua', undefined))],
-  ['M13', 'too few events', linuxChrome, set('input', { offGrid: null })],
+];
+
+const DEVTOOLS = set('tells', { cdp: true });
+const linuxFirefox = () => firefox('X11; Linux x86_64', 'Linux x86_64');
+
+/** Chromium stamps the events of Wayland itself (ADR 0059). */
+const ON_WAYLAND: readonly (readonly [string, () => Browser, Change, string])[] = [
+  ["the display's times", linuxChrome, onGrid, 'human'],
+  ['times of its own', linuxChrome, offGrid, 'human'],
+  ['times of its own beside developer tools', linuxChrome, all(offGrid, DEVTOOLS), 'unknown'],
+  ['Windows', chrome, offGrid, 'human'],
+  ['Firefox', linuxFirefox, offGrid, 'human'],
+  ['no hints', linuxChrome, all(offGrid, set('page', { uaData: null })), 'human'],
+  ['too few events', linuxChrome, set('input', { offGrid: null }), 'human'],
 ];
 
 const OF_KIND = { A: 'undeclared_automation', T: 'unknown', M: 'unknown' } as const;
@@ -85,6 +93,12 @@ describe('fires', () => {
 
   it('is shown for every rule', () => {
     expect(new Set(DRIVEN_FIRES.map(([id]) => id))).toEqual(new Set(DRIVEN_RULES.map(({ id }) => id)));
+  });
+});
+
+describe('the clock of the mouse on Linux', () => {
+  it.each(ON_WAYLAND)('says nothing: %s', (_name, make, change, expected) => {
+    expect(changed(make, change).class).toBe(expected);
   });
 });
 

@@ -84,13 +84,13 @@ const INDEPENDENT: readonly { readonly fields: string; readonly rules: string; r
   },
   {
     fields: 'user-agent sec-ch-ua',
-    rules: 'A2 A4 M8 M13 N2 T9',
-    why: 'M8 and N2 miss different headers and look here for which browser should send them; A2 and A4 read words; M13 exempts by it',
+    rules: 'A2 A4 M8 N2 T9',
+    why: 'M8 and N2 miss different headers and look here for which browser should send them; A2 and A4 read words',
   },
   {
     fields: 'page.uaData.brands page.uaData.fullVersionList worker.uaData.brands',
-    rules: 'A2 A4 A5 A7 M11 M13 T5 T10',
-    why: 'a word, an old spelling, a list that the worker lacks, two lists that differ, or no long list: never the same; M11 and M13 exempt by it',
+    rules: 'A2 A4 A5 A7 M11 T5 T10',
+    why: 'a word, an old spelling, a list that the worker lacks, two lists that differ, or no long list: never the same; M11 exempts by it',
   },
   {
     fields:
@@ -147,7 +147,6 @@ describe('a fact', () => {
       debugger: ['M2', 'M11'],
       'worker-brands': ['A5', 'A7'],
       'screen-size': ['T15', 'T13', 'M1'],
-      'pointer-clock': ['T14', 'M13'],
       'no-pointer': ['M5', 'M9'],
       'no-graphics-hardware': ['M7', 'W5', 'W8'],
     });

@@ -12,7 +12,7 @@ N1 T .4   N2 M .25  N3 W .1
 M1 M .15  M2 M .2   M4 M .15  M5 M .15  M6 M .1   M7 M .1   M8 M .15
 W1 W .02  W2 W .02  W3 W .02  W4 W .02  W5 W .02  W6 W .02  W8 W .02  W9 W .02
 A7 A .6  T13 T .3  M9 M .15  M10 M .15  M11 M .2
-A8 A .8  A9 A .8  T14 T .3  T15 T .3  M12 M .15  M13 M .15
+A8 A .8  A9 A .8  T14 T .3  T15 T .3  M12 M .15
 N4 W .02`
   .trim()
   .split(/\s{2,}|\n/)

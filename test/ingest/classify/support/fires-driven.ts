@@ -1,4 +1,4 @@
-import { chrome, linuxChrome } from './browsers.ts';
+import { chrome } from './browsers.ts';
 import { type Shown, set } from './changes.ts';
 
 /** What a driver leaves beside its marks: what each rule is shown to fire on. */
@@ -24,5 +24,4 @@ export const DRIVEN_FIRES: readonly Shown[] = [
   ['T15', 'a wide screen that is said to stand', chrome, set('screen', { orientation: 'portrait-primary' })],
   ['T15', "a phone's orientation under the name of a desktop", chrome, set('screen', { turns: true })],
   ['M12', 'a page that nobody used and that counts as used', chrome, set('tells', { activated: true })],
-  ['M13', 'times of its own on Linux', linuxChrome, set('input', { offGrid: true })],
 ];
