@@ -21,8 +21,8 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
   for (const hit of batch) {
     const id = idOf(hit.bucket, hit.client, hit.windowEnds);
     const entry = counts.get(id);
-    if (entry) entry.hits += 1;
-    else counts.set(id, { hit, hits: 1 });
+    if (entry) entry.hits += hit.hits ?? 1;
+    else counts.set(id, { hit, hits: hit.hits ?? 1 });
   }
   const ids = [...counts.keys()].sort();
   const rows = ids.map((id): Bindings => {
@@ -44,7 +44,7 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
   return batch.map((hit) => {
     const id = idOf(hit.bucket, hit.client, hit.windowEnds);
     const entry = counts.get(id) as { hits: number };
-    entry.hits -= 1;
+    entry.hits -= hit.hits ?? 1;
     return (total.get(id) ?? 0) - entry.hits;
   });
 }
