@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts';
+import { makeGroup } from '../db/group-commit.ts';
 import { postWebhook } from '../egress/post-webhook.ts';
 import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
@@ -9,7 +10,16 @@ import type { Random } from '../lib/random.ts';
 import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
 import { MAIL_LANE, type MailPayload } from './mail.ts';
 import { webhookHeaders } from './signature.ts';
-import { type Due, dueLanes, failOverdue, type Lane, recordAttempt, takeDue, type Webhook } from './store.ts';
+import {
+  type Attempt,
+  type Due,
+  dueLanes,
+  failOverdue,
+  type Lane,
+  recordAttempts,
+  takeDue,
+  type Webhook,
+} from './store.ts';
 
 /** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others (ADR 0037). */
 
@@ -114,12 +124,10 @@ async function attempt(deps: DispatcherDeps, due: Due): Promise<Outcome> {
   return webhook ? send(deps, due, webhook, data) : sendMail(deps, due, data);
 }
 
-async function record({ database, clock }: DispatcherDeps, due: Due, outcome: Outcome): Promise<void> {
-  const { failure } = outcome;
-  const wait = outcome.final ? undefined : waitsOf(due)[due.attempts - 1];
+function toAttempt(due: Due, { failure, final }: Outcome, now: number): Attempt {
+  const wait = final ? undefined : waitsOf(due)[due.attempts - 1];
   const state = failure === null ? 'delivered' : wait === undefined ? 'failed' : 'waiting';
-  const nextAt = state === 'waiting' ? clock() + (wait ?? 0) : 0;
-  await recordAttempt(database, due.seq, { state, nextAt, failure });
+  return { seq: due.seq, state, nextAt: state === 'waiting' ? now + (wait ?? 0) : 0, failure };
 }
 
 /** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */
@@ -129,6 +137,15 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
   const running = new Set<Promise<void>>();
   /** What the database answered to a delivery: the next round says it. */
   let trouble: { readonly error: unknown } | null = null;
+  const settled = makeGroup<Attempt, unknown>({
+    name: 'webhooks',
+    run: async (attempts) => {
+      await recordAttempts(database, attempts);
+      return attempts;
+    },
+    maxBatch: 400,
+    maxWaiting: 10_000,
+  });
   const idOf = ({ kid, webhook }: Lane): string => `${kid} ${webhook}`;
   const targetOf = (lane: Lane): TargetState => targets.get(idOf(lane)) ?? UNTRIED;
 
@@ -144,7 +161,7 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
     try {
       const outcome = await attempt(deps, due);
       answered = outcome.answered;
-      await record(deps, due, outcome);
+      await settled.submit(toAttempt(due, outcome, clock()));
       if (answered === false && isOpen(targetOf(due)))
         await failOverdue(database, due, clock() - overdueMs(due), 'its target did not answer');
     } catch (error) {

@@ -3,7 +3,15 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
 import { bumpTenant } from '../db/revision.ts';
-import { type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '../db/sql.ts';
+import {
+  askedRows,
+  type Bindings,
+  type HotTransaction,
+  insertMany,
+  isTrue,
+  rowsOf,
+  runHot,
+} from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -91,33 +99,35 @@ export type Due = Columns<Omit<OutboxEntry, 'principal' | 'at'>> &
 export type Lane = Pick<OutboxEntry, 'kid' | 'webhook'>;
 
 const waits = (kid: string, lane: string): string => `EXISTS (SELECT 1 FROM webhook_outbox AS event
-  WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.next_at <= ?)`;
+  WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.next_at <= ?
+    AND event.leased_until <= ?)`;
 const DUE_WEBHOOKS = `SELECT kid, id AS webhook FROM webhooks WHERE ${waits('webhooks.kid', 'webhooks.id')}`;
 const DUE_MAILS = `SELECT kid, '${MAIL_LANE}' AS webhook FROM tenants WHERE ${waits('tenants.kid', `'${MAIL_LANE}'`)}`;
 
 /** The webhooks that have something to send, and the mail of tenants where there is a relay. */
 export async function dueLanes({ read }: Database, now: number, mail: boolean): Promise<readonly Lane[]> {
-  if (!mail) return rowsOf<Lane>(await read.raw(DUE_WEBHOOKS, [now]));
-  return rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, [now, now]));
+  if (!mail) return rowsOf<Lane>(await read.raw(DUE_WEBHOOKS, [now, now]));
+  return rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, Array(4).fill(now)));
 }
 
 const LEASE_MS = 60_000;
 
-/** Takes what is due in these lanes, for a minute: another node takes it again if this one dies. */
+/** Takes what is due in these lanes, for a minute: another node takes it again if this one dies. No index has what this changes. */
 export function takeDue(
   database: Database,
   now: number,
   lanes: readonly (Lane & { readonly limit: number })[],
 ): Promise<readonly Due[]> {
   const skip = database.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '';
-  const sql = `UPDATE webhook_outbox SET next_at = ?, attempts = attempts + 1 WHERE seq IN
-    (SELECT seq FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ?
+  const sql = `UPDATE webhook_outbox SET leased_until = ?, attempts = attempts + 1 WHERE seq IN
+    (SELECT seq FROM webhook_outbox
+      WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
       ORDER BY next_at, seq LIMIT ? ${skip})
     RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
   return database.transaction(async (tx) => {
     const taken: Due[] = [];
     for (const { kid, webhook, limit } of lanes)
-      taken.push(...rowsOf<Due>(await tx.raw(sql, [now + LEASE_MS, kid, webhook, now, limit])));
+      taken.push(...rowsOf<Due>(await tx.raw(sql, [now + LEASE_MS, kid, webhook, now, now, limit])));
     return taken;
   });
 }
@@ -135,6 +145,7 @@ export async function failOverdue(
     const overdue = tx('webhook_outbox')
       .where({ kid, webhook, state: 'waiting' })
       .where('next_at', '<=', before)
+      .where('leased_until', '<=', before)
       .limit(MAX_FAILED_AT_ONCE);
     await tx('webhook_outbox')
       .whereIn('seq', overdue.select('seq'))
@@ -142,19 +153,24 @@ export async function failOverdue(
   });
 }
 
+export interface Attempt {
+  readonly seq: number;
+  readonly state: 'delivered' | 'waiting' | 'failed';
+  readonly nextAt: number;
+  readonly failure: string | null;
+}
+
+const ATTEMPT = { seq: 'bigint', state: 'text', next_at: 'bigint', failure: 'text' } as const;
+
 /** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
-export async function recordAttempt(
-  database: Database,
-  seq: number,
-  outcome: {
-    readonly state: 'delivered' | 'waiting' | 'failed';
-    readonly nextAt: number;
-    readonly failure: string | null;
-  },
-): Promise<void> {
-  const { state, nextAt, failure } = outcome;
-  const change = { state, next_at: nextAt, failure, ...(state === 'delivered' ? { sealed: null } : {}) };
-  await database.transaction((tx) => tx('webhook_outbox').where({ seq }).update(change));
+export async function recordAttempts(database: Database, attempts: readonly Attempt[]): Promise<void> {
+  const rows = attempts.map(({ seq, state, nextAt, failure }): Bindings => [seq, state, nextAt, failure]);
+  await database.transaction((tx) => {
+    const { sql, bindings } = askedRows(tx, ATTEMPT, rows);
+    const change = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
+      sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END FROM q WHERE webhook_outbox.seq = q.seq`;
+    return runHot(tx, `${sql} ${change}`, bindings);
+  });
 }
 
 /** Sends again from `from` on what still can be sent. Returns how many. */
@@ -170,7 +186,7 @@ export async function replayFrom(
       .where({ kid, webhook })
       .where('seq', '>=', from)
       .whereRaw('(request_id IS NOT NULL OR sealed IS NOT NULL)')
-      .update({ state: 'waiting', attempts: 0, next_at: now, failure: null }),
+      .update({ state: 'waiting', attempts: 0, next_at: now, leased_until: 0, failure: null }),
   );
 }
 

@@ -8,7 +8,7 @@ import {
   insertWebhook,
   listWebhooks,
   purgeOutbox,
-  recordAttempt,
+  recordAttempts,
   removeWebhook,
   replayFrom,
   takeDue,
@@ -112,10 +112,12 @@ export function webhookContract(make: MakeDatabase): void {
       };
       const settleMost = async ([first, one, two, _three, grant]: Seqs): Promise<void> => {
         const done = { state: 'delivered', nextAt: NOW, failure: null } as const;
-        await recordAttempt(outbox.database, first, done);
-        await recordAttempt(outbox.database, grant, done);
-        await recordAttempt(second, one, { state: 'failed', nextAt: NOW, failure: '410' });
-        await recordAttempt(second, two, { state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' });
+        await recordAttempts(outbox.database, [{ seq: first, ...done }]);
+        await recordAttempts(outbox.database, [{ seq: grant, ...done }]);
+        await recordAttempts(second, [{ seq: one, state: 'failed', nextAt: NOW, failure: '410' }]);
+        await recordAttempts(second, [
+          { seq: two, state: 'waiting', nextAt: NOW + 3 * LEASE_MS, failure: '503' },
+        ]);
       };
 
       it('is taken once, by however many nodes at once, the oldest first', async () => {
@@ -137,6 +139,14 @@ export function webhookContract(make: MakeDatabase): void {
         const grant = taken.find(({ event }) => event === 'consent.granted');
         expect(grant).toMatchObject({ request_id: null, sealed: 'sealed' });
         expect(await take(second, NOW + 10)).toEqual([]);
+      });
+
+      it('is taken by a change of columns that no index has, so that PostgreSQL keeps the row on its page', async () => {
+        if (outbox.database.kind !== 'postgres') return;
+        const indexes = outbox.database.read('pg_indexes').where({ tablename: 'webhook_outbox' });
+        const defined = ((await indexes.pluck('indexdef')) as string[]).join('\n');
+        expect(defined).toContain('next_at');
+        expect(defined).not.toMatch(/leased_until|attempts/);
       });
 
       it('is taken again when the node that took it says nothing for a minute', async () => {
