@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
-import { Fault, makeGroup } from '../db/group-commit.ts';
+import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { inOneStatement, pipelined } from '../db/round-trip.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
@@ -225,6 +225,7 @@ export function makeConsentAppender(database: Database) {
     run: (batch) => appendBatch(database, batch),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
+    ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),
   });
   return {
     /**

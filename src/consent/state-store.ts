@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { Fault, makeGroup } from '../db/group-commit.ts';
+import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { logLost } from '../db/tenant-hold.ts';
@@ -97,6 +97,7 @@ export function makeConsentStateReader(database: Database) {
     run: (queries) => readBatch(database, queries),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
+    ...oneTenant(database.kind, ({ kid }: StateQuery) => kid),
   });
   return {
     /** @throws {ConsentStateInvalid} where a row does not carry its MAC */

@@ -45,7 +45,16 @@ export interface GroupOptions<Item, Result> {
   readonly maxWaiting: number;
   /** Batches under way at once: 1 where a single writer makes more of them pointless. */
   readonly concurrency?: number;
+  /** What a batch has one of, and what has one batch under way; all items are alike where it is left out. */
+  readonly keyOf?: (item: Item) => string;
 }
+
+/**
+ * On PostgreSQL a batch is of one tenant: a distributed one takes it to one shard, without a two-phase commit. On SQLite tenants
+ * share the commit of the one writer. Recorder, appender and checks leave the pool a connection together.
+ */
+export const oneTenant = <Item>(kind: 'sqlite' | 'postgres', keyOf: (item: Item) => string) =>
+  kind === 'postgres' ? { keyOf, concurrency: 3 } : {};
 
 /**
  * Runs a batch and answers its items. One that throws is retried in halves, until the failing item is alone.
@@ -75,6 +84,20 @@ async function answer<Item, Result>(
   }
 }
 
+/** What one transaction takes: the oldest item that may begin, and those that wait for the same key. */
+function nextBatch<Item, Result>(
+  waiting: readonly Waiting<Item, Result>[],
+  { keyOf = () => '', maxBatch }: GroupOptions<Item, Result>,
+  busy: ReadonlySet<string>,
+) {
+  const oldest = waiting.find(({ item }) => !busy.has(keyOf(item)));
+  if (!oldest) return null;
+  const key = keyOf(oldest.item);
+  const batch = waiting.filter(({ item }) => keyOf(item) === key).slice(0, maxBatch);
+  const taken = new Set(batch);
+  return { batch, key, rest: waiting.filter((entry) => !taken.has(entry)) };
+}
+
 /**
  * While one batch is in flight the next one gathers, and shares its refusal when the database is away; any other failure is
  * nobody's but the item's that has it. There is no timer: an idle server adds no delay, a loaded one shares the fsync.
@@ -83,6 +106,7 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
   const concurrency = options.concurrency ?? 1;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;
+  const busy = new Set<string>();
   let scheduled = false;
   const onIdle: (() => void)[] = [];
   const isIdle = (): boolean => inFlight === 0 && waiting.length === 0;
@@ -94,19 +118,20 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
     for (const entry of refused) entry.reject(new Unavailable('the database is away', 1, { cause }));
   }
 
-  async function runBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    await answer(options.run, batch, refuseWaiting);
-    inFlight -= 1;
-    pump();
-  }
-
   function pump(): void {
-    while (inFlight < concurrency && waiting.length > 0) {
-      const batch = waiting.slice(0, options.maxBatch);
-      waiting = waiting.slice(batch.length);
+    while (inFlight < concurrency) {
+      const next = nextBatch(waiting, options, busy);
+      if (!next) break;
+      waiting = next.rest;
+      const { batch, key } = next;
       inFlight += 1;
       tellBegun({ group: options.name, size: batch.length, waiting: waiting.length });
-      void runBatch(batch);
+      if (options.keyOf) busy.add(key);
+      void answer(options.run, batch, refuseWaiting).then(() => {
+        busy.delete(key);
+        inFlight -= 1;
+        pump();
+      });
     }
     if (isIdle()) for (const resolve of onIdle.splice(0)) resolve();
   }

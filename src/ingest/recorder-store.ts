@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { Fault, makeGroup } from '../db/group-commit.ts';
+import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import type { HotTransaction } from '../db/sql.ts';
 import { prefetch } from './batch-context-store.ts';
 import { makeTotals, type Totals } from './device-store.ts';
@@ -54,6 +54,7 @@ export function makeRecorder(database: Database, monotonic: () => number) {
     run: recordBatch,
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
+    ...oneTenant(database.kind, ({ claim }: Sighting) => claim.kid),
   });
   const record: Recorder['record'] = (sighting) => group.submit(sighting);
   return { record, idle: () => group.idle() };

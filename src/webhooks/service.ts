@@ -130,14 +130,9 @@ function toAttempt(due: Due, { failure, final }: Outcome, now: number): Attempt 
   return { seq: due.seq, state, nextAt: state === 'waiting' ? now + (wait ?? 0) : 0, failure };
 }
 
-/** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */
-function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
-  const { database, clock } = deps;
-  const targets = new Map<string, TargetState>();
-  const running = new Set<Promise<void>>();
-  /** What the database answered to a delivery: the next round says it. */
-  let trouble: { readonly error: unknown } | null = null;
-  const settled = makeGroup<Attempt, unknown>({
+/** What became of deliveries, a statement for all that ended meanwhile. */
+const makeSettled = (database: Database) =>
+  makeGroup<Attempt, unknown>({
     name: 'webhooks',
     run: async (attempts) => {
       await recordAttempts(database, attempts);
@@ -146,6 +141,15 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
     maxBatch: 400,
     maxWaiting: 10_000,
   });
+
+/** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */
+function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
+  const { database, clock } = deps;
+  const targets = new Map<string, TargetState>();
+  const running = new Set<Promise<void>>();
+  /** What the database answered to a delivery: the next round says it. */
+  let trouble: { readonly error: unknown } | null = null;
+  const settled = makeSettled(database);
   const idOf = ({ kid, webhook }: Lane): string => `${kid} ${webhook}`;
   const targetOf = (lane: Lane): TargetState => targets.get(idOf(lane)) ?? UNTRIED;
 

@@ -3,15 +3,7 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
 import { bumpTenant } from '../db/revision.ts';
-import {
-  askedRows,
-  type Bindings,
-  type HotTransaction,
-  insertMany,
-  isTrue,
-  rowsOf,
-  runHot,
-} from '../db/sql.ts';
+import { askedRows, type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -153,10 +145,8 @@ export async function failOverdue(
   });
 }
 
-export interface Attempt {
-  readonly seq: number;
+export interface Attempt extends Readonly<Record<'seq' | 'nextAt', number>> {
   readonly state: 'delivered' | 'waiting' | 'failed';
-  readonly nextAt: number;
   readonly failure: string | null;
 }
 
@@ -169,7 +159,7 @@ export async function recordAttempts(database: Database, attempts: readonly Atte
     const { sql, bindings } = askedRows(tx, ATTEMPT, rows);
     const change = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
       sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END FROM q WHERE webhook_outbox.seq = q.seq`;
-    return runHot(tx, `${sql} ${change}`, bindings);
+    return tx.raw(`${sql} ${change}`, bindings as Knex.Value[]);
   });
 }
 

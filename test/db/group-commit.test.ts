@@ -99,6 +99,29 @@ describe('makeGroup', () => {
     expect(await Promise.all(answers)).toEqual([2, 4, 6]);
   });
 
+  it('keeps to one key a batch and one batch a key, and lets nobody wait for another key', async () => {
+    const keyOf = (item: number): string => (item % 2 === 0 ? 'even' : 'odd');
+    const { group, batches } = makeControlled({ keyOf, concurrency: 3, maxBatch: 3 });
+    const answers = [1, 2, 3, 4, 5, 7, 9].map((item) => group.submit(item));
+    await turn();
+    const items = () => batches.map((batch) => batch.items);
+    expect(items()).toEqual([
+      [1, 3, 5],
+      [2, 4],
+    ]);
+    batches[1]?.finish();
+    expect(await answers[1]).toBe(4);
+    await turn();
+    expect(items()).toHaveLength(2);
+    batches[0]?.finish();
+    await answers[0];
+    await turn();
+    expect(items()[2]).toEqual([7, 9]);
+    batches[2]?.finish();
+    await group.idle();
+    expect(await Promise.all(answers)).toEqual([2, 4, 6, 8, 10, 14, 18]);
+  });
+
   it('rejects the member alone that a batch fails for, and goes on', async () => {
     const poison = new Set([3, 4, 9]);
     const runs: (readonly number[])[] = [];

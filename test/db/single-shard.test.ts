@@ -1,17 +1,24 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { makeConsentStateReader } from '../../src/consent/state-store.ts';
+import type { Database } from '../../src/db/db.ts';
 import { SUBJECT_DATA } from '../../src/rights/subject-data.ts';
+import { appender, macOf, makeRequest } from '../consent/contract/consent-support.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
+import { makeEntry } from '../support/make.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
+import { ensureTenant, makeRecorder } from '../support/recorder.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
+import { addTenant } from './contract/database.ts';
+import { onPostgres } from './contract/makers.ts';
 
 /** Tables that a distributed PostgreSQL can place by tenant, read off the map of tables: `kid` is in their key. */
 const PLACED = Object.entries(SUBJECT_DATA)
@@ -50,6 +57,39 @@ describe('the check of statements', () => {
     expect(PLACED).toEqual(
       expect.arrayContaining(['decisions', 'nonces', 'sightings', 'consent_state', 'ledger_entries']),
     );
+  });
+});
+
+describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
+  it.each(['record', 'append', 'check'] as const)('%s one tenant at a time', async (what) => {
+    const db = await (await onPostgres(sharedPostgres()))();
+    const kids = await Promise.all(['one', 'two', 'three'].map((kid) => addTenant(db.database, kid)));
+    let transactions = 0;
+    const watched: Database = {
+      ...db.database,
+      hotTransaction: (work) => {
+        transactions += 1;
+        return db.database.hotTransaction(work);
+      },
+    };
+    const queries = vi.fn();
+    db.database.read.on('query', ({ sql }: { sql: string }) => queries(sql));
+    const recorder = makeRecorder(watched);
+    const consent = appender(watched);
+    const states = makeConsentStateReader(watched);
+    const ways = {
+      record: (kid: string, id: string) => recorder.record(makeEntry({ kid, id })),
+      append: (kid: string, id: string) => consent.append(makeRequest(kid, { principal: id })),
+      check: (kid: string, id: string) =>
+        states.read({ kid, principal: id, purpose: 'ads', mac: macOf(kid) }),
+    };
+    if (what === 'record') await Promise.all(kids.map((kid) => ensureTenant(db.database, kid)));
+    queries.mockClear();
+    const items = ['a', 'b', 'c'].flatMap((id) => kids.map((kid) => [kid, id] as const));
+    await Promise.all(items.map(([kid, id]) => ways[what](kid, `${kid}-${id}`)));
+    const reads = queries.mock.calls.filter(([sql]) => /consent_state/.test(String(sql)));
+    expect(what === 'check' ? reads.length : transactions).toBe(kids.length);
+    await db.close();
   });
 });
 
