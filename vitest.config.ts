@@ -8,10 +8,8 @@ const apart = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].m
 );
 /** Real browsers; `npm test` does the journeys, in Chromium, `npm run test:browser` the rest. */
 const browsers = ['test/{browser,console/browser}/*.test.ts'];
-const journeys = [
-  'test/browser/{banner-page,identify,my-data}.test.ts',
-  'test/console/browser/chromium.test.ts',
-];
+const inBoth = ['test/browser/banner-page.test.ts'];
+const journeys = [...inBoth, 'test/browser/my-data.test.ts', 'test/console/browser/chromium.test.ts'];
 /** Memory, signals, kills, many rows: what takes long by its nature; `npm run test:heavy`. */
 const heavy = ['test/**/heavy/*.test.ts'];
 /** They start the built program, or other programs. */
@@ -45,9 +43,9 @@ const shuffled = process.env['CI'] ? { sequence: { shuffle: true } } : {};
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({
   test: {
-    // One more than the cores of a small machine: browsers, clocks and databases are often waited for. A heavy suite
-    // is full of processes of its own.
-    maxWorkers: isHeavy ? 2 : 3,
+    // Twice the cores of a small machine: browsers, disks and databases are often waited for. A heavy suite is full of
+    // processes of its own.
+    maxWorkers: isHeavy ? 2 : 4,
     globalSetup: ['test/support/global-setup.ts'],
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
     // `npm test` runs unit, app, system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
@@ -68,7 +66,16 @@ export default defineConfig({
           },
           { test: { ...shared, ...shuffled, name: 'system', include: system, exclude: none } },
           { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
-          { test: { ...shared, name: 'journeys', include: journeys, exclude: none } },
+          {
+            test: {
+              ...shared,
+              name: 'journeys',
+              include: journeys,
+              exclude: none,
+              env: { BROWSERS: 'chromium' },
+            },
+          },
+          { test: { ...shared, name: 'journeys-firefox', include: inBoth, env: { BROWSERS: 'firefox' } } },
           { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
         ],
   },

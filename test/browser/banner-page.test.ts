@@ -4,7 +4,7 @@ import type { AxeResults } from 'axe-core';
 import { expect, it, vi } from 'vitest';
 import { describeInBrowser } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
-import { type BrowserName, missingBrowser } from './support/drivers.ts';
+import { BROWSERS, missingBrowser } from './support/drivers.ts';
 import { AGENT, GATED, type ShopPage } from './support/shop.ts';
 
 /** The banner and the page that it stands on: neither gets in the way of the other. */
@@ -12,7 +12,7 @@ import { AGENT, GATED, type ShopPage } from './support/shop.ts';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
-for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
+for (const name of BROWSERS) {
   describeInBrowser(`browser/banner on its page in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 

@@ -6,6 +6,11 @@ import { findFirefox } from './firefox.ts';
 
 export type BrowserName = 'chromium' | 'firefox';
 
+/** Those of this run: the journeys are made in one of them at a time (vitest.config.ts). */
+export const BROWSERS = (['chromium', 'firefox'] satisfies BrowserName[]).filter(
+  (name) => process.env['BROWSERS']?.includes(name) ?? true,
+);
+
 /** First-run pages and background traffic off; nothing that a page could see. */
 const QUIET = {
   'browser.aboutwelcome.enabled': false,

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { signCheckpoint } from '../../src/ledger/checkpoint.ts';
-import { leafHash } from '../../src/ledger/merkle.ts';
-import { makeNoteSigner } from '../../src/ledger/note.ts';
-import { inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
-import { formatTlogProof } from '../../src/ledger/tlog-proof.ts';
-import { describeWithTool } from '../support/tools.ts';
-import { makeLog } from './support.ts';
+import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { leafHash } from '../../../src/ledger/merkle.ts';
+import { makeNoteSigner } from '../../../src/ledger/note.ts';
+import { inclusionProof, rootAt } from '../../../src/ledger/proofs.ts';
+import { formatTlogProof } from '../../../src/ledger/tlog-proof.ts';
+import { describeWithTool } from '../../support/tools.ts';
+import { makeLog } from '../support.ts';
 
 /** docs/verify.py, which ships with every package: Python and openssl, and nothing of gpd. */
 
-const verifier = fileURLToPath(new URL('../../docs/verify.py', import.meta.url));
+const verifier = fileURLToPath(new URL('../../../docs/verify.py', import.meta.url));
 const signer = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
 const other = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 4));
 const entries = Array.from({ length: 700 }, (_, i) => Buffer.from(`{"n":${i}}`));

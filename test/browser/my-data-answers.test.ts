@@ -1,0 +1,192 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { AxeResults } from 'axe-core';
+import { describe, expect, it, vi } from 'vitest';
+import { KID } from '../support/constants.ts';
+import { SEEN_WITHIN } from '../support/expect.ts';
+import { describeInChromium } from './support/chromium.ts';
+import { PROVEN, useMyData } from './support/my-data.ts';
+
+/** What the page says when something is in the way, how it looks, and what can be saved of it. */
+
+describeInChromium('browser/my-data, all that it can say', () => {
+  const at = useMyData();
+  const { problems, open, look, forget, rows } = at;
+
+  describe('a request about it that fails is told as what it is', () => {
+    /** @param status null: without its cookies */
+    async function failing(action: 'view' | 'forget', status: number | null): Promise<void> {
+      await at.page.route('**/my-data', async (route) => {
+        const request = route.request();
+        const isForget = request.postData()?.includes('action=forget') === true;
+        if (isForget !== (action === 'forget')) return route.continue();
+        if (status === null) {
+          const { cookie: _, ...headers } = await request.allHeaders();
+          return route.fulfill({ response: await route.fetch({ headers: { ...headers, cookie: '' } }) });
+        }
+        return route.fulfill({ status, json: { error: 'any' } });
+      });
+    }
+    const status = (): Promise<string | null> => at.page.getByTestId('status').textContent();
+
+    it('view without the cookie: neither shown nor erasable, and why', async () => {
+      await open();
+      await failing('view', null);
+      await look();
+      await expect.poll(status).toMatch(/did not keep the cookie/);
+      expect(await at.page.getByTestId('nothing').count()).toBe(0);
+      expect(await at.page.getByTestId('forget').isVisible()).toBe(false);
+    });
+
+    it.each([429, 503])('view with %d: not that nothing is kept', async (code) => {
+      await open();
+      await failing('view', code);
+      await look();
+      await expect.poll(status).toMatch(/did not say what else it holds/);
+      expect(await at.page.getByTestId('nothing').count()).toBe(0);
+    });
+
+    it('from an address that the site did not register', async () => {
+      await open();
+      await at.page.goto(`${at.base.replace('localhost', '127.0.0.1')}/my-data?kid=${KID}`);
+      await look();
+      await expect.poll(status).toMatch(/has not registered the address/);
+      expect(await at.page.getByTestId('nothing').count()).toBe(0);
+      expect(await at.page.getByTestId('forget').isVisible()).toBe(false);
+    });
+
+    it('forget without the cookie: nothing was erased, and what helps', async () => {
+      await open();
+      await look();
+      const before = await rows('decisions');
+      await failing('forget', null);
+      await forget();
+      await expect.poll(status).toMatch(/^Nothing was erased/);
+      expect(await rows('decisions')).toBe(before);
+    });
+
+    it.each([429, 503])('forget with %d: can be pressed again', async (code) => {
+      await open();
+      await look();
+      await failing('forget', code);
+      await forget();
+      await expect.poll(status).toMatch(/did not confirm/);
+      await at.page.unroute('**/my-data');
+      await at.page.getByTestId('forget-now').click();
+      await expect.poll(status).toMatch(/^Forgotten/);
+    });
+  });
+
+  it.each([
+    [10, 'Your clock is about 10 minutes fast.'],
+    [-3 * 60, 'Your clock is about 3 hours slow.'],
+    [60 * 24 * 365, 'Your clock is about 365 days fast.'],
+  ])(
+    'a clock %d minutes ahead: shows what is held, and says how far the clock is off',
+    async (minutes, text) => {
+      await open();
+      await at.page.addInitScript(`{ const now = Date.now; Date.now = () => now() + ${minutes * 60_000}; }`);
+      await at.page.reload();
+      await look();
+      await expect.poll(() => at.page.getByTestId('status').textContent()).toContain(text);
+      await forget();
+      await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
+      await at.page.getByTestId('look').click();
+      await expect.poll(() => at.page.getByTestId('status').textContent()).toContain(text);
+    },
+  );
+
+  it('is told of Global Privacy Control that came as a header alone', async () => {
+    const before = await rows('decisions');
+    await open({ extraHTTPHeaders: { 'sec-gpc': '1' } });
+    await at.page.getByTestId('look').click();
+    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
+    expect(await rows('decisions')).toBe(before);
+  });
+
+  it('is told that the site takes a recorded consent alone', async () => {
+    await open();
+    await at.page.goto(`${at.base}/my-data?kid=${PROVEN}`);
+    await at.page.getByTestId('look').click();
+    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/recorded consent/);
+  });
+
+  it('shows what tells the device apart where the tenant keeps summaries', async () => {
+    await at.gpd.json(['tenants', 'set', KID, 'transparency.retain=summary']);
+    await open({ colorScheme: 'dark', viewport: { width: 320, height: 700 } });
+    await vi.waitFor(async () => {
+      await look();
+      expect(await at.page.getByTestId('view').count()).toBe(1);
+    }, SEEN_WITHIN);
+    const text = (await at.page.getByTestId('view').textContent()) ?? '';
+    expect(text).toMatch(/Graphics chip|Installed fonts|Processor cores/);
+    expect(text).toMatch(/not enough data/);
+    expect(text).toMatch(/some: uncommon/);
+    expect(await at.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(320);
+    expect(problems).toEqual([]);
+    if (process.env['SHOTS'])
+      await at.page.screenshot({ path: join(process.env['SHOTS'], 'my-data-dark-320.png'), fullPage: true });
+  });
+
+  it('says so without JavaScript, and 404 for no tenant', async () => {
+    await open({ javaScriptEnabled: false });
+    expect(await at.page.textContent('main')).toContain('needs JavaScript');
+    const answer = await at.page.goto(`${at.base}/my-data?kid=nobody`);
+    expect(answer?.status()).toBe(404);
+    expect(await at.page.textContent('main')).toContain('No site here has that name');
+    // Two tenants are at this address.
+    const missing = await at.page.goto(`${at.base}/my-data`);
+    expect(missing?.status()).toBe(200);
+    expect(await at.page.locator('main a').allTextContents()).toEqual([KID, PROVEN]);
+    const nowhere = await at.page.goto(`${at.base}/nowhere`);
+    expect(nowhere?.status()).toBe(404);
+    expect(await at.page.textContent('h1')).toBe('Page not found');
+  });
+
+  it('axe finds nothing, before, with all that is held, and after a forget', async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    await open({ viewport: { width: 390, height: 844 } });
+    const violations = async (): Promise<string[]> => {
+      await at.page.evaluate(axe);
+      const found = (await at.page.evaluate('axe.run()')) as AxeResults;
+      expect(found.passes.length).toBeGreaterThan(5);
+      return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+    };
+    expect(await violations()).toEqual([]);
+    await look();
+    await at.page.getByTestId('forget').locator('summary').click();
+    expect(await violations()).toEqual([]);
+    expect(await at.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await at.page.getByTestId('forget-now').click();
+    await at.page.getByTestId('forgotten').waitFor();
+    expect(await violations()).toEqual([]);
+    if (process.env['SHOTS'])
+      await at.page.screenshot({
+        path: join(process.env['SHOTS'], 'my-data-forgotten-390.png'),
+        fullPage: true,
+      });
+  });
+
+  it('saves what is held as a page, which opens by itself', async () => {
+    await open();
+    await look();
+    const saved = at.page.waitForEvent('download');
+    await at.page.getByTestId('save-page').click();
+    const path = await (await saved).path();
+    const html = readFileSync(path, 'utf8');
+    expect(html).toContain('What this site’s device check holds about you');
+    expect(html).toMatch(/req_[0-9A-Z]{26}/);
+    await at.page.getByTestId('forget').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('looks right in the light', async () => {
+    await open({ viewport: { width: 1280, height: 900 } });
+    await look();
+    await at.page.getByTestId('forget').waitFor();
+    if (process.env['SHOTS'])
+      await at.page.screenshot({ path: join(process.env['SHOTS'], 'my-data-light.png'), fullPage: true });
+    expect(await at.page.title()).toContain('holds about you');
+  });
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeInChromium } from '../../browser/support/chromium.ts';
+import { REASON } from '../../support/constants.ts';
+import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
+import type { Console } from '../support/console.ts';
+
+/** The console by keyboard alone, without JavaScript, and on paper. */
+
+describeInChromium('the console without a mouse, a script or a screen', () => {
+  let at: BrowserConsole;
+  let site: Console;
+  let enter: BrowserConsole['enter'];
+  let makeCase: BrowserConsole['makeCase'];
+
+  beforeAll(async () => {
+    at = await startBrowserConsole();
+    ({ site, enter, makeCase } = at);
+  });
+  afterAll(() => at.stop());
+
+  it('by keyboard alone: j, k, o, c, ? and Tab', async () => {
+    const [first, second] = [await makeCase(), await makeCase()];
+    const page = await enter('grace');
+    const focused = (): Promise<string | null> =>
+      page.evaluate(() => document.activeElement?.getAttribute('href') ?? document.activeElement?.id ?? null);
+    // The first stop of Tab leads past the navigation.
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('#main');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('?');
+    expect(await page.locator('#help').isVisible()).toBe(true);
+    await page.keyboard.press('Escape');
+    expect(await page.locator('#help').isVisible()).toBe(false);
+    await page.keyboard.press('j');
+    const top = await focused();
+    await page.keyboard.press('j');
+    expect(await focused()).not.toBe(top);
+    await page.keyboard.press('k');
+    expect(await focused()).toBe(top);
+    // Letters belong to a field while it has the focus.
+    await page.focus('#q');
+    await page.keyboard.type('jock?');
+    expect(await page.inputValue('#q')).toBe('jock?');
+    await page.fill('#q', second.requestId);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/contests\//);
+    await page.keyboard.press('c');
+    await page.getByText('The case is yours for an hour').waitFor();
+    for (let i = 0; i < 60 && (await focused()) !== 'outcome-overturned'; i += 1)
+      await page.keyboard.press('Tab');
+    await page.keyboard.press('Space');
+    for (let i = 0; i < 10 && (await focused()) !== 'reason'; i += 1) await page.keyboard.press('Tab');
+    await page.keyboard.type(REASON);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Resolve the case');
+    const outline = await page.evaluate(
+      () => getComputedStyle(document.activeElement as Element).outlineWidth,
+    );
+    expect(outline).toBe('2px');
+    await page.keyboard.press('Enter');
+    await page.getByText('the person can read the outcome').waitFor();
+    await page.goto(`${site.url}/console/queue?q=${first.requestId}`);
+    await page.goBack();
+    await page.goto(`${site.url}/console/queue`);
+    await page.keyboard.press('j');
+    await page.keyboard.press('o');
+    await page.waitForURL(/\/contests\//);
+  });
+
+  it('without JavaScript: the same case, from the sign-in to the ruling', async () => {
+    const { requestId } = await makeCase();
+    const page = await enter('ada', { javaScriptEnabled: false });
+    await page.locator('tr', { hasText: requestId }).getByRole('button', { name: 'Claim' }).click();
+    await page.getByLabel('Uphold it.').check();
+    await page
+      .getByLabel('Your reason, for the person')
+      .fill('Several strong signs agree, and nothing explains them.');
+    await page.getByRole('button', { name: 'Resolve the case' }).click();
+    await page.getByText('The automated decision stands.').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out').waitFor();
+  });
+
+  it('printed, a case is the evidence without the forms', async () => {
+    const { contestId } = await makeCase();
+    const page = await enter('ada');
+    await page.goto(`${site.url}/console/contests/${contestId}`);
+    await page.emulateMedia({ media: 'print' });
+    for (const hidden of ['#reason', '#question', '.bar nav', '[data-claim]']) {
+      expect(await page.locator(hidden).first().isVisible()).toBe(false);
+    }
+    for (const shown of ['#statement-title', '#verdict-title', '#trail-title', '#audit-title']) {
+      expect(await page.locator(shown).isVisible()).toBe(true);
+    }
+  });
+});
