@@ -31,8 +31,12 @@ export function jwks(keys: readonly unknown[], mediaType = MEDIA_TYPE): Answer {
   };
 }
 
+/** Two RSA keys take a second or more. */
+let madeFiles: ReturnType<typeof makeSelfSigned> | undefined;
+
 export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> {
-  const files = makeSelfSigned(['localhost', '127.0.0.1'], Date.now());
+  madeFiles ??= makeSelfSigned(['localhost', '127.0.0.1'], Date.now());
+  const files = madeFiles;
   const sockets = new Set<Socket>();
   const asked: string[] = [];
   const tls = { cert: files['server.crt'], key: files['server.key'] };
