@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { sha256 } from '../../src/lib/hash.ts';
-import { addApiKey } from '../support/api-key.ts';
-import { KID, REASON } from '../support/constants.ts';
-import { ask } from '../support/http.ts';
-import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
-import { idle, rows } from './support/data.ts';
-import { ROUTES } from './support/routes.ts';
+import { sha256 } from '../../../src/lib/hash.ts';
+import { addApiKey } from '../../support/api-key.ts';
+import { KID, REASON } from '../../support/constants.ts';
+import { ask } from '../../support/http.ts';
+import { type Console, signIn, startConsole, type Visitor } from '../support/console.ts';
+import { idle, rows } from '../support/data.ts';
+import { ROUTES } from '../support/routes.ts';
 
 /* On a machine with other work. */
 vi.setConfig({ testTimeout: 60_000 });
@@ -43,7 +43,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   'directions and what is invisible': 'abc\u202e\u2066def\u2069\u200f\u200b\ufeff',
   'half a character': '\ud800',
   'a line of a header': 'x\r\nSet-Cookie: a=b\r\n\r\n<h1>',
-  'a path': '../../../../etc/passwd',
+  'a path': '../../../../../etc/passwd',
   'a name of an object': '__proto__',
   SQL: `' OR 1=1; DROP TABLE contests; --`,
   'a number': '9'.repeat(400),
