@@ -70,7 +70,7 @@ function judgeAll(directory: string, only: RegExp): Browsers {
   const lacking = RUNS.filter((run) => only.test(labelOf(run)) && !files.has(fileOf(run)));
   const notRun = lacking.map((run) => ({
     names: run,
-    why: missingPrograms(run.programs) ?? run.missing?.() ?? `no result of it was kept in ${directory}`,
+    why: missingPrograms(run.programs) ?? run.missing?.() ?? 'no result of it was kept',
   }));
   const elsewhere = ELSEWHERE.filter(({ names }) => only.test(labelOf(names)));
   return {

@@ -1,7 +1,7 @@
 import { POLICY_VERSION } from '../../src/ingest/classify/policy.ts';
 import type { CorpusResult } from './corpus.ts';
 import type { MeasuredRun, NotRun, Sides, Truth } from './lib/types.ts';
-import { sampleRows, sampleShortfalls } from './summary.ts';
+import { RULE_HEAD, ruleRows, sampleRows, sampleShortfalls } from './summary.ts';
 
 /** The tables, for a terminal and for the documentation, and what they add up to. */
 
@@ -186,6 +186,13 @@ export function formatMarkdown(results: Results): string {
     'graphics chip" computes the same bundles with the name of an Intel chip in place of the software renderer.',
     '',
     ...markdownTable(SAMPLE_HEAD, sampleRows(results.runs)),
+    '',
+    '### The runs behind each rule',
+    '',
+    'In how many runs a rule fired, at load or after a press; a rule that another states too is counted with it. N1 and N4 need a proxy',
+    'and a network database, which these runs have not. "Generated" are the rows of fingerprint-generator, which press nothing.',
+    '',
+    ...markdownTable(RULE_HEAD, ruleRows(results.runs, results.corpus?.byRule ?? {})),
     '',
     '### Browsers that nothing drives',
     '',

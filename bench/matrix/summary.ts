@@ -1,3 +1,4 @@
+import { RULES } from '../../src/ingest/classify/policy.ts';
 import { wilson } from '../../src/lib/wilson.ts';
 import { judge } from './lib/judge.ts';
 import type { Captured, MeasuredRun, Sides, Truth } from './lib/types.ts';
@@ -109,6 +110,20 @@ export function sampleRows(runs: readonly MeasuredRun[]): string[][] {
     const chosen = runs.filter((run) => run.names.truth === truth && of(run));
     return [name, ...SAMPLES.map((sample) => cell(inSample(chosen, sample), hit))];
   });
+}
+
+export const RULE_HEAD = ['rule', 'weight', 'driven runs', 'runs of people', 'generated people'];
+
+/** A row each: in how many runs a rule fired, at load or after a press. */
+export function ruleRows(runs: readonly MeasuredRun[], byRule: Readonly<Record<string, number>>): string[][] {
+  const fired = ({ measured, pressed }: MeasuredRun): Set<string> =>
+    new Set([...measured.rules, ...(pressed?.measured.rules ?? [])]);
+  const count = (truth: Truth, id: string): number =>
+    runs.filter((run) => run.names.truth === truth && fired(run).has(id)).length;
+  return RULES.map(({ id, weight }) =>
+    // In code: the page has one other table whose rows begin with a rule.
+    [`\`${id}\``, weight, count('automation', id), count('person', id), byRule[id] ?? 0].map(String),
+  );
 }
 
 /** The goals for set-ups that nobody had looked at, in words where they are missed. */

@@ -36,7 +36,9 @@ export async function openByPlaywright(visit: Visit, options: PlaywrightOptions)
   const context = await browser.newContext({ ...device, ...options.context });
   if (options.script !== undefined) await context.addInitScript(options.script);
   const page = await context.newPage();
-  await page.goto(visit.url);
+  await page.goto(visit.pressUrl);
+  await visit.ready();
+  await page.locator('#press').click();
 }
 
 /** A browser that somebody else started, with a port for developer tools. */

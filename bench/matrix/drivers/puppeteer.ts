@@ -28,7 +28,9 @@ async function openPage(visit: Visit, browser: Browser, options: PuppeteerOption
   const device: Device | undefined = options.device && KnownDevices[options.device];
   if (device) await page.emulate(device);
   if (options.userAgent !== undefined) await page.setUserAgent({ userAgent: options.userAgent });
-  await page.goto(visit.url);
+  await page.goto(visit.pressUrl);
+  await visit.ready();
+  await page.click('#press');
 }
 
 export async function openByPuppeteer(visit: Visit, options: PuppeteerOptions): Promise<void> {

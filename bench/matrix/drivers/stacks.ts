@@ -26,7 +26,13 @@ const npm = (name: string, version: string): Pick<Stack, 'file' | 'install'> => 
 /** The folder is a virtual environment of Python. */
 const pypi = (name: string, version: string): Pick<Stack, 'file' | 'install'> => ({
   file: 'bin/python',
-  install: `python3 -m venv FOLDER && FOLDER/bin/pip install ${name}==${version}`,
+  install: `python3 -m venv FOLDER && FOLDER/bin/pip install setuptools ${name}==${version}`,
+});
+
+/** The script is built with the module that is fetched into the folder. */
+const goModule = (script: string, path: string): Pick<Stack, 'file' | 'install'> => ({
+  file: 'run',
+  install: `cp bench/matrix/drivers/stacks/${script} FOLDER && cd FOLDER && go mod init matrix && go get ${path} && go build -o run .`,
 });
 
 const STACKS = {
@@ -34,6 +40,37 @@ const STACKS = {
   stagehand: { script: 'stagehand.mjs', ...npm('@browserbasehq/stagehand', '4.4.0') },
   patchright: { script: 'patchright.mjs', ...npm('patchright', '1.63.0') },
   nodriver: { script: 'nodriver_run.py', ...pypi('nodriver', '0.50.99') },
+  zendriver: { script: 'zendriver_run.py', ...pypi('zendriver', '0.17.1') },
+  drissionpage: { script: 'drissionpage_run.py', ...pypi('DrissionPage', '4.1.1.4') },
+  'selenium-driverless': {
+    script: 'selenium_driverless_run.py',
+    ...pypi('selenium-driverless', '1.9.4'),
+  },
+  'undetected-chromedriver': {
+    script: 'undetected_run.py',
+    ...pypi('undetected-chromedriver', '3.5.5'),
+  },
+  seleniumbase: { script: 'seleniumbase_run.py', ...pypi('seleniumbase', '4.56.2') },
+  helium: { script: 'helium_run.py', ...pypi('helium', '7.0.4') },
+  botasaurus: { script: 'botasaurus_run.py', ...pypi('botasaurus-driver', '4.0.101') },
+  'rebrowser-puppeteer': {
+    script: 'rebrowser-puppeteer.mjs',
+    ...npm('rebrowser-puppeteer-core', '24.8.1'),
+  },
+  'rebrowser-playwright': {
+    script: 'rebrowser-playwright.mjs',
+    ...npm('rebrowser-playwright-core', '1.52.0'),
+  },
+  'ghost-cursor': { script: 'ghost-cursor.mjs', ...npm('ghost-cursor', '1.4.2 puppeteer-core@24.43.1') },
+  'real-browser': { script: 'real-browser.mjs', ...npm('puppeteer-real-browser', '1.4.4') },
+  taiko: { script: 'taiko.mjs', ...npm('taiko', '1.5.0') },
+  webdriverio: { script: 'webdriverio.mjs', ...npm('webdriverio', '9.33.1') },
+  'chrome-remote-interface': {
+    script: 'chrome-remote-interface.mjs',
+    ...npm('chrome-remote-interface', '0.34.0'),
+  },
+  rod: { script: 'rod.go', ...goModule('rod.go', 'github.com/go-rod/rod@v0.116.2') },
+  chromedp: { script: 'chromedp.go', ...goModule('chromedp.go', 'github.com/chromedp/chromedp@v0.14.1') },
   pydoll: { script: 'pydoll_run.py', ...pypi('pydoll-python', '3.0.0') },
 } as const satisfies Readonly<Record<string, Stack>>;
 
@@ -64,7 +101,7 @@ export function openByStack(visit: Visit, name: StackName, mode: string): Promis
   const { script } = STACKS[name];
   visit.defer(() => endThoseOf(profileOf(visit)));
   const folder = folderOf(name);
-  const command = script.endsWith('.py') ? join(folder, 'bin/python') : process.execPath;
+  const command = script.endsWith('.mjs') ? process.execPath : join(folder, STACKS[name].file);
   const file = fileURLToPath(new URL(`stacks/${script}`, import.meta.url));
   // Node 20 has the client of Stagehand's choice only by a flag.
   start(visit, command, [...(command === process.execPath ? ['--experimental-websocket'] : []), file], {

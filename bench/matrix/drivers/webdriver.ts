@@ -74,7 +74,11 @@ export async function openByChromedriver(visit: Visit, options: ChromedriverOpti
     const params = { source: options.script };
     await post(`${session}/goog/cdp/execute`, { cmd: 'Page.addScriptToEvaluateOnNewDocument', params });
   }
-  await post(`${session}/url`, { url: visit.url });
+  await post(`${session}/url`, { url: visit.pressUrl });
+  await visit.ready();
+  const found = await post(`${session}/element`, { using: 'css selector', value: '#press' });
+  const [element] = Object.values(found as Record<string, string>);
+  await post(`${session}/element/${element}/click`, {});
 }
 
 /** @param browser with the flags that let WebKitWebDriver drive it; Epiphany wants a session bus */

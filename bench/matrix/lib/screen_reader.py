@@ -10,7 +10,6 @@ from gi.repository import Atspi, GLib  # noqa: E402
 
 def find(node, depth=0):
     try:
-        node.clear_cache()
         if node.get_role() == Atspi.Role.PUSH_BUTTON and node.get_name() == "Press":
             return node
         children = [node.get_child_at_index(i) for i in range(node.get_child_count())]
@@ -27,7 +26,9 @@ Atspi.init()
 button = None
 deadline = time.monotonic() + 30
 while button is None and time.monotonic() < deadline:
-    time.sleep(1)
-    button = find(Atspi.get_desktop(0))
+    time.sleep(3)
+    desktop = Atspi.get_desktop(0)
+    desktop.clear_cache()
+    button = find(desktop)
 if button is not None:
     Atspi.Action.do_action(button, 0)

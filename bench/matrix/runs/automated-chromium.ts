@@ -54,7 +54,7 @@ const chromedriver = (setup: string, options: ChromedriverOptions = {}): Run =>
 
 const cdp = (setup: string, options: CdpOptions): Run =>
   automated('CDP by hand', setup, ['chromium'], isHeadless(options.flags), (visit) =>
-    openByCdp(visit, options),
+    openByCdp(visit, { press: 'input', ...options }),
   );
 
 const HEADLESS = { headless: true } as const;

@@ -164,10 +164,12 @@ export const MOVED: readonly Run[] = [
   chromium('remote desktop', 'in', {}, REMOTE),
   chromium('remote desktop, software WebGL by flag', 'in', { flags: [SOFTWARE_WEBGL] }, REMOTE),
   chromium('remote desktop, developer tools', 'out', { flags: [DEVTOOLS], late: true }, REMOTE),
-  chromium('developer tools, software WebGL by flag', 'in', {
-    flags: [DEVTOOLS, SOFTWARE_WEBGL],
-    late: true,
-  }),
+  chromium(
+    'developer tools, software WebGL by flag',
+    'in',
+    { flags: [DEVTOOLS, SOFTWARE_WEBGL], late: true },
+    here('moves', [300, 500]),
+  ),
   chromium('developer tools, undocked', 'in', {
     flags: [DEVTOOLS],
     preferences: UNDOCKED,
@@ -212,7 +214,6 @@ export const MOVED: readonly Run[] = [
   firefox('Wayland', 'in', {}, SWAY),
   firefox('Wayland in a window', 'in', {}, WESTON),
   firefox('remote desktop', 'in', {}, RDP),
-  firefox('pressed by a screen reader', 'in', {}, SCREEN_READER),
   firefox('remote desktop', 'in', {}, REMOTE),
   firefox('resistFingerprinting', 'in', { preferences: RFP }),
   firefox('remote desktop, resistFingerprinting', 'out', { preferences: RFP }, REMOTE),
