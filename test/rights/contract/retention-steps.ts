@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, insertMany, rowsOf } from '../../../src/db/sql.ts';
-import { DAY } from '../../../src/lib/clock.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {
@@ -150,6 +151,45 @@ export function retentionStepsContract(make: MakeDatabase): void {
       };
       await retain(watched, rulesOf(kid));
       expect(waits).toEqual(['on', 'off', 'off']);
+    });
+
+    // ADR 0053: what partitions would give back, as long as VACUUM follows the deletions.
+    it('leaves room that the days after it fill', async () => {
+      const own = await make();
+      const { database } = own;
+      const kid = await addTenant(database, 'turnover');
+      const [kept, turns, perDay] = [10, 20, 120];
+      const begin = NOW - 100 * DAY;
+      const addDay = (day: number) => {
+        const rows = ids(perDay).map((id): Bindings => {
+          const at = begin + day * DAY;
+          const durable = createHash('sha256').update(`${day} ${id}`).digest('hex');
+          return [kid, `req_${at}${id}`, at, 'human', durable, JSON.stringify(durable.repeat(10)), 's', 'c'];
+        });
+        const columns = 'kid, request_id, decided_at, class, durable, verdict, salt, commitment';
+        return database.transaction((tx) => insertMany(tx, `INSERT INTO decisions (${columns})`, rows));
+      };
+      const sizeOf = async (): Promise<number> => {
+        if (database.kind === 'postgres') {
+          await database.alone((connection) => connection.raw('VACUUM decisions'));
+          const size = await database.read.raw("SELECT pg_total_relation_size('decisions') AS n");
+          return Number(rowsOf<{ n: unknown }>(size)[0]?.n);
+        }
+        const pages = await database.read.raw('PRAGMA page_count');
+        return rowsOf<{ page_count: number }>(pages)[0]?.page_count ?? 0;
+      };
+      for (let day = 0; day < kept; day += 1) await addDay(day);
+      const before = await sizeOf();
+      let after = 0;
+      for (let day = kept; day < kept + turns; day += 1) {
+        await addDay(day);
+        const now = begin + day * DAY + HOUR;
+        expect(await retain(database, { kid, days: kept, now })).toMatchObject({ decisions: perDay });
+        after = await sizeOf();
+      }
+      // Three times as many went through it; a day more than is kept is there at once.
+      expect(after / before).toBeLessThan(1.3);
+      await own.close();
     });
 
     it('takes devices nobody can contest a decision of while the log is at work', async () => {

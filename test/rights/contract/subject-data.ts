@@ -109,6 +109,17 @@ export function subjectDataContract(make: MakeDatabase): void {
       }
     });
 
+    it('has autovacuum follow what retention deletes', async () => {
+      if (db.database.kind === 'sqlite') return;
+      const options = await db.database.read.raw(
+        `SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+          AND 'autovacuum_vacuum_scale_factor=0.02' = ANY(reloptions)`,
+      );
+      const followed = rowsOf<{ name: string }>(options).map(({ name }) => name);
+      const aging = tablesWhere(({ ages }) => ages !== undefined);
+      expect(followed, 'a migration has to set it (ADR 0053)').toEqual(expect.arrayContaining([...aging]));
+    });
+
     // Guards against: PostgreSQL showed the durable id and the whole verdict of an erased person to whoever asked for its statistics.
     it('lets PostgreSQL sample no value that tells people apart', async () => {
       if (db.database.kind === 'sqlite') return;
