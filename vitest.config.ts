@@ -43,8 +43,8 @@ const shuffled = process.env['CI'] ? { sequence: { shuffle: true } } : {};
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({
   test: {
-    // Twice the cores of a small machine: browsers, disks and databases are often waited for. A heavy suite is full of
-    // processes of its own.
+    // Twice the cores of a small machine: clocks, disks and databases are often waited for. The other commands say fewer: a heavy
+    // suite is full of processes of its own.
     maxWorkers: isHeavy ? 2 : 4,
     globalSetup: ['test/support/global-setup.ts'],
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },

@@ -136,21 +136,19 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
     .limit(limit)
     .select('purpose', 'seq', 'doubt_seq', 'at') as Promise<DoubtedGrant[]>;
 
-/** Marks that wait share a transaction. */
+/** Marks of one tenant that wait share a transaction. */
 export function makeMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
+    const kid = marks[0]?.tenant.kid ?? '';
     await database.hotTransaction(async (tx) => {
-      // Heads are locked in one order on every node.
-      for (const kid of [...new Set(marks.map(({ tenant }) => tenant.kid))].sort()) {
-        const head = await takeHead(tx, kid);
-        for (const mark of marks)
-          if (!(head instanceof Error) && mark.tenant.kid === kid && mark.tenant.since === Number(head.since))
-            await markWithin(tx, mark);
-      }
+      const head = await takeHead(tx, kid);
+      if (head instanceof Error) return;
+      for (const mark of marks) if (mark.tenant.since === Number(head.since)) await markWithin(tx, mark);
     });
     return marks.map(() => undefined);
   }
-  return makeGroup<Mark, undefined>({ name: 'doubt', run, maxBatch: 200, maxWaiting: 10_000 });
+  const keyOf = ({ tenant }: Mark): string => tenant.kid;
+  return makeGroup<Mark, undefined>({ name: 'doubt', run, maxBatch: 200, maxWaiting: 10_000, keyOf });
 }
 
 export type Marker = ReturnType<typeof makeMarker>;

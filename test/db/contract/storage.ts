@@ -44,7 +44,7 @@ import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
 import { readsContract } from './reads.ts';
 
-/** What every database has to do; the suites of each port, in the order in which a server needs them. */
+/** What every database has to do, in three parts of about one length; here the suites of each port, in the order in which a server needs them. */
 export function storageContract(make: MakeDatabase): void {
   migrateContract(make);
   subjectDataContract(make);
@@ -60,11 +60,22 @@ export function storageContract(make: MakeDatabase): void {
   decisionContract(make);
   policyContract(make);
   agentContract(make);
-  actContract(make);
-  ledgerContract(make);
   roundTripContract(make);
   termsContract(make);
   bannerContract(make);
+  networkContract(make);
+  credentialContract(make);
+  epochContract(make);
+  webhookContract(make);
+  rateCounterContract(make);
+  consoleContract(make);
+  housekeepingContract(make);
+  clockContract(make);
+  skewContract(make);
+}
+
+/** What is erased, kept, told and ruled. */
+export function storedRightsContract(make: MakeDatabase): void {
   erasureContract(make);
   casesContract(make);
   noticesContract(make);
@@ -78,16 +89,13 @@ export function storageContract(make: MakeDatabase): void {
   receiptContract(make);
   visitorIdContract(make);
   tenantGoingContract(make);
+}
+
+/** What was written, and whether that still stands. */
+export function storedLogContract(make: MakeDatabase): void {
+  ledgerContract(make);
   anchorsContract(make);
   tamperedLogContract(make);
-  networkContract(make);
-  credentialContract(make);
-  epochContract(make);
   verifyBesideContract(make);
-  webhookContract(make);
-  rateCounterContract(make);
-  consoleContract(make);
-  housekeepingContract(make);
-  clockContract(make);
-  skewContract(make);
+  actContract(make);
 }
