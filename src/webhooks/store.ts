@@ -145,7 +145,9 @@ export async function failOverdue(
   });
 }
 
-export interface Attempt extends Readonly<Record<'seq' | 'nextAt', number>> {
+export interface Attempt {
+  readonly seq: number;
+  readonly nextAt: number;
   readonly state: 'delivered' | 'waiting' | 'failed';
   readonly failure: string | null;
 }

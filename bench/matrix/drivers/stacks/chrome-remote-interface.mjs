@@ -1,26 +1,17 @@
 // chrome-remote-interface: the developer protocol, with the domains that its page enables.
 import { spawn } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium, flags, headless, load, profile, url } from './stack.mjs';
 
-const {
-  STACK_FOLDER = '',
-  STACK_URL = '',
-  STACK_CHROMIUM = '',
-  STACK_PROFILE = '',
-  STACK_FLAGS = '[]',
-  STACK_MODE,
-} = process.env;
-const CDP = createRequire(join(STACK_FOLDER, 'package.json'))('chrome-remote-interface');
+const CDP = load('chrome-remote-interface');
 const port = 9333;
-const flags = [...JSON.parse(STACK_FLAGS), `--user-data-dir=${STACK_PROFILE}`];
 spawn(
-  STACK_CHROMIUM,
+  chromium,
   [
     ...flags,
+    `--user-data-dir=${profile}`,
     `--remote-debugging-port=${port}`,
-    ...(STACK_MODE === 'headless' ? ['--headless=new'] : []),
+    ...(headless ? ['--headless=new'] : []),
     'about:blank',
   ],
   { stdio: 'ignore' },
@@ -29,7 +20,7 @@ spawn(
 const dial = () => CDP({ port }).catch(() => sleep(500).then(dial));
 const { Network, Page, Runtime, Input } = await dial();
 await Promise.all([Network.enable(), Page.enable()]);
-await Page.navigate({ url: STACK_URL });
+await Page.navigate({ url });
 const expression =
   "JSON.stringify(document.querySelector('#press')?.getBoundingClientRect().toJSON() ?? null)";
 /** @returns {Promise<{ x: number, y: number, width: number, height: number }>} */

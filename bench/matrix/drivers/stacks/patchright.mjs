@@ -1,22 +1,13 @@
 // A person's own profile driven by patchright: launchPersistentContext, as its own page advises.
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { chromium, flags, headless, load, profile, url } from './stack.mjs';
 
-const {
-  STACK_FOLDER = '',
-  STACK_URL = '',
-  STACK_CHROMIUM = '',
-  STACK_PROFILE = '',
-  STACK_FLAGS = '[]',
-  STACK_MODE,
-} = process.env;
-const { chromium } = createRequire(join(STACK_FOLDER, 'package.json'))('patchright');
-const context = await chromium.launchPersistentContext(STACK_PROFILE, {
-  executablePath: STACK_CHROMIUM,
-  headless: STACK_MODE === 'headless',
+const { chromium: playwright } = load('patchright');
+const context = await playwright.launchPersistentContext(profile, {
+  executablePath: chromium,
+  headless,
   viewport: null,
-  args: JSON.parse(STACK_FLAGS),
+  args: flags,
 });
 const page = context.pages()[0] ?? (await context.newPage());
-await page.goto(STACK_URL);
+await page.goto(url);
 await page.locator('#press').click();

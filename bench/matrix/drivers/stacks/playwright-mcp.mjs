@@ -1,23 +1,16 @@
 // Playwright's server for language models, asked by hand: JSON-RPC 2.0, a line a message (Model Context Protocol, stdio).
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { chromium, headless, installed, profile, url } from './stack.mjs';
 
-const {
-  STACK_FOLDER = '',
-  STACK_URL = '',
-  STACK_CHROMIUM = '',
-  STACK_PROFILE = '',
-  STACK_MODE,
-} = process.env;
 const server = spawn(
   process.execPath,
   [
-    join(STACK_FOLDER, 'node_modules/@playwright/mcp/cli.js'),
-    `--executable-path=${STACK_CHROMIUM}`,
-    `--user-data-dir=${STACK_PROFILE}`,
+    installed('node_modules/@playwright/mcp/cli.js'),
+    `--executable-path=${chromium}`,
+    `--user-data-dir=${profile}`,
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-    ...(STACK_MODE === 'headless' ? ['--headless'] : []),
+    ...(headless ? ['--headless'] : []),
   ],
   { stdio: ['pipe', 'pipe', 'inherit'] },
 );
@@ -46,6 +39,6 @@ await ask('initialize', {
   clientInfo: { name: 'matrix', version: '1' },
 });
 say({ method: 'notifications/initialized' });
-await call('browser_navigate', { url: STACK_URL });
+await call('browser_navigate', { url });
 await call('browser_wait_for', { text: 'Press' });
 await call('browser_click', { element: 'Press', target: '#press' });

@@ -1,24 +1,15 @@
 // Puppeteer with the patches of rebrowser, as its page says: in place of puppeteer-core.
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { chromium, flags, headless, load, profile, url } from './stack.mjs';
 
-const {
-  STACK_FOLDER = '',
-  STACK_URL = '',
-  STACK_CHROMIUM = '',
-  STACK_PROFILE = '',
-  STACK_FLAGS = '[]',
-  STACK_MODE,
-} = process.env;
-const puppeteer = createRequire(join(STACK_FOLDER, 'package.json'))('rebrowser-puppeteer-core');
+const puppeteer = load('rebrowser-puppeteer-core');
 const browser = await puppeteer.launch({
-  executablePath: STACK_CHROMIUM,
-  userDataDir: STACK_PROFILE,
-  headless: STACK_MODE === 'headless',
+  executablePath: chromium,
+  userDataDir: profile,
+  headless,
   defaultViewport: null,
-  args: JSON.parse(STACK_FLAGS),
+  args: flags,
 });
 const [page] = await browser.pages();
-await page.goto(STACK_URL);
+await page.goto(url);
 await page.waitForSelector('#press');
 await page.click('#press');

@@ -1,30 +1,20 @@
 // WebdriverIO with the installed driver.
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { chromium, flags, headless, importInstalled, profile, url } from './stack.mjs';
 
-const {
-  STACK_FOLDER = '',
-  STACK_URL = '',
-  STACK_CHROMIUM = '',
-  STACK_PROFILE = '',
-  STACK_FLAGS = '[]',
-  STACK_MODE,
-} = process.env;
-const main = join(STACK_FOLDER, 'node_modules/webdriverio/build/node.js');
-const { remote } = await import(pathToFileURL(main).href);
-const args = [...JSON.parse(STACK_FLAGS), `--user-data-dir=${STACK_PROFILE}`];
+const { remote } = await importInstalled('node_modules/webdriverio/build/node.js');
+const args = [...flags, `--user-data-dir=${profile}`];
 const browser = await remote({
   logLevel: 'error',
   capabilities: {
     browserName: 'chrome',
     'goog:chromeOptions': {
-      binary: STACK_CHROMIUM,
-      args: [...args, ...(STACK_MODE === 'headless' ? ['--headless=new'] : [])],
+      binary: chromium,
+      args: [...args, ...(headless ? ['--headless=new'] : [])],
     },
     'wdio:chromedriverOptions': { binary: '/usr/bin/chromedriver' },
   },
 });
-await browser.url(STACK_URL);
+await browser.url(url);
 const button = await browser.$('#press');
 await button.waitForExist({ timeout: 25_000 });
 await button.click();
