@@ -1,23 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeInChromium } from '../../browser/support/chromium.ts';
 import { REASON } from '../../support/constants.ts';
-import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
-import type { Console } from '../support/console.ts';
+import { useBrowserConsole } from '../support/browser.ts';
 
 /** People at the console, in a real browser. */
 
 describeInChromium('the console in a browser', () => {
-  let at: BrowserConsole;
-  let site: Console;
-  let enter: BrowserConsole['enter'];
-  let makeCase: BrowserConsole['makeCase'];
-
-  beforeAll(async () => {
-    at = await startBrowserConsole();
-    ({ site, enter, makeCase } = at);
-  });
-  afterAll(() => at.stop());
+  const at = useBrowserConsole();
+  const { enter, makeCase } = at;
 
   it('a reviewer signs in, claims, overturns, and the next verdict is human', async () => {
     const device = 'journey';
@@ -37,7 +28,7 @@ describeInChromium('the console in a browser', () => {
     await page.getByRole('button', { name: 'Resolve the case' }).click();
     await page.getByText('the person can read the outcome').waitFor();
     expect(await page.getByText(REASON).isVisible()).toBe(true);
-    expect((await site.decide(device)).class).toBe('human');
+    expect((await at.site.decide(device)).class).toBe('human');
     // Times are in the viewer's zone; the exact moment stays.
     const time = page.locator('time[data-zone]').first();
     expect(await time.textContent()).not.toContain('UTC');
@@ -49,7 +40,7 @@ describeInChromium('the console in a browser', () => {
     const { requestId } = await makeCase();
     const page = await enter('dora', { acceptDownloads: true });
     const find = async (): Promise<void> => {
-      await page.goto(`${site.url}/console/subjects`);
+      await page.goto(`${at.site.url}/console/subjects`);
       await page.getByLabel('By', { exact: true }).selectOption('request');
       await page.getByLabel('Id', { exact: true }).fill(requestId);
       await page.getByRole('button', { name: 'Find' }).click();
@@ -77,7 +68,7 @@ describeInChromium('the console in a browser', () => {
     const statement = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202eevil`;
     const { requestId } = await makeCase(undefined, statement);
     const page = await enter('ada');
-    await page.goto(`${site.url}/console/queue?q=${requestId}`);
+    await page.goto(`${at.site.url}/console/queue?q=${requestId}`);
     expect(await page.title()).not.toContain('owned');
     expect(await page.locator('.prose').first().textContent()).toContain('<img src=x');
     expect(await page.locator('main img').count()).toBe(0);

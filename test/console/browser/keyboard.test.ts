@@ -1,22 +1,13 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeInChromium } from '../../browser/support/chromium.ts';
 import { REASON } from '../../support/constants.ts';
-import { type BrowserConsole, startBrowserConsole } from '../support/browser.ts';
-import type { Console } from '../support/console.ts';
+import { useBrowserConsole } from '../support/browser.ts';
 
 /** The console by keyboard alone, without JavaScript, and on paper. */
 
 describeInChromium('the console without a mouse, a script or a screen', () => {
-  let at: BrowserConsole;
-  let site: Console;
-  let enter: BrowserConsole['enter'];
-  let makeCase: BrowserConsole['makeCase'];
-
-  beforeAll(async () => {
-    at = await startBrowserConsole();
-    ({ site, enter, makeCase } = at);
-  });
-  afterAll(() => at.stop());
+  const at = useBrowserConsole();
+  const { enter, makeCase } = at;
 
   it('by keyboard alone: j, k, o, c, ? and Tab', async () => {
     const [first, second] = [await makeCase(), await makeCase()];
@@ -59,9 +50,9 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     expect(outline).toBe('2px');
     await page.keyboard.press('Enter');
     await page.getByText('the person can read the outcome').waitFor();
-    await page.goto(`${site.url}/console/queue?q=${first.requestId}`);
+    await page.goto(`${at.site.url}/console/queue?q=${first.requestId}`);
     await page.goBack();
-    await page.goto(`${site.url}/console/queue`);
+    await page.goto(`${at.site.url}/console/queue`);
     await page.keyboard.press('j');
     await page.keyboard.press('o');
     await page.waitForURL(/\/contests\//);
@@ -84,7 +75,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
   it('printed, a case is the evidence without the forms', async () => {
     const { contestId } = await makeCase();
     const page = await enter('ada');
-    await page.goto(`${site.url}/console/contests/${contestId}`);
+    await page.goto(`${at.site.url}/console/contests/${contestId}`);
     await page.emulateMedia({ media: 'print' });
     for (const hidden of ['#reason', '#question', '.bar nav', '[data-claim]']) {
       expect(await page.locator(hidden).first().isVisible()).toBe(false);

@@ -1,4 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
 import { launchChromium } from '../../browser/support/chromium.ts';
 import { type Console, startConsole } from './console.ts';
 
@@ -42,5 +43,21 @@ export async function startBrowserConsole(): Promise<BrowserConsole> {
       await browser.close();
       await site.stop();
     },
+  };
+}
+
+/** One for all tests of a file. */
+export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'makeCase'> {
+  let at: BrowserConsole;
+  beforeAll(async () => {
+    at = await startBrowserConsole();
+  });
+  afterAll(() => at.stop());
+  return {
+    get site() {
+      return at.site;
+    },
+    enter: (...who) => at.enter(...who),
+    makeCase: (...what) => at.makeCase(...what),
   };
 }
