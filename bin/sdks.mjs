@@ -117,7 +117,7 @@ async function run([file = '', ...args], cwd, env, words) {
   }
 }
 
-/** One gpd and one stub for all languages. */
+/** A gpd and a stub for one language: the READMEs of all of them speak of one and the same person. */
 async function startServers() {
   const serve = join(ROOT, 'sdk', 'conformance', 'serve.mjs');
   const child = spawn(process.execPath, [serve], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -136,9 +136,11 @@ async function startServers() {
   };
 }
 
-/** @param {Sdk} sdk @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>} */
-async function runOne({ name, commands }, env) {
+/** @param {Sdk} sdk @param {string} report @returns {Promise<boolean>} */
+async function runOne({ name, commands }, report) {
   const begun = performance.now();
+  const servers = await startServers();
+  const env = { ...process.env, GPD_CONFORMANCE: servers.told, GPD_CONFORMANCE_REPORT: report };
   /** @type {Buffer[]} */
   const words = [];
   let failed = null;
@@ -147,6 +149,7 @@ async function runOne({ name, commands }, env) {
     failed = command;
     break;
   }
+  await servers.stop();
   // In one piece: another language may be speaking at the same time.
   process.stderr.write(Buffer.concat(words));
   say(
@@ -159,13 +162,13 @@ async function runOne({ name, commands }, env) {
 
 /**
  * Two side by side: half of the time goes into waiting.
- * @param {readonly Sdk[]} sdks @param {NodeJS.ProcessEnv} env @returns {Promise<boolean>}
+ * @param {readonly Sdk[]} sdks @param {string} report @returns {Promise<boolean>}
  */
-async function runAll(sdks, env) {
+async function runAll(sdks, report) {
   const waiting = [...sdks];
   let good = true;
   const lane = async () => {
-    for (let sdk = waiting.shift(); sdk; sdk = waiting.shift()) good = (await runOne(sdk, env)) && good;
+    for (let sdk = waiting.shift(); sdk; sdk = waiting.shift()) good = (await runOne(sdk, report)) && good;
   };
   await Promise.all([lane(), lane()]);
   return good;
@@ -181,14 +184,7 @@ export async function testSdks() {
   const missing = present.filter((sdk) => !runnable.includes(sdk));
   const scratch = mkdtempSync(join(tmpdir(), 'gpd-sdks-'));
   const report = join(scratch, 'report');
-  const servers = await startServers();
-  const env = { ...process.env, GPD_CONFORMANCE: servers.told, GPD_CONFORMANCE_REPORT: report };
-  let good = false;
-  try {
-    good = await runAll(runnable, env);
-  } finally {
-    await servers.stop();
-  }
+  const good = await runAll(runnable, report);
   const told = existsSync(report) ? readFileSync(report, 'utf8') : '';
   rmSync(scratch, { recursive: true });
   process.stderr.write(told);
