@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { inOneStatement, pipelined } from '../db/round-trip.ts';
-import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
-import { makeMasterKey } from '../keys/master-key.ts';
+import { type Bindings, type HotTransaction, hasRowLocks, insertMany } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
 import { type PersonalType, personalEntry } from '../ledger/entries.ts';
 import { iso } from '../lib/clock.ts';
@@ -127,26 +127,35 @@ type Known = readonly [
 type Answer = Appended | 'conflict' | 'erased';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
+/** What a batch comes to, but for its place in the log. */
+interface Prepared {
+  /** Of what is not written. */
+  readonly results: Outcomes;
+  readonly principals: ReturnType<typeof openPrincipals>;
+  readonly fresh: Batch;
+  readonly written: readonly Written[];
+}
+
+/** What decides about the batch. */
+const readKnown = (tx: HotTransaction, kid: string, batch: Batch) =>
+  pipelined(
+    tx,
+    () => loadAnswers(tx, kid, batch),
+    () => loadPrincipals(tx, kid, batch),
+  );
+
 /** Locks the head of the tenant's log and reads what decides about the batch, in one round trip. */
 const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
   pipelined(
     tx,
     () => takeHead(tx, kid),
-    () => loadAnswers(tx, kid, batch),
-    () => loadPrincipals(tx, kid, batch),
+    () => readKnown(tx, kid, batch),
   );
 
-/** @param batch of one tenant, whose head is locked */
-async function appendTenant(
-  tx: HotTransaction,
-  kid: string,
-  [head, answers, rows]: readonly [Head, ...Known],
-  batch: Batch,
-): Promise<Outcomes> {
+/** @param batch of one tenant */
+function prepare(kid: string, [answers, rows]: Known, batch: Batch): Prepared {
   const results: Outcomes = new Map();
-  const [any] = batch;
-  if (!any) return results;
-  const first = new Map<string, AppendRequest>();
+  const first = new Set<string>();
   const unknown: AppendRequest[] = [];
   for (const request of batch) {
     const id = idempotencyId(request);
@@ -155,9 +164,9 @@ async function appendTenant(
     else if (known)
       results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
     else if (id === null || !first.has(id)) unknown.push(request);
-    if (id !== null && !first.has(id)) first.set(id, request);
+    if (id !== null) first.add(id);
   }
-  const principals = openPrincipals(rows, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
+  const principals = openPrincipals(rows, kid, unknown);
   const written = unknown.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | Fault;
     if (principal instanceof Fault) {
@@ -167,7 +176,13 @@ async function appendTenant(
     applyToPrincipal(principal, request);
     return buildEntries(request, principal);
   });
-  const fresh = unknown.filter((request) => !results.has(request));
+  return { results, principals, written, fresh: unknown.filter((request) => !results.has(request)) };
+}
+
+/** @param head the tenant's, locked */
+async function place(tx: HotTransaction, kid: string, head: Head, prepared: Prepared): Promise<Outcomes> {
+  const { principals, written, fresh } = prepared;
+  const results = new Map(prepared.results);
   await inOneStatement(tx, async (write) => {
     const bytes = written.map((entry) => entry.bytes);
     const appended = await appendEntries(write, kid, bytes, head);
@@ -175,7 +190,7 @@ async function appendTenant(
       (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
     );
     await saveEntries(write, kid, placed);
-    await savePrincipals(write, kid, principals, any.stateMac);
+    await savePrincipals(write, kid, principals);
     await enqueue(write, placed.flatMap(outboxEntries));
     for (const request of fresh) {
       const own = placed.filter((entry) => entry.request === request);
@@ -188,31 +203,70 @@ async function appendTenant(
       fresh.map((request) => [request, results.get(request) as Appended]),
     );
   });
-  // The same key twice in one batch: the first one's answer, or a conflict.
-  for (const request of batch) {
-    if (results.has(request)) continue;
-    const winner = first.get(idempotencyId(request) ?? '') as AppendRequest;
-    const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
-    results.set(request, same ? (results.get(winner) as Answer | Fault) : 'conflict');
-  }
   return results;
 }
 
-async function appendBatch(database: Database, batch: Batch): Promise<(Answer | Fault)[]> {
+/** The same key twice in one batch: the first one's answer, or a conflict. */
+function answerTwins(results: Outcomes, batch: Batch): void {
+  for (const request of batch) {
+    if (results.has(request)) continue;
+    const id = idempotencyId(request);
+    const winner = batch.find((other) => idempotencyId(other) === id) as AppendRequest;
+    const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
+    results.set(request, same ? (results.get(winner) as Answer | Fault) : 'conflict');
+  }
+}
+
+/**
+ * Where another node appends too, the lock is waited for, and its holder keeps the others waiting. What a batch comes to is
+ * then worked out before it, and holds if what decides is still the same behind it.
+ */
+function makeAhead() {
+  /** The size that this node left a log with. */
+  const left = new Map<string, number>();
+  const shared = new Set<string>();
+  return {
+    async prepare(tx: HotTransaction, kid: string, batch: Batch) {
+      if (!shared.has(kid) || !hasRowLocks(tx)) return undefined;
+      const known = await readKnown(tx, kid, batch);
+      return { known, prepared: prepare(kid, known, batch) };
+    },
+    saw(kid: string, { size }: Head, appended: number): void {
+      if (Number(size) === (left.get(kid) ?? Number(size))) shared.delete(kid);
+      else shared.add(kid);
+      left.set(kid, Number(size) + appended);
+    },
+  };
+}
+
+type Ahead = ReturnType<typeof makeAhead>;
+
+async function appendTenant(tx: HotTransaction, ahead: Ahead, kid: string, batch: Batch): Promise<Outcomes> {
+  const early = await ahead.prepare(tx, kid, batch);
+  const [head, known] = await lockAndRead(tx, kid, batch);
+  const isGone = head instanceof Error;
+  const own = batch.filter(({ since }) => !isGone && since === Number(head.since));
+  const results: Outcomes = new Map();
+  if (!isGone) {
+    const holds = early && own.length === batch.length && isDeepStrictEqual(early.known, known);
+    const prepared = holds ? early.prepared : prepare(kid, known, own);
+    ahead.saw(kid, head, prepared.written.length);
+    for (const [request, answer] of await place(tx, kid, head, prepared)) results.set(request, answer);
+    answerTwins(results, own);
+  }
+  const gone = new Fault(isGone ? head : new TenantGone());
+  for (const request of batch) if (!results.has(request)) results.set(request, gone);
+  return results;
+}
+
+async function appendBatch(database: Database, ahead: Ahead, batch: Batch): Promise<(Answer | Fault)[]> {
+  // Heads are locked in one order on every node.
   const kids = [...new Set(batch.map((request) => request.kid))].sort();
   return database.hotTransaction(async (tx) => {
     const results: Outcomes = new Map();
-    // Heads are locked in one order on every node.
     for (const kid of kids) {
-      const asked = batch.filter((request) => request.kid === kid);
-      const [head, ...known] = await lockAndRead(tx, kid, asked);
-      const isGone = head instanceof Error;
-      const gone = new Fault(isGone ? head : new TenantGone());
-      for (const request of asked) results.set(request, gone);
-      const own = asked.filter(({ since }) => !isGone && since === Number(head.since));
-      if (!isGone)
-        for (const [request, answer] of await appendTenant(tx, kid, [head, ...known], own))
-          results.set(request, answer);
+      const own = batch.filter((request) => request.kid === kid);
+      for (const [request, answer] of await appendTenant(tx, ahead, kid, own)) results.set(request, answer);
     }
     return batch.map((request) => results.get(request) as Answer | Fault);
   });
@@ -220,9 +274,10 @@ async function appendBatch(database: Database, batch: Batch): Promise<(Answer | 
 
 /** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
 export function makeConsentAppender(database: Database) {
+  const ahead = makeAhead();
   const group = makeGroup<AppendRequest, Answer>({
     name: 'consent',
-    run: (batch) => appendBatch(database, batch),
+    run: (batch) => appendBatch(database, ahead, batch),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),
