@@ -1,110 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { tempDir } from '../support/command.ts';
 import { startIdp } from '../support/oidc.ts';
 import { describeWithTool } from '../support/tools.ts';
-
-/** The runbooks of docs/operate, followed word for word by a shell. */
-
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-/** What the story starts ends with it, and it sees no processes but its own. */
-const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-const HOUSE = fileURLToPath(new URL('house.sh', import.meta.url));
-
-function missing(): string | null {
-  try {
-    execFileSync('unshare', [...NAMESPACES, 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' });
-    for (const tool of ['curl', 'useradd', 'runuser', 'pgrep', 'ps', 'fallocate', 'openssl', 'git']) {
-      execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' });
-    }
-    return null;
-  } catch {
-    return 'it takes root, a mount namespace, curl, pgrep, useradd and runuser';
-  }
-}
-
-function blocksOf(page: string): string[] {
-  const text = readFileSync(`${PROJECT}/docs/operate/${page}.md`, 'utf8');
-  return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '');
-}
-
-interface Story {
-  /** Before the first block. */
-  readonly before?: string;
-  /** After the block of this number, from 1: what a person does beside the page, and what has to be true. */
-  readonly after?: Readonly<Record<number, string>>;
-}
-
-interface Followed {
-  readonly code: number | null;
-  readonly output: string;
-}
-
-/** An ephemeral port would do for nobody else; the machine needs its port before it starts. */
-let port = 24_000 + (process.pid % 4000);
-
-function follow(
-  pages: readonly (readonly [page: string, story?: Story])[],
-  more: Readonly<Record<string, string>> = {},
-): Promise<Followed> {
-  port += 1;
-  const scripts = pages.flatMap(([page, { before = '', after = {} } = {}]) => [
-    before,
-    ...blocksOf(page).flatMap((block, i) => [`echo "== ${page} ${i + 1}"`, block, after[i + 1] ?? '']),
-  ]);
-  const env = {
-    PATH: process.env['PATH'],
-    SCRATCH: tempDir('house'),
-    PROJECT,
-    PORT: String(port),
-    HOME: '/root',
-    ...more,
-  };
-  const script = [`. ${HOUSE}`, ...scripts, 'echo "== followed"'].join('\n');
-  const child = spawn('unshare', [...NAMESPACES, 'bash', '-c', script], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    output += chunk.toString();
-  });
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, output })));
-}
-
-function expectFollowed({ code, output }: Followed): void {
-  expect(output).toContain('== followed');
-  expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' });
-}
-
-/** A later version of what is here: its branch `next` has one migration more. */
-const NEXT_MIGRATION = '20991231000000_next.js';
-
-function makeOrigin(): string {
-  const origin = tempDir('origin');
-  const shell = `set -euo pipefail
-    cd "$PROJECT" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$ORIGIN" --
-    cd "$ORIGIN"
-    git init --quiet -b main && git add -A
-    commit() { git -c user.name=t -c user.email=t@t.example commit --quiet -m "$1"; }
-    commit installed
-    git checkout --quiet -b next
-    cat > migrations/${NEXT_MIGRATION} <<'END'
-export const up = (knex) => knex.schema.createTable('next', (table) => table.integer('id').primary());
-export const down = (knex) => knex.schema.dropTable('next');
-END
-    git add -A && commit next
-    git checkout --quiet main`;
-  execFileSync('bash', ['-c', shell], { env: { ...process.env, PROJECT, ORIGIN: origin } });
-  return origin;
-}
+import { expectFollowed, follow, missing } from './follow.ts';
 
 const TIMEOUT = { timeout: 240_000 };
 
@@ -312,35 +211,5 @@ describeWithTool('runbooks', missing(), () => {
     expect(followed.output).toMatch(/tenant blog is removed; its data is in/);
     expect(followed.output).toMatch(/^OK log of \d+ entries, root /m);
     expect(followed.output).toContain('"reason":"ok"');
-  });
-
-  it('a new version, and back', { timeout: 1_500_000 }, async () => {
-    const origin = makeOrigin();
-    const followed = await follow(
-      [
-        ['first-day'],
-        [
-          'upgrade',
-          {
-            before: `visit shop | grep -o '"reason":"ok"'
-              git -C "$ORIGIN" checkout --quiet next`,
-            after: {
-              2: 'visit shop | grep -o \'"reason":"ok"\'',
-              3: `gpd tenants add since-the-upgrade
-                test -d /opt/gpd.previous && test -f /opt/gpd/migrations/${NEXT_MIGRATION}`,
-              4: `test ! -e /opt/gpd/migrations/${NEXT_MIGRATION}
-                test "$(gpd tenants list --json | grep -c since-the-upgrade)" = 0
-                gpd doctor
-                visit shop | grep -o '"reason":"ok"'`,
-            },
-          },
-        ],
-      ],
-      { ORIGIN: origin },
-    );
-    expectFollowed(followed);
-    expect(followed.output).toContain(NEXT_MIGRATION.replace('.js', ''));
-    expect(followed.output.match(/"reason":"ok"/g)).toHaveLength(3);
-    expect(followed.output.match(/checks: 0 fail/g)).toHaveLength(4);
   });
 });
