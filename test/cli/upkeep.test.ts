@@ -109,7 +109,6 @@ describe('npm run gen', () => {
     for (const part of ['bin', 'docs', 'package.json', 'src', 'tsconfig.json', 'views'])
       cpSync(join(ROOT, part), join(copy, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    expect(generate(copy, '--check')).toEqual({ status: 0, stderr: '' });
     const page = join(copy, 'docs', 'errors.md');
     const right = readFileSync(page, 'utf8');
     writeFileSync(page, `${right} `);

@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { rowsOf } from '../../src/db/sql.ts';
 import { closing } from '../../src/lib/closing.ts';
-import { makeSelfSigned } from '../../src/ops/tls.ts';
 import { tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { selfSigned } from '../support/self-signed.ts';
 import { describeWithTool } from '../support/tools.ts';
 
 /** 127.0.0.1 as inet_aton(3) reads it, and to gpd a host like any other. */
@@ -22,7 +22,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
   beforeAll(async () => {
     postgres = await startPostgres();
     address = new URL(await postgres.freshUrl());
-    for (const [name, text] of Object.entries(makeSelfSigned(['localhost', NOT_LOOPBACK], Date.now()))) {
+    for (const [name, text] of Object.entries(selfSigned(['localhost', NOT_LOOPBACK]))) {
       writeFileSync(join(files, name), text);
       if (!name.startsWith('server.')) continue;
       const own = join(postgres.databaseDir, name);
@@ -30,7 +30,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
       const { uid, gid } = statSync(postgres.databaseDir);
       chownSync(own, uid, gid);
     }
-    writeFileSync(join(files, 'another.crt'), makeSelfSigned(['localhost'], Date.now())['ca.crt'] ?? '');
+    writeFileSync(join(files, 'another.crt'), selfSigned(['localhost', '127.0.0.1'])['ca.crt'] ?? '');
     const admin = new pg.Client({ connectionString: address.href });
     await admin.connect();
     await admin.query("ALTER SYSTEM SET ssl_cert_file = 'server.crt'");

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -87,6 +87,31 @@ async function makeKeys(generation: number): Promise<Idp['keys']> {
   return { ES256: { ...ES256, kid: `ec-${generation}` }, RS256: { ...RS256, kid: `rsa-${generation}` } };
 }
 
+interface Process {
+  readonly child: ChildProcess;
+  /** By generation. RSA keys take long to make: the next provider of this process has the same. */
+  readonly keys: Idp['keys'][];
+  stderr: string;
+}
+
+/** Processes whose provider was stopped. To load one takes longer than all that most tests ask of it. */
+const idle: Process[] = [];
+
+/** Without the harness it ends by itself: its channel closes. */
+async function startProcess(): Promise<Process> {
+  const child = spawn(process.execPath, [await programOf()], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  const started: Process = { child, keys: [], stderr: '' };
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    started.stderr += text;
+  });
+  return started;
+}
+
+/** Nobody waits for a process that is idle. */
+function hold({ child }: Process, how: 'ref' | 'unref'): void {
+  for (const handle of [child, child.channel, child.stderr as Socket | null]) handle?.[how]();
+}
+
 function clientsOf({ clients = [] }: IdpOptions): IdpClient[] {
   const harness = {
     client_id: CLIENT.id,
@@ -122,16 +147,16 @@ function tell<Done extends FromIdp['done']>(
 }
 
 export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
-  let generation = 1;
-  let keys = await makeKeys(generation);
-  // Without the harness it ends by itself: its channel closes.
-  const child = spawn(process.execPath, [await programOf()], {
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  });
-  let stderr = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
+  const used = idle.pop() ?? (await startProcess());
+  hold(used, 'ref');
+  const { child, keys: made } = used;
+  const keysOf = async (index: number): Promise<Idp['keys']> => {
+    made[index] ??= await makeKeys(index + 1);
+    return made[index];
+  };
+  let generation = 0;
+  let keys = await keysOf(generation);
+  let isStopped = false;
   const { accounts = {} } = options;
   const setup = {
     port: options.port ?? 0,
@@ -143,7 +168,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
     jwks: [keys.ES256, keys.RS256],
   };
   const { port } = await tell(child, { do: 'start', setup }).catch((error: unknown) => {
-    throw new Error(`${String(error)}\n${stderr}`);
+    throw new Error(`${String(error)}\n${used.stderr}`);
   });
   const issuer = `http://127.0.0.1:${port}`;
 
@@ -166,7 +191,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
       });
       const answer = (await response.json()) as { access_token?: string };
       if (answer.access_token === undefined)
-        throw new Error(`no token: ${JSON.stringify(answer)}\n${stderr}`);
+        throw new Error(`no token: ${JSON.stringify(answer)}\n${used.stderr}`);
       return answer.access_token;
     },
     forge: (claims, header = {}, alg = 'ES256') =>
@@ -179,7 +204,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
     async rotate({ keepOld = false } = {}) {
       generation += 1;
       const old = keepOld ? [keys.ES256, keys.RS256] : [];
-      keys = await makeKeys(generation);
+      keys = await keysOf(generation);
       await tell(child, { do: 'rotate', jwks: [keys.ES256, keys.RS256, ...old] });
     },
     async fault(rule) {
@@ -189,9 +214,11 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
       return (await tell(child, { do: 'asked' })).asked;
     },
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
+      if (isStopped) return;
+      isStopped = true;
+      await tell(child, { do: 'stop' });
+      hold(used, 'unref');
+      idle.push(used);
     },
   };
   return idp;

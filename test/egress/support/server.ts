@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { WELL_KNOWN_PATH } from '../../../src/agents/directory.ts';
 import type { FetchOptions } from '../../../src/egress/fetch-document.ts';
-import { makeSelfSigned } from '../../../src/ops/tls.ts';
+import { selfSigned } from '../../support/self-signed.ts';
 
 /** A real https server on this machine that answers as each test wants it to. */
 
@@ -31,12 +31,8 @@ export function jwks(keys: readonly unknown[], mediaType = MEDIA_TYPE): Answer {
   };
 }
 
-/** Two RSA keys take a second or more. */
-let madeFiles: ReturnType<typeof makeSelfSigned> | undefined;
-
 export async function startDirectory(timeoutMs = 500): Promise<DirectoryServer> {
-  madeFiles ??= makeSelfSigned(['localhost', '127.0.0.1'], Date.now());
-  const files = madeFiles;
+  const files = selfSigned(['localhost', '127.0.0.1']);
   const sockets = new Set<Socket>();
   const asked: string[] = [];
   const tls = { cert: files['server.crt'], key: files['server.key'] };

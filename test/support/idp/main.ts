@@ -92,7 +92,8 @@ function misbehave({ fault, target = '' }: FaultRule, response: ServerResponse):
 
 let setup: IdpSetup | null = null;
 let issuer = '';
-let provider: RequestListener = (_request, response) => response.writeHead(503).end();
+const notYet: RequestListener = (_request, response) => response.writeHead(503).end();
+let provider = notYet;
 let rule: FaultRule | null = null;
 const asked: string[] = [];
 
@@ -123,8 +124,17 @@ function start(wanted: IdpSetup): void {
   });
 }
 
+/** As if its process had ended; the next provider may start. */
+function stop(): void {
+  server.close(() => say({ done: 'stop' }));
+  server.closeAllConnections();
+  [setup, rule, provider] = [null, null, notYet];
+  asked.length = 0;
+}
+
 process.on('message', (message: ToIdp) => {
   if (message.do === 'start') start(message.setup);
+  else if (message.do === 'stop') stop();
   else if (message.do === 'rotate') {
     publish(message.jwks);
     say({ done: 'rotate' });

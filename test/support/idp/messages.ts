@@ -40,11 +40,11 @@ export type ToIdp =
   | { readonly do: 'start'; readonly setup: IdpSetup }
   | { readonly do: 'rotate'; readonly jwks: readonly JWK[] }
   | { readonly do: 'fault'; readonly rule: FaultRule | null }
-  | { readonly do: 'asked' };
+  | { readonly do: 'asked' | 'stop' };
 
 export type FromIdp =
   | { readonly done: 'start'; readonly port: number }
-  | { readonly done: 'rotate' | 'fault' }
+  | { readonly done: 'rotate' | 'fault' | 'stop' }
   | { readonly done: 'asked'; readonly asked: readonly string[] };
 
 /** Request headers of the token endpoint by which a test says what the token shall hold. */
