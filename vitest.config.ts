@@ -1,6 +1,8 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 const isHeavy = process.env['HEAVY'] === '1';
+/** `npm run test:unit`. */
+const isUnit = process.env['UNIT'] === '1';
 
 /** Suites with a command of their own: `npm run test:attack`, `test:cluster`, `test:fault`, `test:package` … */
 const apart = ['attack', 'cluster', 'fault', 'package', 'proxies', 'runbooks'].map(
@@ -19,7 +21,10 @@ const system = [
   'test/upgrade/*.test.ts',
   'test/{bootstrap,npm-pack,sbom}.test.ts',
 ];
-/** Pure functions and nothing else; what starts a server or a database lies in `app/` of such a room. */
+/**
+ * Pure functions and nothing else; what starts a server or a database lies in `app/` of such a room. Unless they run alone they share
+ * the workers of the features, and what these have loaded.
+ */
 const rooms = 'test/{agent,consent,ingest,keys,ledger,lib,schema,seal,tenants}';
 const unit = [
   `${rooms}/*.test.ts`,
@@ -40,6 +45,13 @@ const none = [...configDefaults.exclude, ...apart];
 /** In the CI the files, and the tests in each, run in an order of chance: TEST_SEED, which `.ci/run` prints. */
 const shuffled = process.env['CI'] ? { sequence: { shuffle: true } } : {};
 
+const unitTests = { ...shared, ...shuffled, name: 'unit', isolate: false, include: unit, exclude: none };
+const alone = isHeavy
+  ? [{ test: { ...shared, name: 'apart', include: apart } }]
+  : isUnit
+    ? [{ test: unitTests }]
+    : undefined;
+
 // One list of suites; a suite whose tool is missing says so by name (test/support/tools.ts).
 export default defineConfig({
   test: {
@@ -48,35 +60,33 @@ export default defineConfig({
     maxWorkers: isHeavy ? 2 : 4,
     globalSetup: ['test/support/global-setup.ts'],
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
-    // `npm test` runs unit, app, system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
-    projects: isHeavy
-      ? [{ test: { ...shared, name: 'apart', include: apart } }]
-      : [
-          { test: { ...shared, ...shuffled, name: 'unit', isolate: false, include: unit, exclude: none } },
-          {
-            test: {
-              ...shared,
-              ...shuffled,
-              name: 'app',
-              setupFiles: ['test/support/umask.ts'],
-              isolate: false,
-              include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
-              exclude: [...none, ...unit, ...browsers, ...system, ...heavy],
-            },
-          },
-          { test: { ...shared, ...shuffled, name: 'system', include: system, exclude: none } },
-          { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
-          {
-            test: {
-              ...shared,
-              name: 'journeys',
-              include: journeys,
-              exclude: none,
-              env: { BROWSERS: 'chromium' },
-            },
-          },
-          { test: { ...shared, name: 'journeys-firefox', include: inBoth, env: { BROWSERS: 'firefox' } } },
-          { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
-        ],
+    // `npm test` runs app (unit is in it), system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
+    projects: alone ?? [
+      {
+        test: {
+          ...shared,
+          ...shuffled,
+          name: 'app',
+          setupFiles: ['test/support/umask.ts'],
+          isolate: false,
+          include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
+          exclude: [...none, ...browsers, ...system, ...heavy],
+        },
+      },
+      { test: { ...shared, ...shuffled, name: 'system', isolate: false, include: system, exclude: none } },
+      { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
+      {
+        test: {
+          ...shared,
+          name: 'journeys',
+          isolate: false,
+          include: journeys,
+          exclude: none,
+          env: { BROWSERS: 'chromium' },
+        },
+      },
+      { test: { ...shared, name: 'journeys-firefox', include: inBoth, env: { BROWSERS: 'firefox' } } },
+      { test: { ...shared, name: 'browser', include: browsers, exclude: [...none, ...journeys] } },
+    ],
   },
 });

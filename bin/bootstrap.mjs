@@ -181,7 +181,7 @@ async function become(path, args) {
 }
 
 /** What `npm test` runs (vitest.config.ts); `npm run test:all` runs the others too. */
-const TIERS = ['unit', 'app', 'system', 'journeys'];
+const TIERS = ['app', 'system', 'journeys'];
 
 /** @param {string[]} args those of vitest: a path or a project that is named is run, whatever its tier */
 export function tiersFor(args) {

@@ -121,7 +121,6 @@ describe('the command itself', () => {
 describe('what npm test runs', () => {
   it('is the short tiers, unless a path or a project is named', () => {
     expect(tiersFor(['--reporter=json', '--sequence.seed=1'])).toEqual([
-      '--project=unit',
       '--project=app',
       '--project=system',
       '--project=journeys',

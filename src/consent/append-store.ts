@@ -1,60 +1,25 @@
-import { randomBytes } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { inOneStatement, pipelined } from '../db/round-trip.ts';
-import { type Bindings, type HotTransaction, hasRowLocks, insertMany } from '../db/sql.ts';
-import type { EntryDetail } from '../ledger/commitment.ts';
-import { type PersonalType, personalEntry } from '../ledger/entries.ts';
-import { iso } from '../lib/clock.ts';
+import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, type Head, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
-import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
-import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
+import { idempotencyId, saveAnswers } from './idempotency-store.ts';
+import type { Appended, AppendRequest } from './plan-write.ts';
 import {
-  applyToPrincipal,
-  loadPrincipals,
-  openPrincipals,
-  type Principal,
-  savePrincipals,
-} from './principals-store.ts';
+  type Ahead,
+  type Answer,
+  type Batch,
+  makeAhead,
+  type Outcomes,
+  readKnown,
+  type Written,
+} from './prepared-store.ts';
+import { savePrincipals } from './principals-store.ts';
 
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
-const SALT_BYTES = 16;
-
-const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
-  granted: 'consent.granted',
-  denied: 'consent.denied',
-  withdrawn: 'consent.withdrawn',
-  'gpc-opt-out': 'consent.gpc-opt-out',
-};
-
-type Batch = readonly AppendRequest[];
-
-/** A write that does not end the opt-out is under it all the same, and the evidence must not read as if it had ended it. */
-function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
-  return { ...detail, gpc: gpc && !gpcExcept.has(purpose), expiresAt: iso(detail.expiresAt) };
-}
-
-interface Written {
-  readonly bytes: Buffer;
-  readonly salt: Buffer;
-  readonly entry: PlannedEntry;
-  readonly detail: EntryDetail;
-  readonly request: AppendRequest;
-}
-
-function buildEntries(request: AppendRequest, principal: Principal): Written[] {
-  return request.entries.map((entry) => {
-    const salt = randomBytes(SALT_BYTES);
-    const detail = toDetail(entry, principal);
-    const opening = { key: principal.key, salt, principalId: request.principalId, detail };
-    const head = { type: TYPE_OF[entry.choice], at: request.now, purpose: entry.purpose };
-    return { bytes: personalEntry(head, opening), salt, entry, detail, request };
-  });
-}
 
 type Placed = Written & { readonly seq: number; readonly hash: string };
 
@@ -120,30 +85,6 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   );
 }
 
-type Known = readonly [
-  answers: Awaited<ReturnType<typeof loadAnswers>>,
-  rows: Awaited<ReturnType<typeof loadPrincipals>>,
-];
-type Answer = Appended | 'conflict' | 'erased';
-type Outcomes = Map<AppendRequest, Answer | Fault>;
-
-/** What a batch comes to, but for its place in the log. */
-interface Prepared {
-  /** Of what is not written. */
-  readonly results: Outcomes;
-  readonly principals: ReturnType<typeof openPrincipals>;
-  readonly fresh: Batch;
-  readonly written: readonly Written[];
-}
-
-/** What decides about the batch. */
-const readKnown = (tx: HotTransaction, kid: string, batch: Batch) =>
-  pipelined(
-    tx,
-    () => loadAnswers(tx, kid, batch),
-    () => loadPrincipals(tx, kid, batch),
-  );
-
 /** Locks the head of the tenant's log and reads what decides about the batch, in one round trip. */
 const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
   pipelined(
@@ -152,35 +93,13 @@ const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
     () => readKnown(tx, kid, batch),
   );
 
-/** @param batch of one tenant */
-function prepare(kid: string, [answers, rows]: Known, batch: Batch): Prepared {
-  const results: Outcomes = new Map();
-  const first = new Set<string>();
-  const unknown: AppendRequest[] = [];
-  for (const request of batch) {
-    const id = idempotencyId(request);
-    const known = id === null ? undefined : answers.get(id);
-    if (known?.answer === 'erased') results.set(request, 'erased');
-    else if (known)
-      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
-    else if (id === null || !first.has(id)) unknown.push(request);
-    if (id !== null) first.add(id);
-  }
-  const principals = openPrincipals(rows, kid, unknown);
-  const written = unknown.flatMap((request) => {
-    const principal = principals.get(request.principal) as Principal | Fault;
-    if (principal instanceof Fault) {
-      results.set(request, principal);
-      return [];
-    }
-    applyToPrincipal(principal, request);
-    return buildEntries(request, principal);
-  });
-  return { results, principals, written, fresh: unknown.filter((request) => !results.has(request)) };
-}
-
 /** @param head the tenant's, locked */
-async function place(tx: HotTransaction, kid: string, head: Head, prepared: Prepared): Promise<Outcomes> {
+async function place(
+  tx: HotTransaction,
+  kid: string,
+  head: Head,
+  prepared: ReturnType<Ahead['settle']>,
+): Promise<Outcomes> {
   const { principals, written, fresh } = prepared;
   const results = new Map(prepared.results);
   await inOneStatement(tx, async (write) => {
@@ -217,30 +136,6 @@ function answerTwins(results: Outcomes, batch: Batch): void {
   }
 }
 
-/**
- * Where another node appends too, the lock is waited for, and its holder keeps the others waiting. What a batch comes to is
- * then worked out before it, and holds if what decides is still the same behind it.
- */
-function makeAhead() {
-  /** The size that this node left a log with. */
-  const left = new Map<string, number>();
-  const shared = new Set<string>();
-  return {
-    async prepare(tx: HotTransaction, kid: string, batch: Batch) {
-      if (!shared.has(kid) || !hasRowLocks(tx)) return undefined;
-      const known = await readKnown(tx, kid, batch);
-      return { known, prepared: prepare(kid, known, batch) };
-    },
-    saw(kid: string, { size }: Head, appended: number): void {
-      if (Number(size) === (left.get(kid) ?? Number(size))) shared.delete(kid);
-      else shared.add(kid);
-      left.set(kid, Number(size) + appended);
-    },
-  };
-}
-
-type Ahead = ReturnType<typeof makeAhead>;
-
 async function appendTenant(tx: HotTransaction, ahead: Ahead, kid: string, batch: Batch): Promise<Outcomes> {
   const early = await ahead.prepare(tx, kid, batch);
   const [head, known] = await lockAndRead(tx, kid, batch);
@@ -248,9 +143,7 @@ async function appendTenant(tx: HotTransaction, ahead: Ahead, kid: string, batch
   const own = batch.filter(({ since }) => !isGone && since === Number(head.since));
   const results: Outcomes = new Map();
   if (!isGone) {
-    const holds = early && own.length === batch.length && isDeepStrictEqual(early.known, known);
-    const prepared = holds ? early.prepared : prepare(kid, known, own);
-    ahead.saw(kid, head, prepared.written.length);
+    const prepared = ahead.settle(early, kid, head, known, own);
     for (const [request, answer] of await place(tx, kid, head, prepared)) results.set(request, answer);
     answerTwins(results, own);
   }
