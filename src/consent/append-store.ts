@@ -1,25 +1,60 @@
+import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { inOneStatement, pipelined } from '../db/round-trip.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import type { EntryDetail } from '../ledger/commitment.ts';
+import { type PersonalType, personalEntry } from '../ledger/entries.ts';
+import { iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, type Head, takeHead } from '../log/append-store.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
-import { idempotencyId, saveAnswers } from './idempotency-store.ts';
-import type { Appended, AppendRequest } from './plan-write.ts';
+import { idempotencyId, loadAnswers, saveAnswers } from './idempotency-store.ts';
+import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import {
-  type Ahead,
-  type Answer,
-  type Batch,
-  makeAhead,
-  type Outcomes,
-  readKnown,
-  type Written,
-} from './prepared-store.ts';
-import { savePrincipals } from './principals-store.ts';
+  applyToPrincipal,
+  loadPrincipals,
+  openPrincipals,
+  type Principal,
+  savePrincipals,
+} from './principals-store.ts';
 
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
+const SALT_BYTES = 16;
+
+const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
+  granted: 'consent.granted',
+  denied: 'consent.denied',
+  withdrawn: 'consent.withdrawn',
+  'gpc-opt-out': 'consent.gpc-opt-out',
+};
+
+type Batch = readonly AppendRequest[];
+
+/** A write that does not end the opt-out is under it all the same, and the evidence must not read as if it had ended it. */
+function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
+  return { ...detail, gpc: gpc && !gpcExcept.has(purpose), expiresAt: iso(detail.expiresAt) };
+}
+
+interface Written {
+  readonly bytes: Buffer;
+  readonly salt: Buffer;
+  readonly entry: PlannedEntry;
+  readonly detail: EntryDetail;
+  readonly request: AppendRequest;
+}
+
+function buildEntries(request: AppendRequest, principal: Principal): Written[] {
+  return request.entries.map((entry) => {
+    const salt = randomBytes(SALT_BYTES);
+    const detail = toDetail(entry, principal);
+    const opening = { key: principal.key, salt, principalId: request.principalId, detail };
+    const head = { type: TYPE_OF[entry.choice], at: request.now, purpose: entry.purpose };
+    return { bytes: personalEntry(head, opening), salt, entry, detail, request };
+  });
+}
 
 type Placed = Written & { readonly seq: number; readonly hash: string };
 
@@ -85,23 +120,54 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
   );
 }
 
+type Known = readonly [
+  answers: Awaited<ReturnType<typeof loadAnswers>>,
+  rows: Awaited<ReturnType<typeof loadPrincipals>>,
+];
+type Answer = Appended | 'conflict' | 'erased';
+type Outcomes = Map<AppendRequest, Answer | Fault>;
+
 /** Locks the head of the tenant's log and reads what decides about the batch, in one round trip. */
 const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
   pipelined(
     tx,
     () => takeHead(tx, kid),
-    () => readKnown(tx, kid, batch),
+    () => loadAnswers(tx, kid, batch),
+    () => loadPrincipals(tx, kid, batch),
   );
 
-/** @param head the tenant's, locked */
-async function place(
+/** @param batch of one tenant, whose head is locked */
+async function appendTenant(
   tx: HotTransaction,
   kid: string,
-  head: Head,
-  prepared: ReturnType<Ahead['settle']>,
+  [head, answers, rows]: readonly [Head, ...Known],
+  batch: Batch,
 ): Promise<Outcomes> {
-  const { principals, written, fresh } = prepared;
-  const results = new Map(prepared.results);
+  const results: Outcomes = new Map();
+  const [any] = batch;
+  if (!any) return results;
+  const first = new Map<string, AppendRequest>();
+  const unknown: AppendRequest[] = [];
+  for (const request of batch) {
+    const id = idempotencyId(request);
+    const known = id === null ? undefined : answers.get(id);
+    if (known?.answer === 'erased') results.set(request, 'erased');
+    else if (known)
+      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
+    else if (id === null || !first.has(id)) unknown.push(request);
+    if (id !== null && !first.has(id)) first.set(id, request);
+  }
+  const principals = openPrincipals(rows, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
+  const written = unknown.flatMap((request) => {
+    const principal = principals.get(request.principal) as Principal | Fault;
+    if (principal instanceof Fault) {
+      results.set(request, principal);
+      return [];
+    }
+    applyToPrincipal(principal, request);
+    return buildEntries(request, principal);
+  });
+  const fresh = unknown.filter((request) => !results.has(request));
   await inOneStatement(tx, async (write) => {
     const bytes = written.map((entry) => entry.bytes);
     const appended = await appendEntries(write, kid, bytes, head);
@@ -109,7 +175,7 @@ async function place(
       (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
     );
     await saveEntries(write, kid, placed);
-    await savePrincipals(write, kid, principals);
+    await savePrincipals(write, kid, principals, any.stateMac);
     await enqueue(write, placed.flatMap(outboxEntries));
     for (const request of fresh) {
       const own = placed.filter((entry) => entry.request === request);
@@ -122,44 +188,31 @@ async function place(
       fresh.map((request) => [request, results.get(request) as Appended]),
     );
   });
-  return results;
-}
-
-/** The same key twice in one batch: the first one's answer, or a conflict. */
-function answerTwins(results: Outcomes, batch: Batch): void {
+  // The same key twice in one batch: the first one's answer, or a conflict.
   for (const request of batch) {
     if (results.has(request)) continue;
-    const id = idempotencyId(request);
-    const winner = batch.find((other) => idempotencyId(other) === id) as AppendRequest;
+    const winner = first.get(idempotencyId(request) ?? '') as AppendRequest;
     const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
     results.set(request, same ? (results.get(winner) as Answer | Fault) : 'conflict');
   }
-}
-
-async function appendTenant(tx: HotTransaction, ahead: Ahead, kid: string, batch: Batch): Promise<Outcomes> {
-  const early = await ahead.prepare(tx, kid, batch);
-  const [head, known] = await lockAndRead(tx, kid, batch);
-  const isGone = head instanceof Error;
-  const own = batch.filter(({ since }) => !isGone && since === Number(head.since));
-  const results: Outcomes = new Map();
-  if (!isGone) {
-    const prepared = ahead.settle(early, kid, head, known, own);
-    for (const [request, answer] of await place(tx, kid, head, prepared)) results.set(request, answer);
-    answerTwins(results, own);
-  }
-  const gone = new Fault(isGone ? head : new TenantGone());
-  for (const request of batch) if (!results.has(request)) results.set(request, gone);
   return results;
 }
 
-async function appendBatch(database: Database, ahead: Ahead, batch: Batch): Promise<(Answer | Fault)[]> {
-  // Heads are locked in one order on every node.
+async function appendBatch(database: Database, batch: Batch): Promise<(Answer | Fault)[]> {
   const kids = [...new Set(batch.map((request) => request.kid))].sort();
   return database.hotTransaction(async (tx) => {
     const results: Outcomes = new Map();
+    // Heads are locked in one order on every node.
     for (const kid of kids) {
-      const own = batch.filter((request) => request.kid === kid);
-      for (const [request, answer] of await appendTenant(tx, ahead, kid, own)) results.set(request, answer);
+      const asked = batch.filter((request) => request.kid === kid);
+      const [head, ...known] = await lockAndRead(tx, kid, asked);
+      const isGone = head instanceof Error;
+      const gone = new Fault(isGone ? head : new TenantGone());
+      for (const request of asked) results.set(request, gone);
+      const own = asked.filter(({ since }) => !isGone && since === Number(head.since));
+      if (!isGone)
+        for (const [request, answer] of await appendTenant(tx, kid, [head, ...known], own))
+          results.set(request, answer);
     }
     return batch.map((request) => results.get(request) as Answer | Fault);
   });
@@ -167,10 +220,9 @@ async function appendBatch(database: Database, ahead: Ahead, batch: Batch): Prom
 
 /** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
 export function makeConsentAppender(database: Database) {
-  const ahead = makeAhead();
   const group = makeGroup<AppendRequest, Answer>({
     name: 'consent',
-    run: (batch) => appendBatch(database, ahead, batch),
+    run: (batch) => appendBatch(database, batch),
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),

@@ -6,7 +6,7 @@ import { type Cells, makeReads } from '../db/reads.ts';
 import { type Bindings, countOf, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
 import { tellInvalid } from '../db/state-invalid.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
-import { makeMasterKey } from '../keys/master-key.ts';
+import type { MasterKey } from '../keys/master-key.ts';
 import type { AppendRequest } from './plan-write.ts';
 import { macFits, type PrincipalRow, type StateMac } from './state-mac.ts';
 
@@ -16,7 +16,6 @@ const KEY_BYTES = 32;
 
 /** One principal while a batch is worked through. */
 export interface Principal {
-  readonly stateMac: StateMac;
   wrappedKey: string;
   readonly key: Buffer;
   /** A GPC signal was recorded: it opts out of every purpose but `gpcExcept`. */
@@ -51,10 +50,10 @@ const NEW: PrincipalRow = { gpc: false, except: null, erasedAt: null };
 /** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
 const FORGED: PrincipalRow = { ...NEW, gpc: true };
 
-function readRow(kid: string, mac: StateMac, cells: Cells): PrincipalRow {
+function readRow(kid: string, mac: StateMac | undefined, cells: Cells): PrincipalRow {
   const [principal, , gpc, gpc_except, erased_at, stored] = cells;
   const row = toPrincipalRow({ gpc, gpc_except, erased_at } as PrincipalColumns);
-  if (macFits(stored, mac.ofPrincipal(String(principal), row))) return row;
+  if (mac && macFits(stored, mac.ofPrincipal(String(principal), row))) return row;
   tellInvalid(kid);
   return FORGED;
 }
@@ -77,19 +76,19 @@ export function openPrincipals(
   rows: Awaited<ReturnType<typeof loadPrincipals>>,
   kid: string,
   batch: readonly AppendRequest[],
+  wrapper: MasterKey,
 ): Map<string, Principal | Fault> {
-  const toPrincipal = ({ principal, wrapKey, stateMac }: AppendRequest): Principal => {
-    const wrapper = makeMasterKey(wrapKey, randomBytes);
+  const toPrincipal = (principal: string): Principal => {
     const cells = rows.get(principal);
     const wrapped = cells?.[1] ?? null;
-    const { gpc, except, erasedAt } = cells ? readRow(kid, stateMac, cells) : NEW;
+    const { gpc, except, erasedAt } = cells ? readRow(kid, batch[0]?.stateMac, cells) : NEW;
     const context = principalKeyContext(kid, principal);
     const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(String(wrapped), context);
     const wrappedKey = wrapped === null ? wrapper.wrap(key, context) : String(wrapped);
-    return { stateMac, wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt };
+    return { wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt };
   };
-  const one = new Map(batch.map((request) => [request.principal, request]));
-  return new Map([...one].map(([principal, request]) => [principal, orFault(() => toPrincipal(request))]));
+  const refs = new Set(batch.map((request) => request.principal));
+  return new Map([...refs].map((principal) => [principal, orFault(() => toPrincipal(principal))]));
 }
 
 function orFault<T>(make: () => T): T | Fault {
@@ -123,14 +122,13 @@ export async function savePrincipals(
   tx: HotTransaction,
   kid: string,
   principals: ReadonlyMap<string, Principal | Fault>,
+  mac: StateMac,
 ): Promise<void> {
   const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
     if (principal instanceof Fault) return [];
-    const { stateMac, wrappedKey, gpc, gpcExcept, erasedAt } = principal;
+    const { wrappedKey, gpc, gpcExcept, erasedAt } = principal;
     const except = gpcExcept.size === 0 ? null : JSON.stringify([...gpcExcept].sort());
-    return [
-      [kid, ref, wrappedKey, gpc, except, erasedAt, stateMac.ofPrincipal(ref, { gpc, except, erasedAt })],
-    ];
+    return [[kid, ref, wrappedKey, gpc, except, erasedAt, mac.ofPrincipal(ref, { gpc, except, erasedAt })]];
   });
   await insertMany(
     tx,

@@ -54,10 +54,10 @@ type Work<T> = () => Promise<T>;
  * Hot statements that do not wait for each other's answers: pipelined on PostgreSQL, so that a lock is held for one round trip. Each
  * sees what was committed when its turn came, so those behind a lock see what its last holder wrote. One after the other on SQLite.
  */
-export async function pipelined<A, B>(
+export async function pipelined<A, B, C>(
   tx: HotTransaction,
-  ...[a, b]: readonly [Work<A>, Work<B>]
-): Promise<[A, B]> {
-  if (bypassesKnex(tx) || !hasRowLocks(tx)) return [await a(), await b()];
-  return Promise.all([a(), b()]);
+  ...[a, b, c]: readonly [Work<A>, Work<B>, Work<C>]
+): Promise<[A, B, C]> {
+  if (bypassesKnex(tx) || !hasRowLocks(tx)) return [await a(), await b(), await c()];
+  return Promise.all([a(), b(), c()]);
 }

@@ -6,7 +6,6 @@ import { faultsContract } from './faults.ts';
 import { forgedContract } from './forged.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { readerContract } from './reader.ts';
-import { twoNodesContract } from './two-nodes.ts';
 
 /** What every database has to do for consent and its log. */
 export function consentContract(make: MakeDatabase): void {
@@ -17,5 +16,4 @@ export function consentContract(make: MakeDatabase): void {
   forgedContract(make);
   idempotencyContract(make);
   readerContract(make);
-  twoNodesContract(make);
 }
