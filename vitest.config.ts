@@ -33,6 +33,8 @@ const unit = [
 ];
 
 const shared = {
+  // The files of a worker share what it has loaded: to load all of `src` takes seconds.
+  isolate: false,
   // Each may be a program that starts, and on a busy machine that takes seconds. The heavy suites mostly wait.
   maxConcurrency: isHeavy ? 5 : 3,
   testTimeout: 30_000,
@@ -45,7 +47,7 @@ const none = [...configDefaults.exclude, ...apart];
 /** In the CI the files, and the tests in each, run in an order of chance: TEST_SEED, which `.ci/run` prints. */
 const shuffled = process.env['CI'] ? { sequence: { shuffle: true } } : {};
 
-const unitTests = { ...shared, ...shuffled, name: 'unit', isolate: false, include: unit, exclude: none };
+const unitTests = { ...shared, ...shuffled, name: 'unit', include: unit, exclude: none };
 const alone = isHeavy
   ? [{ test: { ...shared, name: 'apart', include: apart } }]
   : isUnit
@@ -68,18 +70,16 @@ export default defineConfig({
           ...shuffled,
           name: 'app',
           setupFiles: ['test/support/umask.ts'],
-          isolate: false,
           include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
           exclude: [...none, ...browsers, ...system, ...heavy],
         },
       },
-      { test: { ...shared, ...shuffled, name: 'system', isolate: false, include: system, exclude: none } },
+      { test: { ...shared, ...shuffled, name: 'system', include: system, exclude: none } },
       { test: { ...shared, name: 'heavy', include: heavy, exclude: none } },
       {
         test: {
           ...shared,
           name: 'journeys',
-          isolate: false,
           include: journeys,
           exclude: none,
           env: { BROWSERS: 'chromium' },

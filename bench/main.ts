@@ -38,10 +38,9 @@ const PLANS = {
   smoke: {
     ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },
     cores: { pairs: 1, warmUp: 1000, count: 2000 },
-    // Less measures no capacity, and then the load is none.
-    overload: { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 },
+    overload: { warmUp: 1500, count: 2000, seconds: 2, bundles: 14_000 },
     memory: 5000,
-    rounds: 2,
+    rounds: 1,
     replay: { few: 1000, many: 5000, pairs: 1 },
     people: [1000, 10_000],
     consent: { rounds: 1, warmUp: 1000, count: 2000, open: 1000, grants: 500 },
@@ -57,11 +56,12 @@ const PLANS = {
     },
     desk: { many: { contests: 2000, decisions: 10_000 }, rounds: 3 },
     size: { rows: 50_000, pairs: 1, warmUp: 1000, count: 2000, purgeMs: 3000 },
-    cluster: { pairs: 1, warmUp: 1000, count: 1000 },
+    cluster: { nodes: 2, pairs: 1, warmUp: 1000, count: 1000 },
   },
   quick: {
     ingest: { pairs: 2, warmUp: 2000, count: 5000, open: 3000 },
     cores: { pairs: 2, warmUp: 3000, count: 8000 },
+    // Less measures no capacity, and then the load is none.
     overload: { warmUp: 3000, count: 4000, seconds: 4, bundles: 28_000 },
     memory: 20_000,
     rounds: 5,
@@ -80,7 +80,7 @@ const PLANS = {
     },
     desk: { many: { contests: 10_000, decisions: 50_000 }, rounds: 7 },
     size: { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 },
-    cluster: { pairs: 1, warmUp: 2500, count: 2000 },
+    cluster: { nodes: 4, pairs: 1, warmUp: 2500, count: 2000 },
   },
   whole: {
     ingest: { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 },
@@ -103,7 +103,7 @@ const PLANS = {
     },
     desk: { many: { contests: 100_000, decisions: 1_000_000 }, rounds: 21 },
     size: { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 },
-    cluster: { pairs: 5, warmUp: 8000, count: 8000 },
+    cluster: { nodes: 4, pairs: 5, warmUp: 8000, count: 8000 },
   },
 } as const satisfies Record<Size, object>;
 
@@ -118,7 +118,7 @@ function makeBenches(amount: Size, peers: boolean): ReadonlyMap<string, Bench> {
   const sdk = { warmUp: 5000, ...plan.sdk };
   const reads = { seed, ...plan.reads };
   const desk = { few: { contests: 100, decisions: 100 }, seed, ...plan.desk };
-  const cluster = { nodes: 4, seed, ...plan.cluster };
+  const cluster = { seed, ...plan.cluster };
   return new Map<string, Bench>([
     ['ingest', { bundles, run: (rig) => benchIngest(rig, ingest) }],
     ['cores', { bundles: cores.warmUp + cores.count, run: (rig) => benchCores(rig, cores) }],
