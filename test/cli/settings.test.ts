@@ -5,6 +5,7 @@ import { gpdJson, type Ran, runGpd, runProgram, tempDir } from '../support/comma
 import { KID } from '../support/constants.ts';
 import { freePort } from '../support/ports.ts';
 import { startProcess } from '../support/process.ts';
+import { selfSigned } from '../support/self-signed.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 
 function expectBadConfig(ran: Ran, ...words: readonly RegExp[]): void {
@@ -86,9 +87,11 @@ describe.concurrent('a bad value', () => {
   });
 
   it('a certificate and a key that are none, or not each other’s, are 78', async () => {
-    const out = [tempDir('tls'), tempDir('tls')].map((directory) => join(directory, 'tls'));
-    for (const directory of out) await gpdJson(['tls', 'init', '--host', 'localhost', '--out', directory]);
-    const [mine = '', other = ''] = out;
+    const [mine = '', other = ''] = [['localhost', '127.0.0.1'], ['localhost']].map((names) => {
+      const out = tempDir('tls');
+      for (const [name, text] of Object.entries(selfSigned(names))) writeFileSync(join(out, name), text);
+      return out;
+    });
     for (const [cert, key] of [
       [join(mine, 'server.crt'), join(other, 'server.key')],
       [join(mine, 'server.key'), join(mine, 'server.key')],

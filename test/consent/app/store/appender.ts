@@ -175,22 +175,19 @@ export function appenderContract(make: MakeDatabase): void {
       );
     });
 
-    it.each([0, 1])(
-      'takes a full batch of writes that name 40 purposes each, for %i webhooks',
-      async (hooks) => {
-        const kid = await addLog(db.database, `wide-${hooks}`);
-        const appender = makeAppender(db.database);
-        const [one] = makeAppend(kid).entries;
-        const entries = numbers(40).map((i) => ({ ...one!, purpose: `purpose-${i}` }));
-        const requests = numbers(200).map((i) =>
-          makeAppend(kid, { principalId: `w${i}`, entries, notify: tell(hooks) }),
-        );
-        expect(await appendAll(appender, requests)).toEqual(['written']);
-        expect(await allEntries(other, kid)).toHaveLength(8002);
-        expect((await stateOf(other, kid, 'w199', 'purpose-39')).event?.seq).toBe(8001);
-        expect(await other.read('webhook_outbox').where({ kid })).toHaveLength(8000 * hooks);
-      },
-    );
+    it('takes a full batch of writes that name 40 purposes each, for a webhook', async () => {
+      const kid = await addLog(db.database, 'wide');
+      const appender = makeAppender(db.database);
+      const [one] = makeAppend(kid).entries;
+      const entries = numbers(40).map((i) => ({ ...one!, purpose: `purpose-${i}` }));
+      const requests = numbers(200).map((i) =>
+        makeAppend(kid, { principalId: `w${i}`, entries, notify: tell(1) }),
+      );
+      expect(await appendAll(appender, requests)).toEqual(['written']);
+      expect(await allEntries(other, kid)).toHaveLength(8002);
+      expect((await stateOf(other, kid, 'w199', 'purpose-39')).event?.seq).toBe(8001);
+      expect(await other.read('webhook_outbox').where({ kid })).toHaveLength(8000);
+    });
 
     it('takes a full batch of people with a key each, told to three webhooks', async () => {
       const kid = await addLog(db.database, 'told');
