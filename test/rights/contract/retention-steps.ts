@@ -90,7 +90,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
       await addDecisions(kid, 6000);
       await addDevices(kid, 6000);
       await addLinks(kid, 6000);
-      if (db.database.kind === 'postgres') await db.database.transaction((tx) => tx.raw('ANALYZE'));
+      await db.database.transaction((tx) => tx.raw('ANALYZE'));
       const wide = new Set<string>();
       const looked = new Set<string>();
       await db.database.transaction(async (tx) => {
@@ -131,8 +131,11 @@ export function retentionStepsContract(make: MakeDatabase): void {
           }),
       };
       expect(await retain(slow, rulesOf(kid))).toMatchObject({ decisions: 1500 });
-      // One says so in the log.
-      expect(steps).toBe(1 + 1500 / 250);
+      // One says so in the log, and on SQLite one looks at what the tables hold now.
+      const isSqlite = db.database.kind === 'sqlite';
+      expect(steps).toBe(1 + 1500 / 250 + (isSqlite ? 1 : 0));
+      if (!isSqlite) return;
+      expect(await db.database.read('sqlite_stat1').where({ tbl: 'decisions' })).not.toEqual([]);
     });
 
     it('waits for the disk where it writes to the log, and not where it deletes', async () => {
