@@ -213,7 +213,7 @@ export async function retain(database: Database, rules: RetentionRules): Promise
     const since = ages?.since[0] ?? '';
     counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal, since);
   }
-  // Plans follow what the tables hold now; PostgreSQL looks by itself.
+  // Plans follow what the tables hold now; on PostgreSQL autovacuum looks.
   if (database.kind === 'sqlite' && Object.values(counts).some((gone) => gone > 0))
     await database.transaction((tx) => tx.raw('PRAGMA optimize'));
   return counts;
