@@ -12,7 +12,8 @@ const server = spawn(
     ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
     ...(headless ? ['--headless'] : []),
   ],
-  { stdio: ['pipe', 'pipe', 'inherit'] },
+  // It leaves its snapshots in `.playwright-mcp` where it runs.
+  { cwd: installed('.'), stdio: ['pipe', 'pipe', 'inherit'] },
 );
 const waiting = new Map();
 createInterface({ input: server.stdout }).on('line', (line) => {
