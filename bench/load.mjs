@@ -42,9 +42,9 @@ let buffered = Buffer.alloc(0);
 function take(bytes) {
   while (buffered.length < bytes) {
     const more = Buffer.allocUnsafe(CHUNK);
-    const read = readSync(file, more, 0, CHUNK, null);
-    if (read === 0) throw new Error('the file holds too few requests');
-    buffered = Buffer.concat([buffered, more.subarray(0, read)]);
+    const length = readSync(file, more, 0, CHUNK, null);
+    if (length === 0) throw new Error('the file holds too few requests');
+    buffered = Buffer.concat([buffered, more.subarray(0, length)]);
   }
   const taken = buffered.subarray(0, bytes);
   buffered = buffered.subarray(bytes);
@@ -53,7 +53,11 @@ function take(bytes) {
 
 /** @type {Buffer[]} */
 const refused = [];
-const fromFile = () => take(take(4).readUInt32BE(0));
+let read = 0;
+const fromFile = () => {
+  read += 1;
+  return take(take(4).readUInt32BE(0));
+};
 const nextRequest = () => refused.pop() ?? fromFile();
 for (let i = 0; i < Number(values.skip); i += 1) fromFile();
 
@@ -236,6 +240,7 @@ const result = {
   p99: quantile(0.99),
   p999: quantile(0.999),
   waitingMost,
+  read,
   bodyBytes: bodyBytes / total,
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -38,7 +38,8 @@ const PLANS = {
   smoke: {
     ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },
     cores: { pairs: 1, warmUp: 1000, count: 2000 },
-    overload: { warmUp: 1500, count: 2000, seconds: 2, bundles: 14_000 },
+    // Less measures no capacity, and then the load is none.
+    overload: { warmUp: 3000, count: 4000, seconds: 3, bundles: 26_000 },
     memory: 5000,
     rounds: 1,
     replay: { few: 1000, many: 5000, pairs: 1 },

@@ -65,6 +65,8 @@ export interface LoadResult {
   readonly p999: number;
   /** Open loop: requests that were due and found no connection free, at most. */
   readonly waitingMost: number;
+  /** Requests read from the file, those skipped among them: where what was not sent begins. */
+  readonly read: number;
   /** Mean size of an answer's body. */
   readonly bodyBytes: number;
 }

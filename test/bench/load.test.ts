@@ -94,6 +94,7 @@ describe('the load generator', () => {
     expect(result.statuses[503]).toBe(refused.size);
     expect(result.statuses[200]).toBe(100 - refused.size);
     expect(new Set(taken).size).toBe(taken.length);
+    expect(result.read).toBe(refused.size);
     expect(refused.size).toBeLessThan(60);
     expect(result.p50).toBeLessThan(100);
   });
