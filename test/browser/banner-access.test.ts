@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 import { type Shop, type ShopPage, startShop } from './support/shop.ts';
 
 /** WCAG 2.2 AA as far as a program can judge it, and how the banner looks; SHOTS=DIR keeps the pictures. */
@@ -48,7 +48,7 @@ describeInChromium('browser/banner for everybody', () => {
   let page: Page;
 
   beforeAll(async () => {
-    [shop, browser] = await Promise.all([startShop(), launchChromium()]);
+    [shop, browser] = await Promise.all([startShop(), launchShell()]);
   });
   afterAll(async () => {
     await browser?.close();

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
+import { findChromium } from './support/chromium.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { AGENT, ANALYTICS, bannerOf } from './support/shop.ts';
 import { FILL } from './support/trouble.ts';
@@ -14,7 +15,8 @@ const BLOCKED = `Object.defineProperty(window, 'localStorage', {
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeInBrowser(`browser/banner and full storage in ${name}`, missingBrowser(name), () => {
-    const at = useBanner(name);
+    // Its shell has no back/forward cache.
+    const at = useBanner(name, {}, findChromium());
 
     /** @param before runs on the page before the person answers */
     async function accept(before = ''): Promise<{ url: string; id: string }> {

@@ -10,7 +10,7 @@ import { makeContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 
 /** A person without an account at the page of their case. */
 
@@ -44,7 +44,7 @@ describeInChromium('browser/case', () => {
       random: randomBytes,
       contestTexts,
     });
-    browser = await launchChromium();
+    browser = await launchShell();
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
 import { describeInBrowser } from '../support/tools.ts';
 import { GRANTED } from './support/answers.ts';
+import { findChromium } from './support/chromium.ts';
 import { type BrowserName, launch, missingBrowser, visit } from './support/drivers.ts';
 
 /** A page that its site sandboxes has an opaque origin: it may not read its own frames, and has no storage. */
@@ -29,7 +30,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
     afterAll(() => new Promise((resolve) => void site.close(resolve)));
 
     it('collects what there is', async () => {
-      const browser = await launch(name);
+      const browser = await launch(name, {}, findChromium());
       try {
         const page = await (await visit(browser)).tab();
         const origin = `http://localhost:${(site.address() as AddressInfo).port}`;

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { GRANTED, makeIngestAnswer } from './support/answers.ts';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 import { makeSealKey, pubKeyBody } from './support/seal-keys.ts';
 import { type Site, startSite } from './support/site.ts';
 
@@ -50,7 +50,7 @@ describeInChromium('browser/gate', () => {
       gpd: ({ path }) =>
         path.startsWith('/_fp/pubkey') ? { status: 200, body: pubKeyBody(KID, key) } : makeIngestAnswer('ok'),
     });
-    browser = await launchChromium();
+    browser = await launchShell();
   });
   afterAll(async () => {
     await browser?.close();

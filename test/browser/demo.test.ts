@@ -1,7 +1,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 import { type Demo, startDemo } from './support/demo.ts';
 
 const WATCH = `window.violations = [];
@@ -15,7 +15,7 @@ describeInChromium('browser/demo', () => {
 
   beforeAll(async () => {
     demo = await startDemo();
-    browser = await launchChromium();
+    browser = await launchShell();
   });
   afterAll(async () => {
     await browser?.close();

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { readSignals } from '../../src/schema/signals.ts';
 import { GRANTED, makeIngestAnswer } from './support/answers.ts';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 import { makeSealKey, pubKeyBody, type SealKey } from './support/seal-keys.ts';
 import { type Answer, type Exchange, type Site, startSite } from './support/site.ts';
 
@@ -26,7 +26,7 @@ describeInChromium('browser/identify', () => {
 
   beforeAll(async () => {
     site = await startSite({ gpd: (exchange) => gpd(exchange) });
-    browser = await launchChromium();
+    browser = await launchShell();
   });
   afterAll(async () => {
     await browser?.close();

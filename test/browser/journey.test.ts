@@ -13,6 +13,7 @@ import { postJson } from '../support/http.ts';
 import { freePort } from '../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 import { describeInBrowser } from '../support/tools.ts';
+import { findChromium } from './support/chromium.ts';
 import { type BrowserName, launch, missingBrowser, visit } from './support/drivers.ts';
 
 /** One person's whole way: judged as a program, heard without an account, overturned by two, forgotten. */
@@ -55,7 +56,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         random: randomBytes,
         contestTexts,
       });
-      browser = await launch(name);
+      browser = await launch(name, {}, findChromium());
     }, 60_000);
     afterAll(async () => {
       await browser?.close();

@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { IngestResponse } from '../../src/schema/responses.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 
 /** The page of docs/integrate.md, "When the id is shared", word for word, with Chromium's virtual authenticator. */
 
@@ -47,7 +47,7 @@ describeInChromium('browser/passkey', () => {
       tenants: [{ kid: 'shop', origins: [origin] }],
       settings: { GPD_RATE_PRIVACY: 'off' },
     });
-    browser = await launchChromium();
+    browser = await launchShell();
   });
   afterAll(async () => {
     await browser?.close();

@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sealedBundleSchema } from '../../src/schema/bundle.ts';
-import { describeInChromium, launchChromium } from './support/chromium.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
 import { makeSealKey } from './support/seal-keys.ts';
 import { type Site, startSite } from './support/site.ts';
 
@@ -44,7 +44,7 @@ describeInChromium('browser/seal-roundtrip', () => {
 
   beforeAll(async () => {
     site = await startSite();
-    browser = await launchChromium();
+    browser = await launchShell();
     page = await browser.newPage();
     await page.goto(site.origin);
   });

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll } from 'vitest';
-import { type BrowserName, launch, type Visitor, visit } from './drivers.ts';
+import { launch, type Visitor, visit } from './drivers.ts';
 import { type Banner, bannerOf, type Shop, startShop } from './shop.ts';
 
 /** What the suites of the banner stand on: one shop and one browser for all tests, a visitor for each. */
@@ -14,7 +14,7 @@ export interface BannerSuite {
   enter(script?: string): Promise<void>;
 }
 
-export function useBanner(name: BrowserName, preferences?: Parameters<typeof launch>[1]): BannerSuite {
+export function useBanner(...how: Parameters<typeof launch>): BannerSuite {
   const at = {
     async enter(script) {
       at.visitor = await visit(at.browser);
@@ -23,7 +23,7 @@ export function useBanner(name: BrowserName, preferences?: Parameters<typeof lau
     },
   } as BannerSuite;
   beforeAll(async () => {
-    [at.shop, at.browser] = await Promise.all([startShop(), launch(name, preferences)]);
+    [at.shop, at.browser] = await Promise.all([startShop(), launch(...how)]);
   });
   afterAll(async () => {
     await at.browser?.close();

@@ -1,5 +1,5 @@
 import puppeteer, { type Browser, type BrowserContext, type Page } from 'puppeteer-core';
-import { findChromium } from './chromium.ts';
+import { findChromium, findShell } from './chromium.ts';
 import { findFirefox } from './firefox.ts';
 
 /** Chromium and Firefox by one driver: what is said of the banner has to hold in both. */
@@ -29,14 +29,18 @@ export function missingBrowser(name: BrowserName): string | null {
   return findFirefox() === null ? 'Firefox is not installed (apt-get install firefox-esr)' : null;
 }
 
-/** @param preferences of Firefox, on top of the quiet ones */
+/**
+ * @param preferences of Firefox, on top of the quiet ones
+ * @param program of Chromium: the whole of it for what is said of a browser, and not of a page
+ */
 export function launch(
   name: BrowserName,
   preferences: Readonly<Record<string, boolean | number | string>> = {},
+  program: string | null = findShell(),
 ): Promise<Browser> {
   if (name === 'chromium') {
     return puppeteer.launch({
-      executablePath: findChromium() ?? '',
+      executablePath: program ?? '',
       headless: true,
       args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-sync'],
     });

@@ -6,7 +6,7 @@ import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { freePort } from '../../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../../support/server.ts';
-import { launchChromium } from './chromium.ts';
+import { launchShell } from './chromium.ts';
 
 /** Wants consent proven by its ledger. */
 export const PROVEN = 'proven';
@@ -45,7 +45,7 @@ export function useMyData() {
         GPD_RATE_PRIVACY: 'off',
       },
     });
-    browser = await launchChromium(['--ignore-certificate-errors']);
+    browser = await launchShell(['--ignore-certificate-errors']);
   }, 60_000);
   afterAll(async () => {
     await browser?.close();

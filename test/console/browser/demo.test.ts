@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeInChromium, launchChromium } from '../../browser/support/chromium.ts';
+import { describeInChromium, launchShell } from '../../browser/support/chromium.ts';
 import { type Demo, startDemo } from '../../browser/support/demo.ts';
 
 /** `gpd demo` whole: a shop, a customer who contests, an identity provider, and a reviewer who decides. */
@@ -10,7 +10,7 @@ describeInChromium('the console of the demo', () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+    [demo, browser] = await Promise.all([startDemo(), launchShell()]);
   });
   afterAll(async () => {
     await browser?.close();

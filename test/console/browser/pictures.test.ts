@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { describeInChromium, launchChromium } from '../../browser/support/chromium.ts';
+import { describeInChromium, launchShell } from '../../browser/support/chromium.ts';
 import { type Demo, startDemo } from '../../browser/support/demo.ts';
 import { KID } from '../../support/constants.ts';
 import { desktopChrome } from '../../support/samples.ts';
@@ -112,7 +112,7 @@ describeInChromium('the looks of the console', () => {
   let site: Console;
   let browser: Browser;
   beforeAll(async () => {
-    [site, browser] = await Promise.all([stocked(), launchChromium()]);
+    [site, browser] = await Promise.all([stocked(), launchShell()]);
   });
   afterAll(async () => {
     await browser?.close();
@@ -184,7 +184,7 @@ describeInChromium('the looks of the demo', () => {
   let demo: Demo;
   let browser: Browser;
   beforeAll(async () => {
-    [demo, browser] = await Promise.all([startDemo(), launchChromium()]);
+    [demo, browser] = await Promise.all([startDemo(), launchShell()]);
   });
   afterAll(async () => {
     await browser?.close();

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
-import { launchChromium } from '../../browser/support/chromium.ts';
+import { launchShell } from '../../browser/support/chromium.ts';
 import { type Console, startConsole } from './console.ts';
 
 /** A console, a Chromium, and people who sign in with it. */
@@ -18,7 +18,7 @@ export interface BrowserConsole {
 }
 
 export async function startBrowserConsole(): Promise<BrowserConsole> {
-  const [site, browser] = await Promise.all([startConsole(), launchChromium()]);
+  const [site, browser] = await Promise.all([startConsole(), launchShell()]);
   return {
     site,
     browser,
