@@ -11,7 +11,7 @@ import {
   judge,
   safari,
 } from './support/browsers.ts';
-import { all, type Change, drawnBy, header, nothing, patched, set } from './support/changes.ts';
+import { all, type Change, drawnBy, header, nothing, patched, set, uaData } from './support/changes.ts';
 
 /** signals.md section 3: three concordant marks with the right engine, otherwise "I am Tor" would be a bypass. */
 
@@ -83,7 +83,68 @@ describe('resistFingerprinting', () => {
   });
 });
 
+describe('the screen of resistFingerprinting', () => {
+  const two = marks('canvas', 'touch');
+  const SIDES = ['width', 'height', 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'];
+
+  it.each(SIDES)('is one size: not where %s differs', (side) => {
+    const odd = all(two, marks('screen'), set('screen', { [side]: 700 }));
+    expect(changed(firefox, odd).facts.defenses).toEqual([]);
+  });
+
+  it.each([
+    ['widths', { width: null, innerWidth: null, outerWidth: null }],
+    ['heights', { height: null, innerHeight: null, outerHeight: null }],
+  ])('is none where no %s are told', (_name, sizes) => {
+    const untold = all(two, marks('screen'), set('screen', sizes));
+    expect(changed(firefox, untold).facts.defenses).toEqual([]);
+  });
+});
+
+/** Its name in two places, noise in two ways: each is one of four marks. */
+const BRAVE_MARKS: readonly (readonly [string, Change])[] = [
+  ['its own mark', set('page', { brave: true })],
+  [
+    'its brand',
+    uaData({
+      brands: [
+        { brand: 'Chromium', version: '141' },
+        { brand: 'Brave', version: '141' },
+      ],
+    }),
+  ],
+  ['GPC', set('page', { gpc: true })],
+  ['an unstable canvas', set('graphics', { canvasStable: false })],
+  ['a canvas that reads back wrong', set('graphics', { canvasFlatBadPixels: 1 })],
+  ['unstable audio', set('graphics', { audioStable: false })],
+];
+/** Two names are one mark, and so are two of the canvas. */
+const KIND = [0, 0, 1, 2, 2, 3];
+
 describe('Brave', () => {
+  it('is recognised by any three of its four marks, and by no two', () => {
+    const plain = all(
+      set('page', { gpc: false }),
+      set('graphics', { canvasStable: true, canvasFlatBadPixels: 0, audioStable: true }),
+    );
+    fc.assert(
+      fc.property(fc.subarray([...BRAVE_MARKS.keys()]), (worn) => {
+        const { facts } = changed(chrome, all(plain, ...worn.map((i) => BRAVE_MARKS[i]?.[1] ?? nothing)));
+        const kinds = new Set(worn.map((i) => KIND[i]));
+        expect(facts.defenses).toEqual(kinds.size >= 3 ? ['brave'] : []);
+      }),
+      { seed, numRuns: 200 },
+    );
+  });
+
+  it.each<readonly [string, Change]>([
+    ['has no hints', set('page', { uaData: null })],
+    ['has other brands', uaData({ brands: [{ brand: 'Chromium', version: '141' }] })],
+  ])('is not a Chromium with GPC and noise that %s', (_name, change) => {
+    const noisy = all(set('page', { gpc: true }), set('graphics', { audioStable: false }));
+    expect(changed(chrome, all(noisy, change)).facts.defenses).toEqual([]);
+  });
+
   it('is recognised, with Chromium under it', () => {
     expect(judge(brave()).facts.defenses).toEqual(['brave']);
   });

@@ -12,7 +12,7 @@ import {
   linuxChrome,
   safari,
 } from './support/browsers.ts';
-import { all, type Change, set } from './support/changes.ts';
+import { all, type Change, groups, named, set } from './support/changes.ts';
 import { DRIVEN_FIRES } from './support/fires-driven.ts';
 
 /** Presses, times, permissions, a turned screen: what a driver leaves in a browser that shows no other mark. */
@@ -21,6 +21,9 @@ const forceless = set('input', { forceless: true });
 const offGrid = set('input', { offGrid: true });
 const onGrid = set('input', { offGrid: false });
 const turned = set('screen', { width: 600, height: 900, orientation: 'landscape-primary' });
+
+const MOBILE_WINDOWS =
+  'Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36';
 
 type Row = readonly [string, string, () => Browser, Change];
 
@@ -36,6 +39,7 @@ const SILENT: readonly Row[] = [
   ['T14', 'its own clock on Windows', chrome, offGrid],
   ['T14', 'Windows whose clock is as coarse', chrome, all(onGrid, set('time', { clockStepMs: 15.6 }))],
   ['T14', 'Windows whose clock is not known', chrome, all(onGrid, set('time', { clockStepMs: null }))],
+  ['T14', 'Windows that tells no times', chrome, all(onGrid, groups({ time: null }))],
   ['T14', 'Firefox on Windows', firefox, onGrid],
   ['T14', 'Linux', linuxChrome, onGrid],
   [
@@ -57,6 +61,14 @@ const SILENT: readonly Row[] = [
     chrome,
     set('screen', { width: 600, height: 900, orientation: null }),
   ],
+  ['T15', 'a screen without a width', chrome, all(turned, set('screen', { width: null }))],
+  [
+    'T15',
+    'a screen without a height',
+    chrome,
+    set('screen', { width: 600, height: null, orientation: 'portrait-primary' }),
+  ],
+  ['T15', 'a phone that names the system of a desktop', chrome, all(turned, named(MOBILE_WINDOWS, 'Win32'))],
   ['T15', 'a phone', androidChrome, all(turned, set('screen', { turns: true }))],
   ['T15', 'a phone that asks for the desktop site', androidDesktopMode, set('screen', { turns: true })],
   ['T15', 'an iPad with the name of a Mac', iPad, set('screen', { turns: true })],

@@ -155,6 +155,7 @@ const SILENT: readonly Row[] = [
   ],
   ['N1', 'a resumed session: another part c', chrome, ja4(JA4.blink.replace(/_[^_]*$/, '_000000000000'))],
   ['N1', 'garbage', chrome, ja4('x')],
+  ['N1', 'a name that is no browser’s', chrome, all(ja4(JA4.gecko), named('Something/1.0', 'Win32'))],
   ['N1', 'no handshake', chrome, nothing],
 ];
 
