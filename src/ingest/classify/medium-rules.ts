@@ -1,7 +1,7 @@
 import type { Facts, Rule } from './facts.ts';
 import { rule } from './rule.ts';
 import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
-import { debuggerAttached, isStagedPhone } from './tools-window.ts';
+import { debuggerAttached, fillScreen, isStagedPhone } from './tools-window.ts';
 
 /** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
 
@@ -95,17 +95,6 @@ export const MEDIUM_RULES: readonly Rule[] = [
   rule('N2', 'M', 0.25, hintsMissing),
 ];
 
-function windowFillsScreen({ signals }: Facts): boolean {
-  const s = signals.screen;
-  if (s?.width == null || s.height == null) return false;
-  return (
-    s.innerWidth === s.width &&
-    s.outerWidth === s.width &&
-    s.innerHeight === s.height &&
-    s.outerHeight === s.height
-  );
-}
-
 function innerExceedsOuter({ signals }: Facts): boolean {
   const { innerWidth, outerWidth, innerHeight, outerHeight } = signals.screen ?? {};
   const exceeds = (inner: number | null | undefined, outer: number | null | undefined): boolean =>
@@ -119,7 +108,7 @@ function noWebGl({ signals }: Facts): boolean {
 
 export const WEAK_RULES: readonly Rule[] = [
   rule('W1', 'W', 0.02, ({ signals: { screen } }) => screen?.width === 800 && screen.height === 600),
-  rule('W2', 'W', 0.02, windowFillsScreen),
+  rule('W2', 'W', 0.02, fillScreen),
   rule('W3', 'W', 0.02, innerExceedsOuter),
   rule('W4', 'W', 0.02, ({ signals, agent }) => {
     return signals.page?.pluginCount === 0 && !agent.mobile && agent.engine !== 'unknown';

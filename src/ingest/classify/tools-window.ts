@@ -26,12 +26,16 @@ export function workerWithoutBrands({ signals }: Facts): boolean {
 const windowFillsScreen = (s: Sizes): boolean => s.outerWidth === s.width && s.outerHeight === s.height;
 const pageFillsScreen = (s: Sizes): boolean => s.innerWidth === s.width && s.innerHeight === s.height;
 
+export function fillScreen(facts: Facts): boolean {
+  const sizes = sizesOf(facts);
+  return sizes !== null && windowFillsScreen(sizes) && pageFillsScreen(sizes);
+}
+
 /** Drivers set the page's size alone; the phone view of developer tools makes the window as large as its screen. */
 export function isStaged(facts: Facts): boolean {
+  if (facts.signals.media?.pointer !== 'coarse') return fillScreen(facts);
   const sizes = sizesOf(facts);
-  if (sizes === null) return false;
-  if (facts.signals.media?.pointer === 'coarse') return !windowFillsScreen(sizes);
-  return windowFillsScreen(sizes) && pageFillsScreen(sizes);
+  return sizes !== null && !windowFillsScreen(sizes);
 }
 
 /** A debugger shows the page as on a phone: as large as its screen, and touched. */

@@ -33,6 +33,17 @@ const TV =
 const CONSOLE =
   'Mozilla/5.0 (PlayStation; PlayStation 5/6.50) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/15.4 Safari/605.1.15';
 
+const FULL_SCREEN = set('screen', {
+  width: 900,
+  height: 700,
+  innerWidth: 900,
+  innerHeight: 700,
+  outerWidth: 900,
+  outerHeight: 700,
+});
+const TABLET =
+  'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36';
+
 type Row = readonly [string, string, () => Browser, Change];
 
 const SILENT: readonly Row[] = [
@@ -71,6 +82,12 @@ const SILENT: readonly Row[] = [
   ['M5', 'a pointer that does not hover', chrome, set('media', { pointer: 'coarse', hover: false })],
   ['M5', 'no answer about hovering', chrome, set('media', { pointer: 'none', hover: null })],
   ['M6', 'a phone', androidChrome, nothing],
+  [
+    'M6',
+    'Android on a desk, without a touch screen',
+    androidChrome,
+    all(named(TABLET, 'Linux armv81'), set('page', { maxTouchPoints: 0, chromeObject: false })),
+  ],
   ['M6', 'a WebView', webView, nothing],
   ['M6', 'Firefox', firefox, nothing],
   ['M6', 'Chrome on an iPhone', () => iPhone('CriOS/141.0.0.0 Mobile/15E148'), nothing],
@@ -108,10 +125,28 @@ const SILENT: readonly Row[] = [
   ['N3', 'spoofed English of resistFingerprinting', firefoxRfp, set('page', { language: 'de-DE' })],
   ['N3', 'no language in the page', chrome, set('page', { language: null })],
   ['W1', '600 × 800', chrome, set('screen', { width: 600, height: 800 })],
+  ['W1', '800 × 900', chrome, set('screen', { width: 800, height: 900 })],
+  ...['innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'].map(
+    (side) =>
+      [
+        'W2',
+        `all of the screen but ${side}`,
+        chrome,
+        all(FULL_SCREEN, set('screen', { [side]: 600 })),
+      ] as const,
+  ),
+  ['W3', 'a page as large as its window', chrome, FULL_SCREEN],
   ['W3', 'a window without a size', chrome, set('screen', { outerWidth: 0, outerHeight: 0 })],
   ['W4', 'a phone', androidChrome, nothing],
+  [
+    'W4',
+    'a name that is no browser’s',
+    chrome,
+    all(named('Something/1.0', 'Win32'), set('page', { pluginCount: 0 })),
+  ],
   ['W5', 'a graphics card', chrome, nothing],
   ['W6', 'London', chrome, set('time', { zone: 'Europe/London' })],
+  ['W8', 'a maker without a name', chrome, set('graphics', { vendor: 'Intel', renderer: null })],
   ['W8', 'no graphics at all is another matter: incomplete', chrome, groups({ graphics: null })],
 ];
 

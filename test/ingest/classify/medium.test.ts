@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MEDIUM_RULES, WEAK_RULES } from '../../../src/ingest/classify/medium-rules.ts';
 import { changed, chrome } from './support/browsers.ts';
-import { all, set } from './support/changes.ts';
+import { all, named, set } from './support/changes.ts';
 import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.ts';
 
 /** M: odd, yet people have it too, so one alone is unknown. W: it only moves the score. */
@@ -43,6 +43,12 @@ describe('W fires', () => {
     expect(judged).toMatchObject({ class: 'human', strong: [] });
     expect(judged.score).toBeGreaterThan(0);
     expect(judged.score).toBeLessThanOrEqual(0.1);
+  });
+
+  it('W9: an application by its name alone', () => {
+    const slack =
+      'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Slack/4.4 Chrome/141.0.0.0 Electron/38.0 Safari/537.36';
+    expect(changed(chrome, named(slack, 'Win32'))).toMatchObject({ class: 'human', ids: ['W9'] });
   });
 
   it('is shown for every rule', () => {

@@ -47,6 +47,7 @@ export const AUTOMATION_FIRES: readonly (readonly [string, string, Change])[] = 
     'in the header alone',
     header('sec-ch-ua', '" Not A;Brand";v="99", "Chromium";v="141", "Google Chrome";v="141"'),
   ],
+  ['A4', 'in the header, without its space', header('sec-ch-ua', '"Not A;Brand";v="99", "Chromium";v="141"')],
   ['A4', 'in the page alone', brands(' Not A;Brand')],
   ['A4', 'among the full versions', brands(' Not A;Brand', 'fullVersionList')],
   ['A5', 'an empty list in the worker', set('worker', { uaData: { brands: [], platform: 'Windows' } })],
