@@ -24,6 +24,7 @@ import {
   nothing,
   set,
 } from './support/changes.ts';
+import { FULL_SCREEN } from './support/fires-medium.ts';
 
 /** The exemptions of M and W: devices and places of which the oddity is nothing odd. */
 
@@ -33,14 +34,6 @@ const TV =
 const CONSOLE =
   'Mozilla/5.0 (PlayStation; PlayStation 5/6.50) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/15.4 Safari/605.1.15';
 
-const FULL_SCREEN = set('screen', {
-  width: 900,
-  height: 700,
-  innerWidth: 900,
-  innerHeight: 700,
-  outerWidth: 900,
-  outerHeight: 700,
-});
 const TABLET =
   'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36';
 

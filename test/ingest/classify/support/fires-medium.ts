@@ -7,6 +7,16 @@ const NO_POINTER = set('media', { pointer: 'none', hover: false });
 const SWIFTSHADER =
   'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)';
 
+/** One size for all: the screen, the window and its page. */
+export const FULL_SCREEN = set('screen', {
+  width: 900,
+  height: 700,
+  innerWidth: 900,
+  innerHeight: 700,
+  outerWidth: 900,
+  outerHeight: 700,
+});
+
 export const MEDIUM_FIRES: readonly Shown[] = [
   ['M1', 'wider by more than 32 px', chrome, set('screen', { outerWidth: 1920 + 33 })],
   ['M1', 'higher by more than 32 px', chrome, set('screen', { outerHeight: 1080 + 33 })],
@@ -48,19 +58,7 @@ export const WEAK_FIRES: readonly Shown[] = [
       innerHeight: 500,
     }),
   ],
-  [
-    'W2',
-    'one size for all',
-    chrome,
-    set('screen', {
-      width: 900,
-      height: 700,
-      innerWidth: 900,
-      innerHeight: 700,
-      outerWidth: 900,
-      outerHeight: 700,
-    }),
-  ],
+  ['W2', 'one size for all', chrome, FULL_SCREEN],
   ['W3', 'a page wider than its window', chrome, set('screen', { innerWidth: 1441 })],
   ['W3', 'a page higher than its window', chrome, set('screen', { innerHeight: 981 })],
   ['W4', 'a desktop without plug-ins', chrome, set('page', { pluginCount: 0 })],
