@@ -62,7 +62,7 @@ function takenBy(tables: readonly TableName[]): string {
   const rows = tables.flatMap((table) => [rowOf(table), rowOf((rowOf(table).with ?? table) as TableName)]);
   const words = Object.keys(TAKEN_BY).filter((word) => rows.some((row) => TAKEN_BY[word]?.(row)));
   if (words.length > 0) return words.join(', ');
-  return rows.some(({ expires }) => expires.includes('tenant')) ? 'offboarding' : 'as “kept” says';
+  return rows.some(({ expires }) => expires.length === 0) ? 'offboarding' : 'as “kept” says';
 }
 
 /** Fills the last column of the inventory from the map of a person, and lists the tables that it leaves out. */

@@ -7,8 +7,8 @@ import type { SubjectTable } from './subject-table.ts';
 
 const NOBODY = { scope: null, names: [], found: [], held: false, exported: [], reapplied: false } as const;
 /** Counts and evidence that name nobody. */
-const COUNTED = { ...NOBODY, expires: ['tenant'], exported: ['tenant'], tenant: 'emptied' } as const;
-const SETTING = { ...NOBODY, expires: ['act', 'tenant'], tenant: 'cascades' } as const;
+const COUNTED = { ...NOBODY, expires: [], exported: ['tenant'], tenant: 'emptied' } as const;
+const SETTING = { ...NOBODY, expires: ['act'], tenant: 'cascades' } as const;
 const INSTALLATION = { ...NOBODY, expires: ['act'], tenant: 'stays' } as const;
 const EXPORT = { ...SETTING, with: 'console_jobs', expires: ['time'] } as const;
 /** What an erasure deletes and a hold may keep. */

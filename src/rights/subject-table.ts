@@ -15,17 +15,9 @@ export type Way = 'export' | 'contest' | 'override' | 'link' | 'request' | 'dura
 
 /**
  * `retention`: after `retention.days`; `decision`: with the decision in the retention; `verdict-hour`, `audit-hour`: with all of its
- * hour; `audit`: with the audit log; `time`: housekeeping; `act`: somebody does something; `tenant`: with the tenant.
+ * hour; `audit`: with the audit log; `time`: housekeeping; `act`: somebody does something.
  */
-export type Expiry =
-  | 'retention'
-  | 'decision'
-  | 'verdict-hour'
-  | 'audit-hour'
-  | 'audit'
-  | 'time'
-  | 'act'
-  | 'tenant';
+export type Expiry = 'retention' | 'decision' | 'verdict-hour' | 'audit-hour' | 'audit' | 'time' | 'act';
 
 /**
  * What retention takes away: rows whose time is before the cutoff (`<`), or whose end is not after it (`<=`). A legal hold of the
@@ -59,6 +51,7 @@ export interface SubjectTable {
   readonly byVisitor?: true;
   /** A device may have one row a visit: a large erasure marks them and deletes them in steps. */
   readonly stepped?: true;
+  /** Empty: kept until the tenant leaves. */
   readonly expires: readonly Expiry[];
   /** For what expires by `retention` or `audit`. */
   readonly ages?: Ages;

@@ -52,11 +52,6 @@ function uaDataOsDiffers({ signals, agent }: Facts): boolean {
 function brandListsDiffer({ signals }: Facts): boolean {
   const { brands, fullVersionList } = signals.page?.uaData ?? {};
   if (!brands?.length || !fullVersionList?.length) return false;
-  if (
-    brands.length === fullVersionList.length &&
-    brands.every(({ brand }, i) => brand === fullVersionList[i]?.brand)
-  )
-    return false;
   const names = (list: readonly { readonly brand: string }[]): string =>
     JSON.stringify(list.map((entry) => entry.brand).sort());
   return names(brands) !== names(fullVersionList);
@@ -100,8 +95,8 @@ function engineContradicts({ signals, agent }: Facts): boolean {
   const isBlink = agent.engine === 'blink';
   // Another length is a page or an add-on that wraps eval, not another engine.
   if (engine?.evalLength === (isBlink ? OTHER_EVAL_LENGTH : V8_EVAL_LENGTH)) return true;
-  const text = engine?.errorMessage;
-  const spoken = Object.entries(ERROR_TEXT).find(([, pattern]) => text != null && pattern.test(text))?.[0];
+  const text = engine?.errorMessage ?? '';
+  const spoken = Object.entries(ERROR_TEXT).find(([, pattern]) => pattern.test(text))?.[0];
   if (spoken !== undefined && spoken !== agent.engine) return true;
   return !isBlink && page?.uaData != null;
 }
@@ -146,8 +141,7 @@ function hintsEmptied(facts: Facts): boolean {
 
 function gpuContradicts({ signals, agent }: Facts): boolean {
   const renderer = signals.graphics?.renderer;
-  if (renderer == null || renderer === 'Mozilla' || renderer.includes('or similar') || !known(agent.os))
-    return false;
+  if (renderer == null || renderer.includes('or similar') || !known(agent.os)) return false;
   if (/Direct3D/.test(renderer) && agent.os !== 'windows') return true;
   if (/\bMetal\b/.test(renderer) && agent.os !== 'macos' && agent.os !== 'ios') return true;
   return agent.os === 'windows' && /Adreno|Mali/.test(renderer) && !/Direct3D11/.test(renderer);

@@ -155,3 +155,32 @@ describe('stays silent', () => {
     expect(changed(make, nothing).ids).not.toContain('M5');
   });
 });
+
+describe('another engine under the name of Chrome', () => {
+  const ENGINES = {
+    gecko: { evalLength: 37, errorMessage: 'null has no properties' },
+    webkit: { evalLength: 37, errorMessage: "null is not an object (evaluating 'null.a')" },
+  } as const;
+  const HINTS = { uaData: chrome().signals.page['uaData'] };
+  const SILENT_CHROME = all(
+    set('page', { chromeObject: false, uaData: null }),
+    header('sec-ch-ua', undefined),
+    header('sec-fetch-site', undefined),
+  );
+  const strong = (...changes: readonly Change[]): readonly string[] =>
+    changed(chrome, all(SILENT_CHROME, ...changes)).strong;
+
+  it.each(Object.entries(ENGINES))('%s with every mark of it: neither M6 nor N2', (_name, engine) => {
+    expect(strong(set('engine', engine))).toEqual(['T7']);
+  });
+
+  it.each([
+    ['its words alone', set('engine', { ...ENGINES.gecko, evalLength: 33 })],
+    ["its eval with V8's words", set('engine', { evalLength: 37 })],
+    ['its eval without words', set('engine', { evalLength: 37, errorMessage: null })],
+    ['no engine at all', groups({ engine: null })],
+    ['its words and its eval, with client hints', all(set('page', HINTS), set('engine', ENGINES.gecko))],
+  ])('%s: M6 and N2', (_name, change) => {
+    expect(strong(change)).toEqual(expect.arrayContaining(['M6', 'N2']));
+  });
+});

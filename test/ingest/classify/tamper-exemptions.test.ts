@@ -33,6 +33,22 @@ import {
 
 const EMPTIED = { architecture: '', bitness: '', model: '', platformVersion: '', fullVersionList: [] };
 
+const WEBVIEW_BRANDS = [
+  { brand: 'Android WebView', version: '141' },
+  { brand: 'Chromium', version: '141' },
+];
+
+const RFP_HEADER = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0';
+
+const KAIOS = 'Mozilla/5.0 (Mobile; Nokia_8110_4G; rv:48.0) Gecko/48.0 Firefox/48.0 KAIOS/2.5';
+
+function androidTv(): Browser {
+  const browser = androidChrome();
+  named(String(browser.headers['user-agent']).replace(' Mobile', ''), 'Linux armv81')(browser);
+  Object.assign(browser.signals.page, { maxTouchPoints: 0 });
+  return browser;
+}
+
 const JA4 = {
   blink: 't13d1516h2_8daaf6152771_02713d6af862',
   gecko: 't13d1715h2_5b57614c22b0_3d5424432f57',
@@ -110,6 +126,7 @@ const SILENT: readonly Row[] = [
   ['T8', 'nothing', chrome, patched()],
   ['T9', 'no header', chrome, header('user-agent', undefined)],
   ['T9', 'no page', chrome, set('page', { userAgent: null })],
+  ['T9', 'resistFingerprinting: another system in the request', firefoxRfp, header('user-agent', RFP_HEADER)],
   ['T10', 'Brave reduces', brave, uaData({ architecture: '', bitness: '', model: '', platformVersion: '' })],
   ['T10', 'desktop Linux has an empty version', linuxChrome, nothing],
   [
@@ -123,6 +140,13 @@ const SILENT: readonly Row[] = [
     'hints of which half are missing',
     chrome,
     uaData({ architecture: '', bitness: '', model: null, platformVersion: null, fullVersionList: null }),
+  ],
+  ['T10', 'hints of which one says something', chrome, uaData({ ...EMPTIED, platformVersion: '15.0.0' })],
+  [
+    'T10',
+    'a WebView that an app gave the name of Chrome',
+    androidChrome,
+    uaData({ ...EMPTIED, brands: WEBVIEW_BRANDS }),
   ],
   ['T10', 'no brands', chrome, uaData({ ...EMPTIED, brands: [] })],
   ['T11', '"Mozilla"', firefoxRfp, nothing],
@@ -139,6 +163,8 @@ const SILENT: readonly Row[] = [
   ['T11', 'Adreno on Android', androidChrome, nothing],
   ['T12', 'five touch points of a desktop: RFP', firefoxRfp, nothing],
   ['T12', 'a desktop without a touch screen', chrome, nothing],
+  ['T12', 'a phone with keys: KaiOS', chrome, all(named(KAIOS, ''), set('page', { maxTouchPoints: 0 }))],
+  ['T12', 'Android on a television', androidTv, nothing],
   ['T12', 'a phone that does not say', androidChrome, set('page', { maxTouchPoints: null })],
   ['N1', 'the handshake of its family', chrome, ja4(JA4.blink)],
   ['N1', "Gecko's of Firefox", firefox, ja4(JA4.gecko)],

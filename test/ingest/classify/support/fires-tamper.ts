@@ -37,6 +37,7 @@ export const TAMPER_FIRES: readonly Shown[] = [
   ['T2', 'Android on a Mac', androidChrome, set('page', { platform: 'MacIntel' })],
   ['T3', 'another platform in the request', chrome, header('sec-ch-ua-platform', '"macOS"')],
   ['T3', 'the platform without quotes', chrome, header('sec-ch-ua-platform', 'Linux')],
+  ['T3', 'a quote within the platform', chrome, header('sec-ch-ua-platform', '"Win"dows"')],
   ['T4', 'Linux in uaData of Windows', chrome, uaData({ platform: 'Linux' })],
   ['T4', 'Windows in uaData of Android', androidChrome, uaData({ platform: 'Windows' })],
   [
