@@ -60,8 +60,8 @@ export default defineConfig({
     // Twice the cores of a small machine: clocks, disks and databases are often waited for. The other commands say fewer: a heavy
     // suite is full of processes of its own.
     maxWorkers: isHeavy ? 2 : 4,
-    // What one project or run has transformed the next one reads.
-    experimental: { fsModuleCache: true },
+    // What one project or run has transformed the next one reads; in a folder of its own, as node_modules are copied by tests.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.vitest-cache' },
     globalSetup: ['test/support/global-setup.ts'],
     coverage: { provider: 'v8', include: ['src/**/*.{ts,tsx}'], reporter: ['text-summary', 'json-summary'] },
     // `npm test` runs app (unit is in it), system and journeys (bin/bootstrap.mjs); `npm run test:all` everything.
