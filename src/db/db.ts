@@ -7,7 +7,7 @@ import { runTransaction, type Transact } from './run-transaction.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
 import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';
-import { runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
+import { BUSY_MS, runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
 export interface Database {
@@ -55,7 +55,7 @@ const nothing = (): void => {};
 const SILENT: Knex.Logger = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 const PRAGMAS = [
   // First: the others may have to wait for a second process.
-  'PRAGMA busy_timeout=5000',
+  `PRAGMA busy_timeout=${BUSY_MS}`,
   'PRAGMA journal_mode=WAL',
   'PRAGMA synchronous=FULL',
   'PRAGMA foreign_keys=ON',
@@ -67,10 +67,15 @@ const PRAGMAS = [
   'PRAGMA temp_store=MEMORY',
 ];
 
-const configureSqlite = (
-  connection: SqliteConnection,
-  done: (error: Error | null, c: unknown) => void,
-): void => connection.exec(PRAGMAS.join(';'), (error) => done(error, connection));
+type AfterCreate = (connection: SqliteConnection, done: (error: Error | null, c: unknown) => void) => void;
+
+const configuring =
+  (pragmas: readonly string[]): AfterCreate =>
+  (connection, done) =>
+    connection.exec(pragmas.join(';'), (error) => done(error, connection));
+const configureSqlite = configuring(PRAGMAS);
+/** Whose transactions wait in {@link beginImmediate}; within one nothing is busy. */
+const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
 
 const byKnex =
   (writer: Knex, how?: TransactionOptions): Transact<Knex.Transaction> =>
@@ -113,7 +118,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
     await createSqlite(base);
   }
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
-  const writer = knex({ ...base, pool: { ...pool, min: 1, max: 1 } });
+  const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
   const checkpointer = makeCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
   const noting =

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
-import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
+import { cellOf, hasRowLocks, runStep, whereAmong } from './sql.ts';
 
 /**
  * Expired rows are deleted in small steps, each its own transaction: others who wait for the writer get it in
@@ -9,6 +10,8 @@ import { cellOf, hasRowLocks, whereAmong } from './sql.ts';
 
 /** What a step may hold SQLite's writer for, about as long as a group commit does, and a tenant's log on PostgreSQL. */
 const STEP_MS = { sqlite: 10, postgres: 15 };
+/** Between two steps SQLite's writer is free for so long: whoever waits in another process asks every millisecond. */
+const GAP_MS = 4;
 const FIRST = 250;
 /** Smaller steps spend their time on commits. */
 const MIN_ROWS = 250;
@@ -22,6 +25,18 @@ function nextRows({ kind }: Database, rows: number, took: number): number {
   return Math.max(MIN_ROWS, Math.min(MAX_ROWS, Math.floor(rows * factor)));
 }
 
+/** One step in its transaction. @returns how many rows went, and the milliseconds that it had the writer for */
+async function runOne(database: Database, step: (tx: Knex.Transaction) => Promise<number>) {
+  let begun = 0;
+  const gone = await database.transaction((tx) => {
+    begun = performance.now();
+    return step(tx);
+  }, REPEATABLE);
+  const took = performance.now() - begun;
+  if (database.kind === 'sqlite') await sleep(GAP_MS);
+  return { gone, took };
+}
+
 /**
  * Repeats `step` until it deletes nothing. Safe on many nodes at once: of two, one continues.
  * @param step deletes at most so many rows and says how many went
@@ -33,15 +48,11 @@ async function inSteps(
 ): Promise<number> {
   let total = 0;
   for (let rows = FIRST; ; ) {
-    let begun = 0;
-    const gone = await database.transaction((tx) => {
-      begun = performance.now();
-      return step(tx, rows);
-    }, REPEATABLE);
+    const { gone, took } = await runOne(database, (tx) => step(tx, rows));
     total += gone;
     // Not at the first step that is not full: another node may have taken the rest of it.
     if (gone === 0) return total;
-    rows = nextRows(database, rows, performance.now() - begun);
+    rows = nextRows(database, rows, took);
   }
 }
 
@@ -95,8 +106,9 @@ async function deleteDue(tx: Knex.Transaction, removal: Removal, found: readonly
   }
   // The left side of a CROSS JOIN is SQLite's outer loop (sqlite.org/optoverview.html section 7): else it reads all that is due.
   const keys = tx.raw('json_each(?) AS found CROSS JOIN ??', [JSON.stringify(found), table]);
-  const going = (await due(tx).from(keys).whereRaw('?? = found.value', [name]).pluck(name)) as Key[];
-  if (going.length > 0) await whereAmong(tx(table).where(within), tx, key, going).delete();
+  const stillDue = due(tx).from(keys).whereRaw('?? = found.value', [name]).select(name);
+  const going = (await runStep<Readonly<Record<string, Key>>>(tx, stillDue)).map((row) => row[key] as Key);
+  if (going.length > 0) await runStep(tx, whereAmong(tx(table).where(within), tx, key, going).delete());
   return going;
 }
 
@@ -126,12 +138,9 @@ export async function inPieces<T>(
   for (let at = 0, rows = FIRST; at < found.length && goesOn(); ) {
     const some = found.slice(at, at + rows);
     at += some.length;
-    let begun = 0;
-    total += await database.transaction((tx) => {
-      begun = performance.now();
-      return step(tx, some);
-    }, REPEATABLE);
-    rows = Math.max(minRows, Math.min(nextRows(database, rows, performance.now() - begun), FOUND));
+    const { gone, took } = await runOne(database, (tx) => step(tx, some));
+    total += gone;
+    rows = Math.max(minRows, Math.min(nextRows(database, rows, took), FOUND));
   }
   return total;
 }

@@ -111,6 +111,13 @@ export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Pr
   return rowsOf<Row>(await hot.raw(sql, bindings as Knex.Value[]));
 }
 
+/** What is built the same way for each step of a long deletion: on SQLite it stays prepared, which knex's statements do not. */
+export async function runStep<Row>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Row[]> {
+  if (!isSqlite(tx)) return (await built) as readonly Row[];
+  const { sql, bindings } = built.toSQL().toNative();
+  return (await runSqlite(tx, sql, bindings)) as readonly Row[];
+}
+
 /** PostgreSQL takes 65,535 parameters a statement. */
 export const MAX_PARAMETERS = 60_000;
 

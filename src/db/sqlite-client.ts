@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Knex } from 'knex';
 import { asUnavailable, withAvailability } from './availability.ts';
 import { type Connection, finalizeAll, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
-import { abandon } from './sqlite-transaction.ts';
+import { abandon, beginImmediate } from './sqlite-transaction.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -75,8 +75,8 @@ export function immediateSqliteClient(): typeof Knex.Client {
   class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
-      const begin = transaction.readOnly === true ? 'BEGIN' : 'BEGIN IMMEDIATE';
-      transaction.begin = (connection) => runPrepared(connection, begin, []);
+      transaction.begin = (connection) =>
+        transaction.readOnly === true ? runPrepared(connection, 'BEGIN', []) : beginImmediate(connection);
       transaction.commit = async (connection, value) => {
         transaction._completed = true;
         try {

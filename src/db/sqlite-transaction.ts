@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
+import { errorCode } from './availability.ts';
 import { type Connection, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
 
 /**
@@ -10,6 +12,28 @@ export interface SqliteTransaction {
   run(sql: string, bindings: Rows): Promise<Rows>;
   /** Several statements in one step; `bindings` has one for each. */
   runBatch(batch: StatementBatch, bindings: Rows): Promise<Rows>;
+}
+
+/** How long a transaction waits for the writer of another process. */
+export const BUSY_MS = 5000;
+const ASK_AGAIN_MS = 1;
+
+/**
+ * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
+ * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
+ */
+export async function beginImmediate(connection: Connection): Promise<void> {
+  const since = performance.now();
+  for (;;) {
+    try {
+      await runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      return;
+    } catch (error) {
+      const isBusy = errorCode(error as Error) === 'SQLITE_BUSY';
+      if (!isBusy || performance.now() - since > BUSY_MS) throw error;
+    }
+    await sleep(ASK_AGAIN_MS);
+  }
 }
 
 /** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
@@ -28,7 +52,7 @@ async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) =>
     if (ended) throw new Error('the transaction has ended');
     return run();
   };
-  await runPrepared(connection, 'BEGIN IMMEDIATE', []);
+  await beginImmediate(connection);
   try {
     const result = await work({
       run: (sql, bindings) => step(() => runPrepared(connection, sql, bindings)),

@@ -51,8 +51,20 @@ async function endLeftovers(runDir: string): Promise<void> {
   }
 }
 
-/** Once before all suites: builds `dist/` (unless SKIP_BUILD=1), says which tools are there. */
+/**
+ * Once before all suites: builds `dist/` (unless SKIP_BUILD=1), says which tools are there. What fails here is said here: vitest
+ * 4.1 ends in a fault of its own when it looks up the place of an error in a module out of its cache.
+ */
 export async function setup(): Promise<() => Promise<void>> {
+  try {
+    return await prepare();
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    throw error;
+  }
+}
+
+async function prepare(): Promise<() => Promise<void>> {
   if (process.env['SKIP_BUILD'] !== '1') await build();
   const runDir = await mkdtemp(join(tmpdir(), 'gpd-test-'));
   process.env['TEST_RUN_DIR'] = runDir;

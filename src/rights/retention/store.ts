@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
-import { countOf, hasRowLocks, whereAmong } from '../../db/sql.ts';
+import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
@@ -166,7 +166,7 @@ async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly
 async function takeAlong(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   if (table === 'sightings') return removeIdsOf(tx, kid, keys);
   for (const other of table === 'decisions' ? WITH_DECISIONS : [])
-    await whereAmong(tx(other).where({ kid }), tx, 'request_id', keys).delete();
+    await runStep(tx, whereAmong(tx(other).where({ kid }), tx, 'request_id', keys).delete());
   return 0;
 }
 

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
+import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { type Bindings, insertMany, rowsOf } from '../../../src/db/sql.ts';
+import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
+import { onConnection } from '../../../src/db/sqlite-prepared.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -22,6 +25,24 @@ const WIDE = /^SCAN|Seq Scan|decided_at_index|\(kid=\? AND (decided_at|status)[<
 /** The line below a scan of one of them that reads all of a tenant. */
 const OF_TENANT = /Index Cond: \(kid = '[^']*'::text\)$/;
 const FILLED = /\b(decisions|sightings|visitor_index|links)\b/;
+
+interface Statement {
+  readonly sql: string;
+  readonly bindings: readonly unknown[];
+}
+
+/** What SQLite prepares once a connection passes knex by: there SQLite itself says what it runs, with its values. */
+async function watchStatements(tx: Knex.Transaction, ran: Statement[]): Promise<void> {
+  if (hasRowLocks(tx)) {
+    tx.on('query', (query: Statement) => ran.push(query));
+    return;
+  }
+  await onConnection(tx, async (connection) => {
+    const events = connection as unknown as EventEmitter;
+    if (events.listenerCount('trace') > 0) return;
+    events.on('trace', (sql: string) => ran.push({ sql, bindings: [] }));
+  });
+}
 
 /** What retention reads and locks a step: time alone makes rows due, and a step must not read them all again. */
 export function retentionStepsContract(make: MakeDatabase): void {
@@ -71,12 +92,12 @@ export function retentionStepsContract(make: MakeDatabase): void {
       await addDecisions(kid, 600);
       await addDevices(kid, 600);
       await addLinks(kid, 600);
-      const ran: { readonly sql: string; readonly bindings: readonly unknown[] }[] = [];
+      const ran: Statement[] = [];
       const watched: Database = {
         ...db.database,
         transaction: (work) =>
-          db.database.transaction((tx) => {
-            tx.on('query', (query: (typeof ran)[number]) => ran.push(query));
+          db.database.transaction(async (tx) => {
+            await watchStatements(tx, ran);
             return work(tx);
           }),
       };
