@@ -10,7 +10,7 @@ import { cellOf, hasRowLocks, runStep, whereAmong } from './sql.ts';
 
 /** What a step may hold SQLite's writer for, about as long as a group commit does, and a tenant's log on PostgreSQL. */
 const STEP_MS = { sqlite: 10, postgres: 15 };
-/** Between two steps SQLite's writer is free for so long: whoever waits in another process asks every millisecond. */
+/** Between two steps SQLite's writer is free for so long: another process that waits for it asks every millisecond. */
 const GAP_MS = 4;
 const FIRST = 250;
 /** Smaller steps spend their time on commits. */
