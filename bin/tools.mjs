@@ -37,6 +37,8 @@ const TOOLS = [
     () => Boolean(process.env['CHROMIUM']) || has('chromium-headless-shell'),
   ],
   ['firefox-esr', 'browsers', () => Boolean(process.env['FIREFOX']) || has('firefox-esr', 'firefox')],
+  ['webkit2gtk-driver', 'browsers', () => has('WebKitWebDriver')],
+  ['xvfb', 'browsers', () => has('Xvfb')],
   ['systemd', 'units and their notices', () => has('systemd-analyze') && has('systemd-notify')],
   ['strace', 'faults of a disk', () => has('strace')],
   ['libfaketime', 'faults of a clock', hasFaketime],
