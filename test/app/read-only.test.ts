@@ -41,20 +41,33 @@ describeWithTool('a PostgreSQL that only reads', await missingPostgres(), () => 
     call('/v1/consent/grant', { principalId: 'erika', purposes: ['device-identification'] });
   const statusOf = async (path: string): Promise<number> => (await call(path)).status;
 
-  /** Every connection but this one, as after a switch; new ones begin as the database is set. */
-  async function dropOthers(): Promise<void> {
-    await client.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
-    );
+  /** Time of the database, in its own format. */
+  async function now(): Promise<string> {
+    const { rows } = await client.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
+    return rows[0]?.now ?? '';
+  }
+
+  /** Every connection from before the switch. One that was just beginning is not listed at once, and escapes a single look. */
+  async function dropOlder(than: string): Promise<void> {
+    const older = 'datname = current_database() AND pid <> pg_backend_pid() AND backend_start < $1';
+    await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${older}`, [than]);
+  }
+
+  async function notReady(): Promise<unknown> {
+    const body = (await (await call('/readyz')).json()) as { notReady: string[] };
+    return body.notReady;
   }
 
   it('is a time to try again, and not ready, until it writes again', async () => {
     expect((await grant()).status).toBe(201);
     await client.query(`ALTER DATABASE "${database}" SET default_transaction_read_only = on`);
-    await dropOthers();
-    await expect.poll(() => statusOf('/readyz')).toBe(503);
-    const { notReady } = (await (await call('/readyz')).json()) as { notReady: string[] };
-    expect(notReady).toEqual(['database: it takes no writes']);
+    const switched = await now();
+    const looked = expect.poll(async () => {
+      await dropOlder(switched);
+      return notReady();
+    });
+    await looked.toEqual(['database: it takes no writes']);
+    expect(await statusOf('/readyz')).toBe(503);
     const refused = await grant();
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
     expect(await refused.json()).toMatchObject({ error: 'unavailable' });
