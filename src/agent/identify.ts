@@ -1,6 +1,7 @@
 import { collectSignals } from './collect/collect.ts';
 import { collectInput } from './collect/input.ts';
 import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
+import type { PasskeyAnswer, PasskeyRequest } from './passkey.ts';
 import { makePlaintext } from './plaintext.ts';
 import { type ServerFacts, serverFactsOf } from './pubkey.ts';
 import { isUnavailable, unavailable } from './request.ts';
@@ -28,15 +29,6 @@ async function receiptOf(consent: IdentifyOptions['consent']): Promise<ConsentRe
   }
 }
 
-interface Sealing {
-  readonly kid: string;
-  readonly endpoint: string;
-  readonly consent: ConsentReceipt;
-  readonly signals: CollectedSignals;
-  readonly signal: AbortSignal;
-  readonly after?: string | undefined;
-}
-
 /** What an update seals again, with the input since. */
 interface LastVerdict {
   readonly requestId: string;
@@ -44,43 +36,50 @@ interface LastVerdict {
   readonly signals: CollectedSignals;
 }
 
+/** One call of the page that has passed the gate. */
+interface Visit {
+  readonly scriptUrl: string | null;
+  readonly options: IdentifyOptions;
+  readonly consent: ConsentReceipt;
+  readonly before?: LastVerdict;
+}
+
 let lastVerdict: LastVerdict | null = null;
 
-/** Every attempt has a new nonce and time: the server accepts a nonce once. */
-async function attempt(sealing: Sealing, { key, aheadMs }: ServerFacts): Promise<Identified | Unavailable> {
-  const { endpoint, consent, signals, signal, after } = sealing;
-  const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs, after));
-  const result = await send(endpoint, bundle, signal);
-  return result.sent && aheadMs !== 0 ? { ...result, clockAheadMs: aheadMs } : result;
-}
+type Attempt = (facts: ServerFacts) => Promise<Identified | Unavailable>;
 
 /** `decrypt-failed` is what a rotation looks like from here, `stale` a wrong clock: one more try, by the facts of now. */
-async function attemptTwice(sealing: Sealing, known: ServerFacts): Promise<Identified | Unavailable> {
-  const first = await attempt(sealing, known);
+async function attemptTwice(
+  attempt: Attempt,
+  known: ServerFacts,
+  factsOfNow: () => ReturnType<typeof serverFactsOf>,
+): Promise<Identified | Unavailable> {
+  const first = await attempt(known);
   const reason = first.sent ? first.response.reason : null;
   if (reason !== 'decrypt-failed' && reason !== 'stale') return first;
-  const now = await serverFactsOf(sealing.endpoint, sealing.kid, sealing.signal, true);
+  const now = await factsOfNow();
   if (isUnavailable(now)) return now;
   // By the same time it would be as stale again.
-  return reason === 'stale' && now.aheadMs === known.aheadMs ? first : attempt(sealing, now);
+  return reason === 'stale' && now.aheadMs === known.aheadMs ? first : attempt(now);
 }
 
-async function run(
-  options: IdentifyOptions,
-  consent: ConsentReceipt,
-  scriptUrl: string | null,
-  { signal, before }: { readonly signal: AbortSignal; readonly before?: LastVerdict },
-): Promise<Identified | Unavailable> {
-  const { kid } = options;
+async function run(visit: Visit, signal: AbortSignal): Promise<Identified | Unavailable> {
+  const { scriptUrl, options, consent, before } = visit;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
-  const facts = serverFactsOf(endpoint, kid, signal, false);
+  const factsOf = (again: boolean) => serverFactsOf(endpoint, options.kid, signal, again);
+  const facts = factsOf(false);
   const signals: CollectedSignals = before
     ? { ...before.signals, input: collectInput() }
     : await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
+  /** Every attempt has a new nonce and time: the server accepts a nonce once. */
+  const attempt: Attempt = async ({ key, aheadMs }) => {
+    const bundle = await sealBundle(key, makePlaintext(consent, signals, aheadMs, before?.requestId));
+    const result = await send(endpoint, bundle, signal);
+    return result.sent && aheadMs !== 0 ? { ...result, clockAheadMs: aheadMs } : result;
+  };
   const known = await facts;
   if (isUnavailable(known)) return known;
-  const after = before?.requestId;
-  const result = await attemptTwice({ kid, endpoint, consent, signals, signal, after }, known);
+  const result = await attemptTwice(attempt, known, () => factsOf(true));
   if (!result.sent || result.response.reason !== 'ok') return result;
   lastVerdict = { requestId: result.response.requestId, options, signals };
   return signals['worker'] === null ? { ...result, incomplete: 'worker' } : result;
@@ -93,59 +92,43 @@ const FRESH_MS = 240_000;
 /** The last verdict that needs attestation, for the click that follows it. */
 let waiting: { readonly about: string; readonly at: number; readonly result: Identified } | null = null;
 
-async function askPasskey(
-  result: Identified,
-  request: { readonly endpoint: string; readonly kid: string; readonly token: string },
-  scriptUrl: string | null,
-): Promise<Identified> {
+async function askPasskey(scriptUrl: string | null, request: PasskeyRequest): Promise<PasskeyAnswer> {
   try {
-    const { attest } = (await import(
-      passkeyUrlOf(request.endpoint, scriptUrl)
-    )) as typeof import('./passkey.ts');
-    return { ...result, ...(await attest(request)) };
+    const url = passkeyUrlOf(request.endpoint, scriptUrl);
+    const { attest } = (await import(url)) as typeof import('./passkey.ts');
+    return await attest(request);
   } catch {
-    return { ...result, passkey: 'failed' };
+    return { passkey: 'failed' };
   }
 }
 
 /** By the verdict that waits, or by a new one. Never a prompt without a click. */
-async function identifyAttested(
-  scriptUrl: string | null,
-  options: IdentifyOptions,
-  consent: ConsentReceipt,
-): Promise<IdentifyResult> {
+async function identifyAttested(visit: Visit): Promise<IdentifyResult> {
+  const { scriptUrl, options, consent } = visit;
   const { kid } = options;
   const pressed = navigator.userActivation?.isActive !== false;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
   const about = `${endpoint} ${kid}`;
-  const isFresh = waiting?.about === about && Date.now() - waiting.at < FRESH_MS;
+  const fresh = waiting?.about === about && Date.now() - waiting.at < FRESH_MS ? waiting.result : null;
   // The person may have agreed to it since: then it takes a bundle that says so.
-  const agreed = waiting?.result.response.consentState.purposes.includes(ATTESTATION);
-  const known = isFresh && agreed ? (waiting?.result ?? null) : null;
-  const result = known ?? (await identifyOnce(scriptUrl, options, consent));
+  const agreed = fresh?.response.consentState.purposes.includes(ATTESTATION);
+  const result = fresh && agreed ? fresh : await identifyOnce(visit);
   if (!result.sent || !result.response.needsAttestation) return result;
   const token = result.response.transparencyToken;
   if (!consent.purposes.includes(ATTESTATION)) return { ...result, passkey: 'not-consented' };
   if (!pressed) return { ...result, passkey: 'not-pressed' };
   if (token === undefined) return { ...result, passkey: 'failed' };
-  const asked = await askPasskey(result, { endpoint, kid, token }, scriptUrl);
-  if (asked.passkey !== 'declined') waiting = null;
-  return asked;
+  const answer = await askPasskey(scriptUrl, { endpoint, kid, token });
+  if (answer.passkey !== 'declined') waiting = null;
+  return { ...result, ...answer };
 }
 
-async function identifyOnce(
-  scriptUrl: string | null,
-  options: IdentifyOptions,
-  consent: ConsentReceipt,
-  before?: LastVerdict,
-): Promise<Identified | Unavailable> {
+async function identifyOnce(visit: Visit): Promise<Identified | Unavailable> {
+  const { scriptUrl, options } = visit;
   const abort = new AbortController();
   const timer = setTimeout(() => abort.abort(), options.timeoutMs ?? TIMEOUT_MS);
   try {
-    const result = await run(options, consent, scriptUrl, {
-      signal: abort.signal,
-      ...(before && { before }),
-    });
+    const result = await run(visit, abort.signal);
     const about = `${endpointOf(options.endpoint, scriptUrl)} ${options.kid}`;
     waiting = result.sent && result.response.needsAttestation ? { about, at: Date.now(), result } : null;
     return result;
@@ -169,7 +152,7 @@ export async function identifyFrom(
   if (isRefused(consent)) return consent;
   if (!globalThis.crypto?.subtle) return unavailable('insecure-context');
   const identify = options.attest === 'passkey' ? identifyAttested : identifyOnce;
-  return identify(scriptUrl, options, consent);
+  return identify({ scriptUrl, options, consent }).catch(() => unavailable('internal'));
 }
 
 /**
@@ -184,5 +167,5 @@ export async function updateFrom(
   if (!before) return unavailable('nothing-to-update');
   const options = { ...before.options, ...given };
   const consent = passConsentGate(await receiptOf(options.consent), browserGpc());
-  return isRefused(consent) ? consent : identifyOnce(scriptUrl, options, consent, before);
+  return isRefused(consent) ? consent : identifyOnce({ scriptUrl, options, consent, before });
 }

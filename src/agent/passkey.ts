@@ -4,7 +4,7 @@ import type { IngestResponse } from './types.ts';
 /** The browser half of a passkey, a separate file: loaded when a page wants one (contract-2 section 16). */
 
 /** `token`: the transparency token of the visit that needs attestation. */
-type PasskeyRequest = Readonly<Record<'endpoint' | 'kid' | 'token', string>>;
+export type PasskeyRequest = Readonly<Record<'endpoint' | 'kid' | 'token', string>>;
 
 /** A status without a response: the person declined, or it failed. */
 export type PasskeyAnswer =
@@ -45,15 +45,8 @@ function remember(kid: string, has?: boolean): boolean {
   }
 }
 
-/** WebAuthn JSON: RegistrationResponseJSON or AuthenticationResponseJSON. */
-interface Credential {
-  readonly id: string;
-  readonly rawId: string;
-  readonly type: string;
-  readonly response: Readonly<Record<string, string>>;
-}
-
-async function ask({ ceremony, publicKey }: Offer): Promise<Credential> {
+/** @returns WebAuthn JSON: RegistrationResponseJSON or AuthenticationResponseJSON */
+async function ask({ ceremony, publicKey }: Offer) {
   const { challenge, user } = publicKey;
   const options = {
     ...publicKey,

@@ -16,11 +16,8 @@ export async function sealWith(
   const point = await subtle.importKey('raw', publicKey, CURVE, false, []);
   const epk = new Uint8Array(await subtle.exportKey('raw', ephemeral.publicKey));
   const context: SealContext = { alg: ASYMMETRIC_ALG, kid: recipient.kid, epk, recipient: publicKey };
-  const shared = await subtle.deriveBits(
-    { name: 'ECDH', public: point },
-    ephemeral.privateKey,
-    KEY_BYTES * 8,
-  );
+  const agreement = { name: 'ECDH', public: point };
+  const shared = await subtle.deriveBits(agreement, ephemeral.privateKey, KEY_BYTES * 8);
   const secret = await subtle.importKey('raw', shared, 'HKDF', false, ['deriveKey']);
   const key = await subtle.deriveKey(
     { name: 'HKDF', hash: 'SHA-256', salt: new TextEncoder().encode(SEAL_VERSION), info: keyInfo(context) },

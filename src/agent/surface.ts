@@ -4,30 +4,14 @@ import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import { identifyFrom, updateFrom } from './identify.ts';
 import { makePlaintext } from './plaintext.ts';
 import { sealBundle } from './seal.ts';
-import type {
-  CollectedSignals,
-  ConsentReceipt,
-  IdentifyOptions,
-  IdentifyResult,
-  UpdateOptions,
-} from './types.ts';
+import type { ConsentReceipt, IdentifyOptions, UpdateOptions } from './types.ts';
 import { workerUrlOf } from './urls.ts';
 
 /** What a page can call; agent.d.ts says it in words. */
-export interface Surface {
-  readonly identify: (options: IdentifyOptions) => Promise<IdentifyResult>;
-  readonly update: (options?: UpdateOptions) => Promise<IdentifyResult>;
-  readonly collect: (
-    consent: ConsentReceipt | null,
-    workerUrl?: string | null,
-  ) => Promise<CollectedSignals | null>;
-  readonly observeInput: typeof observeInput;
-  readonly makePlaintext: typeof makePlaintext;
-  readonly sealBundle: typeof sealBundle;
-}
+export type Surface = ReturnType<typeof makeSurface>;
 
 /** @param scriptUrl where the agent was loaded from: the default server, and where its worker file lies */
-export function makeSurface(scriptUrl: string | null): Surface {
+export function makeSurface(scriptUrl: string | null) {
   return Object.freeze({
     identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
     update: (options?: UpdateOptions) => updateFrom(scriptUrl, options),

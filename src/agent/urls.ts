@@ -9,9 +9,9 @@ export function endpointOf(given: string | undefined, scriptUrl: string | null):
  * @param given as in IdentifyOptions: null for no worker, undefined for the file next to the script
  */
 export function workerUrlOf(given: string | null | undefined, scriptUrl: string | null): string | null {
-  if (given === null || (given === undefined && scriptUrl === null)) return null;
-  const url =
-    given === undefined ? new URL('agent-worker.js', scriptUrl ?? '') : new URL(given, location.href);
+  const base = given === undefined ? scriptUrl : location.href;
+  if (given === null || base === null) return null;
+  const url = new URL(given ?? 'agent-worker.js', base);
   return url.origin === location.origin ? url.href : null;
 }
 

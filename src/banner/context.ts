@@ -20,17 +20,21 @@ export interface ControllerDeps {
 }
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
+type Timer = ReturnType<typeof setTimeout>;
+
 /** The same, and what changes: every verb of the controller takes it. */
-export interface Context extends ControllerDeps {
-  config: Config | null;
-  record: ConsentRecord | null;
-  problem: string | null;
-  told: string;
-  waiting: (() => void)[];
-  alarm: ReturnType<typeof setTimeout> | undefined;
-  retry: ReturnType<typeof setTimeout> | undefined;
-  queue: Promise<unknown>;
-}
+export const makeContext = (deps: ControllerDeps) => ({
+  ...deps,
+  config: null as Config | null,
+  record: null as ConsentRecord | null,
+  problem: null as string | null,
+  told: '',
+  waiting: [] as (() => void)[],
+  alarm: undefined as Timer | undefined,
+  retry: undefined as Timer | undefined,
+  queue: Promise.resolve() as Promise<unknown>,
+});
+export type Context = ReturnType<typeof makeContext>;
 
 /** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
 export const time = (context: Context): number => context.now() - (context.server?.aheadMs() ?? 0);

@@ -2,6 +2,7 @@ import {
   type Context,
   type ControllerDeps,
   hasGpc,
+  makeContext,
   snapshot,
   tell,
   termsOf,
@@ -104,8 +105,7 @@ async function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
     if (done.outcome !== 'recorded') result = done;
   }
   // What was written under the signal opted out of every purpose that heeds it, also of those granted before.
-  const after = termsOf(context);
-  if (after?.gpc) await reportSignal(context, after);
+  await reportSignal(context);
   return result;
 }
 
@@ -133,7 +133,9 @@ async function withdraw(context: Context, ids: readonly string[] | null): Promis
 }
 
 /** A grant that this browser's signal has overruled since is reported to the ledger as that signal. */
-async function reportSignal(context: Context, known: Terms): Promise<void> {
+async function reportSignal(context: Context): Promise<void> {
+  const known = termsOf(context);
+  if (!known?.gpc) return;
   const { kid, purposes, policy } = known.config;
   const overruled = purposes
     .filter((purpose) => statusOf(known, purpose) === 'gpc-opt-out')
@@ -182,8 +184,7 @@ async function load(context: Context): Promise<void> {
   read(context, kid);
   void serialise(context, async () => {
     await flush(context, kid);
-    const known = termsOf(context);
-    if (known?.gpc) await reportSignal(context, known);
+    await reportSignal(context);
   });
 }
 
@@ -211,21 +212,14 @@ async function receipt(context: Context): Promise<ConsentReceipt> {
   }
 }
 
+export type Controller = ReturnType<typeof makeController>;
+
 export function makeController(deps: ControllerDeps) {
-  const context: Context = {
-    ...deps,
-    config: null,
-    record: null,
-    problem: null,
-    told: '',
-    waiting: [],
-    alarm: undefined,
-    retry: undefined,
-    queue: Promise.resolve(),
-  };
+  const context = makeContext(deps);
   return {
     load: () => load(context),
     snapshot: () => snapshot(context),
+    /** As they are now: a choice gets its entry, and ends, while the page stays. Null: not known, and nothing to show. */
     terms: () => termsOf(context),
     choose: (wants: Wants) => serialise(context, () => choose(context, wants)),
     withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),

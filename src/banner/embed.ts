@@ -1,4 +1,4 @@
-import { makeController } from './controller.ts';
+import { type Controller, makeController } from './controller.ts';
 import { makeGoogle } from './google.ts';
 import { guarded } from './guarded.ts';
 import { directionOf, pickLanguage } from './language.ts';
@@ -15,7 +15,8 @@ import type { Words } from './view/words.ts';
 /** Names the files that this script was built with; the build hands it in. */
 declare const VERSION: string;
 
-type Listeners = { [Name in keyof ConsentEvents]: Set<(state: ConsentSnapshot) => void> };
+type Listener = (state: ConsentSnapshot) => void;
+type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
 
 const loaded = (): Promise<void> =>
   new Promise((done) => {
@@ -46,8 +47,6 @@ function readTag(script: HTMLScriptElement) {
   };
 }
 
-type Controller = ReturnType<typeof makeController>;
-
 /** Asks the server for everything that the view needs. */
 async function loadWords({ server, language }: ReturnType<typeof readTag>, controller: Controller) {
   const file = `/v1/embed/${VERSION}/${language.code}.json`;
@@ -56,37 +55,33 @@ async function loadWords({ server, language }: ReturnType<typeof readTag>, contr
   return mergeWords(found);
 }
 
-function tellPage(
-  name: keyof ConsentEvents,
-  listening: ReadonlySet<(state: ConsentSnapshot) => void>,
-  state: ConsentSnapshot,
-): void {
-  for (const listen of listening) guarded(() => listen(state));
-  document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+/** Tells the page: its listeners first, then the document. */
+function makeEvents(snapshot: () => ConsentSnapshot) {
+  const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
+  return {
+    on: (name: keyof ConsentEvents, listen: Listener) => {
+      listeners[name].add(listen);
+      return () => listeners[name].delete(listen);
+    },
+    emit: (name: keyof ConsentEvents): void => {
+      const state = snapshot();
+      for (const listen of listeners[name]) guarded(() => listen(state));
+      document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+    },
+  };
 }
 
 /** What of the page's API asks the controller alone. */
-function apiOf(
-  ready: Promise<ConsentSnapshot>,
-  controller: Controller,
-  listeners: Listeners,
-): Pick<GpdConsent, 'ready' | 'receipt' | 'state' | 'withdraw' | 'on'> {
+function apiOf(ready: Promise<ConsentSnapshot>, controller: Controller) {
   // By the agent, where its answer says that a machine gave the consent.
   document.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
     ready,
-    receipt: async () => {
-      await ready;
-      return controller.receipt();
-    },
-    state: () => controller.snapshot(),
-    async withdraw(purposes) {
+    receipt: () => ready.then(controller.receipt),
+    state: controller.snapshot,
+    async withdraw(purposes?: string | readonly string[]) {
       await ready;
       return controller.withdraw(typeof purposes === 'string' ? [purposes] : (purposes ?? null));
-    },
-    on: (name, listen) => {
-      listeners[name].add(listen);
-      return () => listeners[name].delete(listen);
     },
   };
 }
@@ -94,11 +89,10 @@ function apiOf(
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
   const { server, missing } = tag;
-  const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
+  const { on, emit } = makeEvents(() => controller.snapshot());
   let view: View | null = null;
   let isReady = false;
 
-  const emit = (name: keyof ConsentEvents): void => tellPage(name, listeners[name], controller.snapshot());
   const act = (): void => activateScripts(new Set(controller.snapshot().granted));
 
   function changed({ phase, granted }: ConsentSnapshot): void {
@@ -123,13 +117,11 @@ function start(script: HTMLScriptElement): GpdConsent {
     const words = await loadWords(tag, controller);
     if (!controller.terms() || view) return;
     view = makeView({
+      ...controller,
       speech: { words, language: tag.language.tag },
       direction: directionOf(tag.language.code),
       theme: tag.theme,
-      choose: controller.choose,
-      startAsking: controller.startAsking,
       toggled: emit,
-      terms: controller.terms,
     });
     view.render();
     act();
@@ -144,7 +136,8 @@ function start(script: HTMLScriptElement): GpdConsent {
       return controller.snapshot();
     });
   return Object.freeze({
-    ...apiOf(ready, controller, listeners),
+    ...apiOf(ready, controller),
+    on,
     open: () => void ready.then(() => (view ? undefined : load())).then(() => view?.open()),
     activate: act,
     link: (session, token) =>

@@ -6,3 +6,12 @@ export function guarded(work: () => void): void {
     reportError(error);
   }
 }
+
+/** What `look` gives; undefined where the browser forbids it, or what it has there cannot be read. */
+export function attempt<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}

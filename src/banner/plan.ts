@@ -1,7 +1,7 @@
 import type { Purpose } from './config.ts';
 import type { Action, Choice, ConsentRecord, Write } from './record.ts';
 import type { Entry } from './server.ts';
-import { choiceOf, statusOf, type Terms } from './status.ts';
+import { choiceOf, OPEN, statusOf, type Terms } from './status.ts';
 
 /** From what a person wants to what is written, refusals first: whatever breaks in between, less is granted. Pure. */
 
@@ -12,35 +12,30 @@ export type Wants = ReadonlyMap<string, boolean | 'over-gpc'>;
 
 const ACTIONS: readonly Action[] = ['withdraw', 'deny', 'grant'];
 
-function actionFor(terms: Terms, purpose: Purpose, wanted: boolean): Action | null {
+function actionFor(terms: Terms, purpose: Purpose, wanted: ReturnType<Wants['get']>): Action | null {
+  if (typeof wanted !== 'boolean') return null;
   const status = statusOf(terms, purpose);
   // The signal may end, and a grant that it overrules would come back: taking it back is the person's own choice.
   const overruled = status === 'gpc-opt-out' && choiceOf(terms.record, purpose.id)?.choice === 'granted';
   if (overruled && !wanted) return 'withdraw';
   // A signal is not a choice, and no choice is made of it.
-  if (status === 'gpc-opt-out' || (status === 'granted') === wanted) {
-    const asks = status === 'unasked' || status === 'expired' || status === 'policy-outdated';
-    return asks ? 'deny' : null;
-  }
+  if (status === 'gpc-opt-out' || (status === 'granted') === wanted) return OPEN.has(status) ? 'deny' : null;
   if (wanted) return 'grant';
   return status === 'granted' ? 'withdraw' : 'deny';
 }
 
 export function planWrites(terms: Terms, wants: Wants, makeKey: () => string): readonly Write[] {
   const { config, gpc } = terms;
-  const planned = config.purposes.map((purpose) => {
-    const wanted = wants.get(purpose.id);
-    return { id: purpose.id, action: typeof wanted === 'boolean' ? actionFor(terms, purpose, wanted) : null };
-  });
   const common = { policyVersion: config.policy.version, gpc };
   // One by one: the ledger accepts no other yes over the signal.
   const over = config.purposes
     .filter(({ id, gpc: policy }) => gpc && policy === 'ask' && wants.get(id) === 'over-gpc')
     .map(({ id }): Write => ({ action: 'grant', purposes: [id], ...common, overGpc: true, key: makeKey() }));
   const plain = ACTIONS.flatMap((action) => {
-    const purposes = planned.filter((plan) => plan.action === action).map(({ id }) => id);
-    if (purposes.length === 0) return [];
-    return [{ action, purposes, ...common, key: makeKey() }];
+    const purposes = config.purposes
+      .filter((purpose) => actionFor(terms, purpose, wants.get(purpose.id)) === action)
+      .map(({ id }) => id);
+    return purposes.length === 0 ? [] : [{ action, purposes, ...common, key: makeKey() }];
   });
   return [...plain, ...over];
 }

@@ -15,12 +15,11 @@ export const emptyReceipt = (gpc: boolean, now: number): ConsentReceipt => ({
 
 /** Version, time and proof are of one entry: the agent's grant, else the latest choice. */
 function leading(terms: Terms, record: ConsentRecord, purposes: readonly string[]) {
-  const latest = Object.keys(record.choices).sort(
-    (a, b) => (choiceOf(record, b)?.at ?? 0) - (choiceOf(record, a)?.at ?? 0),
-  );
-  const known = new Set(terms.config.purposes.map(({ id }) => id));
   const own = purposes.includes(AGENT_PURPOSE) ? AGENT_PURPOSE : purposes[0];
-  return choiceOf(record, own ?? latest.find((id) => known.has(id)) ?? '');
+  if (own !== undefined) return choiceOf(record, own);
+  const known = new Set(terms.config.purposes.map(({ id }) => id));
+  const choices = Object.entries(record.choices).filter(([id]) => known.has(id));
+  return choices.sort(([, a], [, b]) => b.at - a.at)[0]?.[1];
 }
 
 export function makeReceipt(terms: Terms): ConsentReceipt {

@@ -1,3 +1,5 @@
+import { attempt } from './guarded.ts';
+
 /** What a choice leaves in this browser: the principal's secret and what was said last, purpose by purpose. */
 
 export interface Choice {
@@ -65,36 +67,20 @@ function isRecord(value: unknown): value is ConsentRecord {
 /** What is kept between pages. Where the browser keeps nothing, this page remembers, and the next one asks again. */
 export type Store = ReturnType<typeof makeStore>;
 
-function put(name: string, value: object): boolean {
-  try {
+const put = (name: string, value: object): boolean =>
+  attempt(() => {
     localStorage.setItem(name, JSON.stringify(value));
     return true;
-  } catch {
-    return false;
-  }
-}
+  }) ?? false;
 
 /** Undefined for what is not there, is forbidden or is no JSON. */
-function get(name: string): unknown {
-  try {
-    return JSON.parse(localStorage.getItem(name) ?? '');
-  } catch {
-    return undefined;
-  }
-}
-
-function remove(kid: string): void {
-  try {
-    localStorage.removeItem(nameOf(kid));
-  } catch {
-    // Forbidden: nothing was kept, either.
-  }
-}
+const get = (name: string): unknown => attempt((): unknown => JSON.parse(localStorage.getItem(name) ?? ''));
 
 /** A full storage refuses the newer record and keeps the older one, which may grant what was withdrawn since. */
 function keep(kid: string, record: ConsentRecord): boolean {
   if (put(nameOf(kid), record)) return true;
-  remove(kid);
+  // Where that is forbidden nothing was kept, either.
+  attempt(() => localStorage.removeItem(nameOf(kid)));
   if (put(nameOf(kid), record)) return true;
   // There is room for what the server was not told yet. Without choices the next page asks.
   if (record.pending.length > 0) put(nameOf(kid), { ...record, choices: {} });
@@ -123,12 +109,8 @@ export function makeStore() {
     saveAsked: (kid: string, asked: Readonly<Record<string, number>>) => put(ASKED + kid, asked),
     /** The tenant of what is kept, when it is of one: for a page that could not ask which tenant its own is. */
     only(): string | null {
-      try {
-        const names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
-        return names.length === 1 ? (names[0]?.slice(PREFIX.length) ?? null) : null;
-      } catch {
-        return null;
-      }
+      const names = attempt(() => Object.keys(localStorage).filter((name) => name.startsWith(PREFIX)));
+      return names?.length === 1 ? (names[0]?.slice(PREFIX.length) ?? null) : null;
     },
     /** Calls back when another page of the site may have saved. */
     watch(kid: string, changed: () => void): void {

@@ -22,37 +22,29 @@ export interface Entry {
   readonly hash: string;
 }
 
-interface Answer {
-  readonly status: number;
-  /** How far this device's clock is ahead of the server's; NaN where the page cannot read the time. */
-  readonly aheadMs: number;
-  readonly body: Record<string, unknown>;
-}
-
 export type Server = ReturnType<typeof makeServer>;
 export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
 
 /** Status 0: no answer, or none that this page may read. */
-async function ask(url: string, timeoutMs: number, init: RequestInit): Promise<Answer> {
-  const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(), timeoutMs);
+async function ask(url: string, timeoutMs: number, init: RequestInit) {
   try {
     const response = await fetch(url, {
       credentials: 'omit',
       redirect: 'error',
       referrerPolicy: 'strict-origin',
       ...init,
-      signal: abort.signal,
+      signal: AbortSignal.timeout(timeoutMs),
     });
+    /** How far this device's clock is ahead of the server's; NaN where the page cannot read the time. */
     const aheadMs = Date.now() - Date.parse(response.headers.get('date') ?? '');
     const body: unknown = await response.json().catch(() => null);
     return { status: response.status, aheadMs, body: (body ?? {}) as Record<string, unknown> };
   } catch {
     return { status: 0, aheadMs: Number.NaN, body: {} };
-  } finally {
-    clearTimeout(timer);
   }
 }
+
+type Answer = Awaited<ReturnType<typeof ask>>;
 
 function failure({ status, body }: Answer): Failure {
   const { error } = body;

@@ -4,8 +4,6 @@ import type { ConsentSnapshot, PurposeStatus } from './types.ts';
 
 /** What is granted and what has to be asked, from the tenant's terms and what this browser remembers. Pure. */
 
-export type Why = 'first' | 'policy' | 'expired' | 'purpose';
-
 /** A choice of later than that was made under a clock that was ahead: when it ends nobody knows. */
 const LATEST_MS = 86_400_000;
 
@@ -47,7 +45,7 @@ export const askable = (terms: Terms): readonly Purpose[] =>
       !((terms.askedAt[purpose.id] ?? 0) > terms.now - ASK_MS),
   );
 
-const OPEN: ReadonlySet<PurposeStatus> = new Set(['unasked', 'expired', 'policy-outdated']);
+export const OPEN: ReadonlySet<PurposeStatus> = new Set(['unasked', 'expired', 'policy-outdated']);
 
 export const asked = (terms: Terms): readonly Purpose[] =>
   terms.config.purposes.filter((purpose) => OPEN.has(statusOf(terms, purpose)));
@@ -56,7 +54,7 @@ export const granted = (terms: Terms): readonly Purpose[] =>
   terms.config.purposes.filter((purpose) => statusOf(terms, purpose) === 'granted');
 
 /** Why the person is asked, again or for the first time. */
-export function whyAsked(terms: Terms): Why {
+export function whyAsked(terms: Terms) {
   const statuses = new Set(asked(terms).map((purpose) => statusOf(terms, purpose)));
   if (statuses.has('policy-outdated')) return 'policy';
   if (statuses.has('expired')) return 'expired';

@@ -231,6 +231,11 @@ describeInChromium('browser/identify', () => {
     expect(await identify()).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
   });
 
+  it.each([undefined, 'passkey'])('an address that is none is an answer, with attest %s', async (attest) => {
+    const given = { endpoint: 'http://[', ...(attest && { attest }) };
+    expect(await identify(given)).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
+  });
+
   it('follows no redirect with the bundle', async () => {
     const key = makeSealKey();
     gpd = (exchange) =>

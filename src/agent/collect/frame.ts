@@ -1,7 +1,7 @@
 import { attempt, flag, type Group, text } from './read.ts';
 
-export type Frame = Group<'frame'>;
 export type FrameRealm = Window & typeof globalThis;
+
 function mount(element: HTMLIFrameElement): FrameRealm | null {
   return attempt(() => {
     (document.body ?? document.documentElement).append(element);
@@ -25,7 +25,7 @@ export function inFrame<T>(use: (realm: FrameRealm | null) => T) {
   const srcdocPreattached = flag(() => Boolean(element.contentWindow));
   const realm = mount(element);
   try {
-    const frame: Frame = {
+    const frame: Group<'frame'> = {
       webdriver: flag(() => realm?.navigator.webdriver),
       platform: text(() => realm?.navigator.platform),
       userAgent: text(() => realm?.navigator.userAgent),

@@ -9,11 +9,10 @@ export interface UaData {
 }
 
 /** What some browsers have beyond the DOM types. */
-export interface RichNavigator {
+interface RichNavigator {
   readonly userAgentData?: UaData;
   readonly deviceMemory?: number;
   readonly globalPrivacyControl?: boolean;
-  readonly brave?: unknown;
 }
 
 /** The navigator of a page or of a worker; asked for late, so that importing the agent touches nothing. */

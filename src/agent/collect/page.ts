@@ -1,5 +1,5 @@
 import { nav, type UaData } from './navigator.ts';
-import { attempt, type Brand, brands, flag, type Group, number, text, texts, within } from './read.ts';
+import { attempt, type Brand, brands, each, flag, type Group, number, text, texts, within } from './read.ts';
 
 type Page = Group<'page'>;
 
@@ -14,26 +14,17 @@ async function uaData(source: UaData | null): Promise<Page['uaData']> {
     brands: brands(() => source.brands),
     mobile: flag(() => source.mobile),
     platform: text(() => source.platform),
-    architecture: text(() => high['architecture']),
-    bitness: text(() => high['bitness']),
-    model: text(() => high['model']),
-    platformVersion: text(() => high['platformVersion']),
+    ...each(text, () => high, 'architecture', 'bitness', 'model', 'platformVersion'),
     fullVersionList: brands(() => high['fullVersionList'] as Iterable<Brand>),
   };
 }
 
 export async function collectPage(): Promise<Page> {
   return {
-    userAgent: text(() => nav().userAgent),
-    appVersion: text(() => nav().appVersion),
-    platform: text(() => nav().platform),
-    vendor: text(() => nav().vendor),
-    language: text(() => nav().language),
+    ...each(text, nav, 'userAgent', 'appVersion', 'platform', 'vendor', 'language'),
     languages: texts(() => nav().languages),
     webdriver: flag(() => nav().webdriver),
-    hardwareConcurrency: number(() => nav().hardwareConcurrency),
-    deviceMemory: number(() => nav().deviceMemory),
-    maxTouchPoints: number(() => nav().maxTouchPoints),
+    ...each(number, nav, 'hardwareConcurrency', 'deviceMemory', 'maxTouchPoints'),
     pluginCount: number(() => nav().plugins.length),
     pdfViewer: flag(() => nav().pdfViewerEnabled),
     cookies: flag(() => nav().cookieEnabled),

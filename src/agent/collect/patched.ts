@@ -3,15 +3,11 @@ import { attempt } from './read.ts';
 
 type Callable = (...args: never[]) => unknown;
 
+const OF_NAVIGATOR = 'webdriver userAgent platform plugins languages vendor hardwareConcurrency'.split(' ');
+
 /** The members behind each name of `tells.patched`. `getContext` is left out: session recorders wrap it. */
 const WATCHED: readonly (readonly [name: string, owner: string, members: readonly string[]])[] = [
-  ['webdriver', 'Navigator', ['webdriver']],
-  ['userAgent', 'Navigator', ['userAgent']],
-  ['platform', 'Navigator', ['platform']],
-  ['plugins', 'Navigator', ['plugins']],
-  ['languages', 'Navigator', ['languages']],
-  ['vendor', 'Navigator', ['vendor']],
-  ['hardwareConcurrency', 'Navigator', ['hardwareConcurrency']],
+  ...OF_NAVIGATOR.map((name) => [name, 'Navigator', [name]] as const),
   ['screen', 'Screen', ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']],
   ['canvas', 'HTMLCanvasElement', ['toDataURL', 'toBlob']],
   ['canvas', 'CanvasRenderingContext2D', ['getImageData']],
@@ -50,13 +46,11 @@ function isPatched(holder: object, member: string, print: Callable): boolean {
   );
 }
 
-const instances = (): Readonly<Record<string, object>> => ({ Navigator: navigator, Screen: screen });
-
 function ownerIsPatched(owner: string, members: readonly string[], print: Callable): boolean {
   const prototype = (globalThis as unknown as Record<string, { prototype?: object } | undefined>)[owner]
     ?.prototype;
   if (!prototype) return false;
-  const instance = instances()[owner];
+  const instance = { Navigator: navigator, Screen: screen }[owner];
   return members.some(
     (member) =>
       isPatched(prototype, member, print) || (instance !== undefined && Object.hasOwn(instance, member)),

@@ -37,6 +37,16 @@ export function number(read: () => unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
+/** The same reader for several fields of one thing, each of which alone may be missing or throw. */
+export function each<Thing, Name extends keyof Thing & string, Value>(
+  reader: (read: () => unknown) => Value,
+  thing: () => Thing,
+  ...names: readonly Name[]
+): Record<Name, Value> {
+  const read = names.map((name) => [name, reader(() => thing()[name])] as const);
+  return Object.fromEntries(read) as Record<Name, Value>;
+}
+
 export function texts(read: () => Iterable<unknown>): string[] | null {
   return attempt(() =>
     Array.from(read())

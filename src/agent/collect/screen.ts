@@ -1,15 +1,9 @@
-import { flag, type Group, number, text } from './read.ts';
+import { each, flag, type Group, number, text } from './read.ts';
 
 export function collectScreen(): Group<'screen'> {
   return {
-    width: number(() => screen.width),
-    height: number(() => screen.height),
-    availWidth: number(() => screen.availWidth),
-    availHeight: number(() => screen.availHeight),
-    innerWidth: number(() => innerWidth),
-    innerHeight: number(() => innerHeight),
-    outerWidth: number(() => outerWidth),
-    outerHeight: number(() => outerHeight),
+    ...each(number, () => screen, 'width', 'height', 'availWidth', 'availHeight'),
+    ...each(number, () => window, 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'),
     colorDepth: number(() => screen.colorDepth),
     dpr: number(() => devicePixelRatio),
     orientation: text(() => screen.orientation.type),

@@ -21,24 +21,24 @@ export function automationGlobals(): string[] | null {
 const BY_PROMPT = ['notifications', 'clipboard-read', 'geolocation', 'camera', 'microphone'];
 const BY_ITSELF = ['background-sync', 'screen-wake-lock', 'midi', 'persistent-storage'];
 
-async function permission(name: string): Promise<string | null> {
+async function stateOf(name: string): Promise<string | null> {
   const status = await within(PERMISSION_MS, () =>
     navigator.permissions.query({ name } as PermissionDescriptor),
   );
   return status && text(() => status.state);
 }
 
+const statesOf = (names: readonly string[]) => Promise.all(names.map(stateOf));
+
 /** Without a prompt. M4: two answers to one question differ. A9: what `Browser.grantPermissions` of a driver leaves. */
 export async function collectPermissions() {
   const said = text(() => Notification.permission);
-  const [prompted, decided] = await Promise.all(
-    [BY_PROMPT, BY_ITSELF].map((names) => Promise.all(names.map(permission))),
-  );
-  const state = prompted?.[0];
+  const [prompted, decided] = await Promise.all([statesOf(BY_PROMPT), statesOf(BY_ITSELF)]);
+  const [state] = prompted;
   return {
     notificationMismatch: said === null || state == null ? null : said === 'denied' && state === 'prompt',
-    granted: (prompted ?? []).filter((is) => is === 'granted').length,
-    barred: (decided ?? []).filter((is) => is === 'denied').length,
+    granted: prompted.filter((is) => is === 'granted').length,
+    barred: decided.filter((is) => is === 'denied').length,
   };
 }
 

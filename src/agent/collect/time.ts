@@ -7,38 +7,23 @@ const WAITS = 6;
 /** Far more than the waits take, except in a hidden page. */
 const WAIT_MS = 500;
 
-/** Smallest distance seen between two readings while spinning, in milliseconds. */
-function spin(): number {
-  let smallest = Number.POSITIVE_INFINITY;
-  let steps = 0;
-  let last = performance.now();
-  for (let turn = 0; turn < SPINS && steps < STEPS; turn += 1) {
-    const now = performance.now();
-    if (now === last) continue;
-    smallest = Math.min(smallest, now - last);
-    last = now;
-    steps += 1;
-  }
-  return smallest;
-}
-
-/** For clocks that stand still for longer than a spin: Firefox with resistFingerprinting steps by 16.67 ms. */
-async function wait(): Promise<number> {
-  let smallest = Number.POSITIVE_INFINITY;
-  let last = performance.now();
-  for (let turn = 0; turn < WAITS; turn += 1) {
-    await pause(4);
-    const now = performance.now();
-    if (now !== last) smallest = Math.min(smallest, now - last);
-    last = now;
-  }
-  return smallest;
-}
-
+/** Smallest distance seen between two readings of the clock, in milliseconds. */
 async function clockStep(): Promise<number | null> {
-  const spun = spin();
-  const step = spun === Number.POSITIVE_INFINITY ? await wait() : spun;
-  return number(() => Math.round(step * 1000) / 1000);
+  const distances: number[] = [];
+  let last = performance.now();
+  const look = (): void => {
+    const now = performance.now();
+    if (now !== last) distances.push(now - last);
+    last = now;
+  };
+  for (let turn = 0; turn < SPINS && distances.length < STEPS; turn += 1) look();
+  // For clocks that stand still for longer than a spin: Firefox with resistFingerprinting steps by 16.67 ms.
+  const waits = distances.length === 0 ? WAITS : 0;
+  for (let turn = 0; turn < waits; turn += 1) {
+    await pause(4);
+    look();
+  }
+  return number(() => Math.round(Math.min(...distances) * 1000) / 1000);
 }
 
 /** Temporal knows the zone at once; the first Intl formatter of a page costs 10 to 20 ms of main thread. */

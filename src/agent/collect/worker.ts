@@ -1,5 +1,6 @@
-import { within } from './read.ts';
-import type { WorkerFacts } from './worker-facts.ts';
+import { type Group, within } from './read.ts';
+
+type WorkerFacts = Group<'worker'>;
 
 /** Covers fetching the file as well; without it the facts are null, which no rule counts against anyone. */
 const WORKER_MS = 800;

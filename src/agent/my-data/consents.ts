@@ -4,16 +4,14 @@ import { WORDS } from './locales/en.ts';
 
 /** What this browser agreed to: the banner's own record, which is stored at the site's origin, and its way to withdraw. */
 
-interface Purpose {
-  readonly id: string;
-  readonly title: string;
-}
-
 /** What this page uses of the banner's API. */
 export interface PageConsent {
   readonly ready?: Promise<unknown>;
   receipt?(): Promise<ConsentReceipt | null>;
-  state?(): { readonly phase: string; readonly purposes: readonly Purpose[] };
+  state?(): {
+    readonly phase: string;
+    readonly purposes: readonly { readonly id: string; readonly title: string }[];
+  };
   withdraw?(purpose: string): Promise<{ readonly outcome: string }>;
 }
 
@@ -37,12 +35,12 @@ function choicesOf(kid: string): (readonly [purpose: string, choice: Choice])[] 
 
 const day = (at: number): string => new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' }).format(at);
 
-interface Place {
-  readonly into: HTMLElement;
-  readonly told: (text: string) => void;
-}
-
-function fill(kid: string, banner: PageConsent | undefined, { into, told }: Place): void {
+export function fillConsents(
+  kid: string,
+  banner: PageConsent | undefined,
+  into: HTMLElement,
+  tell: (text: string) => void,
+): void {
   const titles = new Map(banner?.state?.().purposes.map(({ id, title }) => [id, title]));
   const rows = choicesOf(kid).map(([id, { choice, at, until }]) => {
     const words = WORDS.choices[choice](day(at), day(until));
@@ -51,8 +49,8 @@ function fill(kid: string, banner: PageConsent | undefined, { into, told }: Plac
       const button = el('button', { type: 'button', 'data-testid': 'withdraw' }, WORDS.withdraw);
       button.onclick = async () => {
         const { outcome } = (await banner.withdraw?.(id)) ?? { outcome: 'failed' };
-        fill(kid, banner, { into, told });
-        told(outcome === 'failed' ? WORDS.notWithdrawn : WORDS.withdrawn);
+        fillConsents(kid, banner, into, tell);
+        tell(outcome === 'failed' ? WORDS.notWithdrawn : WORDS.withdrawn);
       };
       row.append(el('div', { class: 'buttons' }, button));
     }
@@ -61,9 +59,4 @@ function fill(kid: string, banner: PageConsent | undefined, { into, told }: Plac
   const list = rows.length > 0 ? el('ul', { class: 'consents' }, ...rows) : el('p', {}, WORDS.noConsents);
   into.replaceChildren(el('h2', {}, WORDS.consentsTitle), list);
   into.hidden = false;
-}
-
-export async function consentsOf(kid: string, banner: PageConsent | undefined, place: Place): Promise<void> {
-  await banner?.ready;
-  fill(kid, banner, place);
 }

@@ -1,10 +1,9 @@
 import { browserGpc, PURPOSE } from '../consent-gate.ts';
 import { identifyFrom } from '../identify.ts';
-import type { ConsentReceipt, Identified, IdentifyResult } from '../types.ts';
-import { consentsOf, type PageConsent } from './consents.ts';
+import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
+import { fillConsents, type PageConsent } from './consents.ts';
 import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
-import { verdictOf } from './verdict.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:
@@ -115,6 +114,18 @@ async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElemen
   }
 }
 
+/** All there is to show where the server cannot be asked for more. */
+function verdictOf({ class: name, requestId, visitorId }: IngestResponse): HTMLElement {
+  return el(
+    'section',
+    { 'data-testid': 'verdict' },
+    el('h2', {}, WORDS.verdictTitle),
+    el('p', { class: 'answer' }, WORDS.classes[name]),
+    ...(visitorId === null ? [el('p', {}, WORDS.nobody)] : []),
+    el('p', { class: 'quiet' }, WORDS.request, ' ', el('code', {}, requestId)),
+  );
+}
+
 /** @returns what there is to say about it */
 async function show(page: Page, result: Identified): Promise<string> {
   const { response } = result;
@@ -171,8 +182,9 @@ function build(host: HTMLElement): void {
     result,
     consents,
   );
-  const told = (text: string): void => say(page, text);
-  void consentsOf(kid, banner(), { into: consents, told });
+  const given = banner();
+  const tell = (text: string): void => say(page, text);
+  void Promise.resolve(given?.ready).then(() => fillConsents(kid, given, consents, tell));
 }
 
 /** A page that the server wrote after a form stays as it is. */

@@ -4,6 +4,10 @@ type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => 
 
 export type Child = Node | string | false | null;
 
+/** Without what is left out by a condition. */
+export const nodes = (children: readonly Child[]): (Node | string)[] =>
+  children.filter((child) => child !== false && child !== null);
+
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -16,7 +20,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
       element.addEventListener(name, (event) => (event.isTrusted ? value(event) : undefined));
     else if (value !== false) element.setAttribute(name, value === true ? '' : value);
   }
-  element.append(...children.filter((child) => child !== false && child !== null));
+  element.append(...nodes(children));
   return element;
 }
 

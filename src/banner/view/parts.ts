@@ -1,6 +1,6 @@
 import type { Purpose } from '../config.ts';
 import type { Wants } from '../plan.ts';
-import { asked, choiceOf, statusOf, type Terms, type Why, whyAsked } from '../status.ts';
+import { asked, choiceOf, statusOf, type Terms, whyAsked } from '../status.ts';
 import { type Child, fill, h } from './dom.ts';
 import type { Words } from './words.ts';
 
@@ -19,11 +19,14 @@ const chip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, wo
 const press = (name: string, hook: string, act: () => void): HTMLButtonElement =>
   h('button', { type: 'button', 'data-testid': hook, click: act }, name);
 
+const buttons = (...all: readonly HTMLButtonElement[]): HTMLElement => h('div', { class: 'buttons' }, ...all);
+
 function policyLink({ words }: Speech, { config }: Terms): Child {
   return config.policy.url !== '' && h('a', { href: config.policy.url, rel: 'noopener' }, words.policy);
 }
 
-function whyText({ words }: Speech, why: Why): Child {
+function whyText({ words }: Speech, terms: Terms): Child {
+  const why = whyAsked(terms);
   if (why === 'first') return null;
   return h('p', {}, { policy: words.whyPolicy, expired: words.whyExpired, purpose: words.whyPurpose }[why]);
 }
@@ -32,21 +35,13 @@ function whyText({ words }: Speech, why: Why): Child {
 function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
   const [only, ...others] = purposes;
   if (!only) return null;
-  if (others.length > 0) {
-    const titles = new Intl.ListFormat(language).formatToParts(purposes.map(({ title }) => title));
-    return h(
-      'p',
-      {},
-      h('strong', {}, ...titles.map(({ type, value }) => (type === 'element' ? own(value) : value))),
-    );
+  if (others.length === 0) {
+    const dash = only.description !== '' && ' – ';
+    return h('p', {}, h('strong', {}, own(only.title)), dash, own(only.description));
   }
-  return h(
-    'p',
-    {},
-    h('strong', {}, own(only.title)),
-    only.description !== '' && ' – ',
-    own(only.description),
-  );
+  const parts = new Intl.ListFormat(language).formatToParts(purposes.map(({ title }) => title));
+  const titles = parts.map(({ type, value }) => (type === 'element' ? own(value) : value));
+  return h('p', {}, h('strong', {}, ...titles));
 }
 
 export interface LayerActions {
@@ -60,13 +55,11 @@ export function layerParts(speech: Speech, terms: Terms, actions: LayerActions):
   const { title, body } = terms.config;
   return [
     h('h2', { id: 'title' }, title === '' ? words.title : own(title)),
-    whyText(speech, whyAsked(terms)),
+    whyText(speech, terms),
     purposeText(asked(terms), speech),
     h('p', {}, body === '' ? words.body : own(body)),
     terms.gpc && chip(speech),
-    h(
-      'div',
-      { class: 'buttons' },
+    buttons(
       press(words.accept, 'consent-accept', () => actions.choose(true)),
       press(words.reject, 'consent-reject', () => actions.choose(false)),
       press(words.settings, 'consent-settings', actions.open),
@@ -101,7 +94,7 @@ function askOver({ words }: Speech, { id }: Purpose, at: number, save: SheetActi
   const allow = press(words.gpcAllow, 'consent-over-gpc', () => save(new Map([[id, 'over-gpc']])));
   allow.id = `over-${at}`;
   allow.setAttribute('aria-labelledby', `over-${at} title-${at}`);
-  return [h('p', { class: 'small' }, words.gpcAsk), h('div', { class: 'buttons' }, allow)];
+  return [h('p', { class: 'small' }, words.gpcAsk), buttons(allow)];
 }
 
 function purposeItem(speech: Speech, terms: Terms, at: number, actions: SheetActions): Child {
@@ -157,9 +150,7 @@ export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, 
     terms.gpc && chip(speech),
     list,
     error,
-    h(
-      'div',
-      { class: 'buttons' },
+    buttons(
       press(words.save, 'consent-save', ticked),
       press(words.acceptAll, 'consent-accept-all', all(true)),
       press(words.rejectAll, 'consent-reject-all', all(false)),

@@ -1,23 +1,18 @@
+import type { Controller } from '../controller.ts';
 import type { Wants } from '../plan.ts';
-import { asked, type Terms } from '../status.ts';
-import type { ChoiceResult } from '../types.ts';
+import { asked } from '../status.ts';
 import { css } from './banner.css';
-import { h } from './dom.ts';
+import { h, nodes } from './dom.ts';
 import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
 import { makeRoom } from './room.ts';
 
 /** The region, the settings and the button that stays, in one shadow root. */
 
-export interface ViewDeps {
+export interface ViewDeps extends Pick<Controller, 'choose' | 'startAsking' | 'terms'> {
   readonly speech: Speech;
   readonly direction: 'ltr' | 'rtl';
   readonly theme: string | null;
-  readonly choose: (wants: Wants) => Promise<ChoiceResult>;
-  /** See `SheetActions`. */
-  readonly startAsking: () => readonly string[];
   readonly toggled: (name: 'open' | 'close') => void;
-  /** As they are now: a choice gets its entry, and ends, while the page stays. Null: not known, and nothing to show. */
-  readonly terms: () => Terms | null;
 }
 
 export type View = ReturnType<typeof makeView>;
@@ -42,9 +37,6 @@ function focused(): HTMLElement | null {
 }
 
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
-
-const nodes = (children: ReturnType<typeof layerParts>): (Node | string)[] =>
-  children.filter((child) => child !== false && child !== null);
 
 /** The elements of the shadow root and the state: every function below takes it. */
 interface Shown extends ViewDeps, ReturnType<typeof makeHost>, ReturnType<typeof makeElements> {

@@ -1,23 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { describe, it } from 'vitest';
 import { startDisplay } from '../../../bench/matrix/lib/display.ts';
 import { eventually } from '../../../bench/matrix/lib/process.ts';
 import { missingPrograms, program } from '../../../bench/matrix/lib/programs.ts';
 import { freePort } from '../../support/ports.ts';
+import { describeInBrowser } from '../../support/tools.ts';
 
-/** WebKitGTK's small browser, by W3C WebDriver: as near to Safari as Linux comes. */
-
-/** One browser more than the suites require: where it is missing that is said, and is no failure. */
+/** A suite in WebKitGTK's small browser, by W3C WebDriver: as near to Safari as Linux comes. */
 export function describeInWebkit(name: string, suite: () => void): void {
-  const missing = missingPrograms(['minibrowser', 'webkitdriver', 'xvfb']);
-  if (missing === null) {
-    describe(name, suite);
-    return;
-  }
-  const line = `NOT RUN: ${name}: ${missing}`;
-  process.stderr.write(`${line}\n`);
-  describe(name, () => it.skip(line, () => {}));
+  describeInBrowser(name, missingPrograms(['minibrowser', 'webkitdriver', 'xvfb']), suite);
 }
 
 export interface Webkit {
