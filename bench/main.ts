@@ -16,6 +16,7 @@ import { benchPasskey } from './passkey.ts';
 import { benchProof } from './proof.ts';
 import { benchReads } from './reads.ts';
 import { benchReplay } from './replay.ts';
+import { benchRetention } from './retention.ts';
 import { benchSdk } from './sdk.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
@@ -29,7 +30,7 @@ interface Bench {
 }
 
 const USAGE =
-  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|passkey|collisions|replay|sdk|console|cluster|size …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
+  'usage: npm run bench -- [ingest|cores|overload|metrics|memory|start|consent|reads|proof|classify|passkey|collisions|replay|sdk|console|cluster|size|retention …] [--quick|--smoke] [--peers] [--json] [--assert] [--seed N]';
 
 type Size = 'smoke' | 'quick' | 'whole';
 
@@ -58,6 +59,7 @@ const PLANS = {
     desk: { many: { contests: 2000, decisions: 10_000 }, rounds: 3 },
     size: { rows: 50_000, pairs: 1, warmUp: 1000, count: 2000, purgeMs: 3000 },
     cluster: { nodes: 2, pairs: 1, warmUp: 1000, count: 1000 },
+    retention: { rounds: 1, devices: 60_000, warmUp: 500, seconds: 3 },
   },
   quick: {
     ingest: { pairs: 2, warmUp: 2000, count: 5000, open: 3000 },
@@ -82,6 +84,7 @@ const PLANS = {
     desk: { many: { contests: 10_000, decisions: 50_000 }, rounds: 7 },
     size: { rows: 500_000, pairs: 1, warmUp: 3000, count: 8000, purgeMs: 10_000 },
     cluster: { nodes: 4, pairs: 1, warmUp: 2500, count: 2000 },
+    retention: { rounds: 1, devices: 400_000, warmUp: 2000, seconds: 20 },
   },
   whole: {
     ingest: { pairs: 5, warmUp: 20_000, count: 25_000, open: 20_000 },
@@ -105,11 +108,12 @@ const PLANS = {
     desk: { many: { contests: 100_000, decisions: 1_000_000 }, rounds: 21 },
     size: { rows: 10_000_000, pairs: 3, warmUp: 5000, count: 20_000, purgeMs: 60_000 },
     cluster: { nodes: 4, pairs: 5, warmUp: 8000, count: 8000 },
+    retention: { rounds: 3, devices: 500_000, warmUp: 2000, seconds: 30 },
   },
 } as const satisfies Record<Size, object>;
 
 function makeBenches(amount: Size, peers: boolean): ReadonlyMap<string, Bench> {
-  const { ingest, overload, memory, rounds, replay, size, ...plan } = PLANS[amount];
+  const { ingest, overload, memory, rounds, replay, size, retention, ...plan } = PLANS[amount];
   const seed = 1;
   const bundles = ingest.warmUp + ingest.count + ingest.open;
   const cores = { connections: 400, ...plan.cores };
@@ -135,6 +139,13 @@ function makeBenches(amount: Size, peers: boolean): ReadonlyMap<string, Bench> {
     ['passkey', { bundles: 0, run: () => benchPasskey(plan.passkey) }],
     ['console', { bundles: 0, run: (rig) => benchConsole(rig, desk) }],
     ['size', { bundles: size.pairs * (size.warmUp + size.count), run: (rig) => benchSize(rig, size) }],
+    [
+      'retention',
+      {
+        bundles: retention.warmUp + 2 * 100 * retention.seconds,
+        run: (rig) => benchRetention(rig, retention),
+      },
+    ],
     ['replay', { bundles: replay.many, run: (rig) => benchReplay(rig, replay) }],
     ['cluster', { bundles: 0, run: (rig) => benchCluster(rig, cluster) }],
     ['sdk', { bundles: 0, run: (rig) => benchSdk(rig, sdk) }],
@@ -170,7 +181,9 @@ async function main(): Promise<number> {
   if (process.platform !== 'linux') throw new Error('the benches read /proc: run them on Linux');
   const amount = values.smoke ? 'smoke' : values.quick ? 'quick' : 'whole';
   const all = makeBenches(amount, values.peers);
-  const chosen = (positionals.length > 0 ? positionals : [...all.keys()]).map((name) => {
+  // Retention begins a minute after a start.
+  const usual = [...all.keys()].filter((name) => !values.smoke || name !== 'retention');
+  const chosen = (positionals.length > 0 ? positionals : usual).map((name) => {
     const bench = all.get(name);
     if (!bench) throw new Error(`there is no bench ${name}\n${USAGE}`);
     return bench;

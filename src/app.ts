@@ -1,6 +1,5 @@
 import { startUpkeep, startWebhooks } from './app/background.ts';
 import { makeFeatures, noteEpochs, readSettings } from './app/features.ts';
-import { loadPages } from './app/pages.ts';
 import { openPlatform } from './app/platform.ts';
 import { baseUrl, type Config } from './config.ts';
 import { answers } from './db/probe.ts';
@@ -31,7 +30,8 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
     const { clientSecret } = settings;
     const swept = () => housekeeping.swept();
-    return loadPages(platform, { ...features, findDecision, clientSecret, extra, notReady, swept });
+    const { makePages } = await import('./app/pages.ts');
+    return makePages(platform, features, { findDecision, clientSecret, extra, notReady, swept });
   })();
   pages.catch(options.onFatal);
   const running = makeServer({

@@ -1,6 +1,7 @@
 import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
+import { orElse } from './lib/or-else.ts';
 import {
   environmentName,
   SETTING_NAMES,
@@ -80,12 +81,8 @@ function refuseUnknown(names: readonly string[], known: readonly string[], where
 function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
   const file = path ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return {};
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    throw new ConfigError(`cannot read the configuration file ${file}`);
-  }
+  const text = orElse(() => readFileSync(file, 'utf8'), null);
+  if (text === null) throw new ConfigError(`cannot read the configuration file ${file}`);
   let values: Record<string, unknown>;
   try {
     values = parseToml(text);
@@ -114,24 +111,20 @@ function findCredentials(environment: Environment): Credentials {
 }
 
 function readText(file: string, what: string): string {
-  try {
-    return readSecretFile(file).toString('utf8').trim();
-  } catch {
-    throw new ConfigError(`cannot read ${what} (${file})`);
-  }
+  const text = orElse(() => readSecretFile(file).toString('utf8').trim(), null);
+  if (text === null) throw new ConfigError(`cannot read ${what} (${file})`);
+  return text;
 }
 
-interface Fallbacks {
-  readonly environment: Environment;
-  readonly credentials: Credentials;
-  /** Settings before this one. */
-  readonly settings: Readonly<Record<string, unknown>>;
-}
-
-function fallbackOf(name: SettingName, { environment, credentials, settings }: Fallbacks): unknown {
+/** @param before settings before this one */
+function fallbackOf(
+  name: SettingName,
+  before: Readonly<Record<string, unknown>>,
+  { environment, credentials }: { readonly environment: Environment; readonly credentials: Credentials },
+): unknown {
   const { 'database-url': url, 'console-client-secret': secret } = credentials;
   if (name === 'database_url' && url !== undefined) return readText(url, 'the credential database-url');
-  const smtpFile = settings['smtp_url_file'];
+  const smtpFile = before['smtp_url_file'];
   if (name === 'smtp_url' && typeof smtpFile === 'string') return readText(smtpFile, 'GPD_SMTP_URL_FILE');
   if (name === 'console_client_secret_file' && secret !== undefined) return secret;
   if (name === 'data_dir' && environment['STATE_DIRECTORY'])
@@ -140,13 +133,11 @@ function fallbackOf(name: SettingName, { environment, credentials, settings }: F
 }
 
 function absolute(path: string): string {
-  try {
-    return resolve(path);
-  } catch {
-    throw new ConfigError(
-      'the working directory was removed: change to another one, or name a path in GPD_DATA_DIR',
-    );
-  }
+  const found = orElse(() => resolve(path), null);
+  if (found !== null) return found;
+  throw new ConfigError(
+    'the working directory was removed: change to another one, or name a path in GPD_DATA_DIR',
+  );
 }
 
 export interface LoadOptions {
@@ -172,7 +163,7 @@ export function loadConfig(options: LoadOptions): Config {
       flags[name] ??
       (fromEnvironment === '' ? undefined : fromEnvironment) ??
       file[name] ??
-      fallbackOf(name, { environment, credentials, settings });
+      fallbackOf(name, settings, { environment, credentials });
     const result = SETTINGS[name].schema.safeParse(raw);
     if (!result.success) {
       const why = result.error.issues[0]?.message ?? 'is not valid';
@@ -184,11 +175,7 @@ export function loadConfig(options: LoadOptions): Config {
   if ((parsed.tls_cert === null) !== (parsed.tls_key === null)) {
     throw new ConfigError('GPD_TLS_CERT and GPD_TLS_KEY: set both or neither');
   }
-  return {
-    ...parsed,
-    data_dir: absolute(parsed.data_dir),
-    credentials,
-  };
+  return { ...parsed, data_dir: absolute(parsed.data_dir), credentials };
 }
 
 /** What a service manager hands to the process it starts (sd_notify(3), sd_listen_fds(3)). */

@@ -41,3 +41,61 @@ export async function fillTables(file: string, kid: string, rows: number): Promi
     await database.close();
   }
 }
+
+/** What the two databases say in their own words. */
+const WORDS = {
+  sqlite: {
+    key43: KEY_43,
+    key22: KEY_22,
+    requestId: `printf('req_%026d', n)`,
+    verdict: `printf('%.571c', 'v')`,
+    network: 'lower(hex(randomblob(32)))',
+  },
+  postgres: {
+    key43: `substr(upper(md5(random()::text) || md5(random()::text)), 1, 43)`,
+    key22: `substr(upper(md5(random()::text)), 1, 22)`,
+    requestId: `'req_' || lpad(n::text, 26, '0')`,
+    verdict: `rpad('', 571, 'v')`,
+    network: 'md5(random()::text) || md5(random()::text)',
+  },
+};
+
+/**
+ * Devices with one visit each, all of it long over: a verdict, a sighting and a visitor id. One verdict is new: without any a server
+ * does not believe its clock.
+ */
+export async function fillDue(location: string, kid: string, devices: number): Promise<void> {
+  const database = await openDatabase({ location });
+  const words = WORDS[database.kind];
+  const then = Date.now() - 200 * DAY;
+  const epoch = Math.floor(then / (30 * DAY));
+  const ends = (epoch + 1) * 30 * DAY;
+  try {
+    await database.longTransaction(async (tx) => {
+      await tx.raw('CREATE TEMP TABLE made (n bigint, durable text, visitor text)');
+      await tx.raw(`INSERT INTO made ${COUNT} SELECT n, ${words.key43}, ${words.key22} FROM i`, [devices]);
+      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ? + n, ? + n, 1, ? FROM made`, [
+        kid,
+        then,
+        then,
+        epoch,
+      ]);
+      await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ?, ? FROM made`, [
+        kid,
+        epoch,
+        ends,
+      ]);
+      await tx.raw(
+        `INSERT INTO decisions SELECT ?, ${words.requestId}, CASE n WHEN 1 THEN ? ELSE ? + n END, 'human',
+        durable, ${words.verdict}, visitor, ${words.network} FROM made`,
+        [kid, Date.now(), then],
+      );
+      await tx.raw('DROP TABLE made');
+      // As autovacuum leaves it: without any statistics PostgreSQL sorts all that is due to find the oldest.
+      if (database.kind === 'postgres') await tx.raw('ANALYZE');
+    });
+    await database.truncateLog();
+  } finally {
+    await database.close();
+  }
+}

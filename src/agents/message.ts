@@ -1,5 +1,5 @@
+import type { UntrustedSignatureCandidate } from 'http-message-sig';
 import type { HeaderMap } from '../http/network.ts';
-import type { Covered } from './signature-agent.ts';
 
 /** A request as it is verified, and what a signature on it says of itself. */
 
@@ -22,19 +22,8 @@ export interface OwnRequest extends BotAuthRequest {
   readonly authority: string;
 }
 
-export interface SignatureClaims {
-  readonly created?: number;
-  readonly expires?: number;
-  readonly nonce?: string;
-  readonly alg?: string;
-  readonly keyid?: string;
-  readonly tag?: string;
-}
-
 /** Nothing of it is believed before the policy agrees and the bytes verify. */
-export interface Claim {
-  readonly components: readonly Covered[];
-  readonly parameters: SignatureClaims;
+export interface Claim extends Pick<UntrustedSignatureCandidate, 'components' | 'parameters'> {
   /** Address of the directory in the part of Signature-Agent that the signature covers. */
   readonly directory: string | null;
 }

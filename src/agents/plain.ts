@@ -1,14 +1,7 @@
+import type { ComponentDescriptor, SignatureParameters } from 'http-message-sig';
 import { parseUrl } from '../lib/url.ts';
 import { directoryUrl } from './directory.ts';
-import {
-  type Claim,
-  fieldContent,
-  MAX_COMPONENTS,
-  type OwnRequest,
-  type SignatureClaims,
-  targetUri,
-} from './message.ts';
-import type { Covered } from './signature-agent.ts';
+import { fieldContent, MAX_COMPONENTS, type OwnRequest, targetUri } from './message.ts';
 
 /**
  * One signature in the form that agents' libraries write: a single label, canonical fields, well-known components and
@@ -16,12 +9,7 @@ import type { Covered } from './signature-agent.ts';
  * out again. Every other form is null here, and http-message-sig judges it (general.ts). A property test checks that both
  * read the same from what is not null.
  */
-export interface PlainSignature extends Claim {
-  readonly label: string;
-  /** The signature base (RFC 9421 section 2.5). */
-  readonly base: Buffer;
-  readonly signature: Uint8Array;
-}
+export type PlainSignature = NonNullable<ReturnType<typeof readPlain>>;
 
 /** A string without escapes: what is between the quotes is its value. */
 const TEXT = '"[\\x20\\x21\\x23-\\x5b\\x5d-\\x7e]*"';
@@ -50,8 +38,8 @@ function single({ headers }: OwnRequest, name: string): string | null {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Null: a parameter twice. */
-function readParameters(text: string): SignatureClaims | null {
-  const claims: Mutable<SignatureClaims> = {};
+function readParameters(text: string): SignatureParameters | null {
+  const claims: Mutable<SignatureParameters> = {};
   for (const [, name = '', integer, quoted] of text.matchAll(PARAMETERS)) {
     if (name in claims) return null;
     if (name === 'created' || name === 'expires') claims[name] = Number(integer);
@@ -77,24 +65,16 @@ function field(request: OwnRequest, name: string): string | null {
   return value === null ? null : fieldContent(name, value);
 }
 
-interface Agent {
-  readonly key: string | undefined;
-  /** With its quotes. */
-  readonly address: string;
-}
+type Agent = NonNullable<ReturnType<typeof readAgent>>;
 
-function readAgent(request: OwnRequest): Agent | null {
+/** `address` with its quotes. */
+function readAgent(request: OwnRequest) {
   const [, key, address] = SIGNATURE_AGENT.exec(single(request, 'signature-agent') ?? '') ?? [];
   return address === undefined ? null : { key, address };
 }
 
-interface Line {
-  readonly component: Covered;
-  readonly text: string;
-}
-
 /** `identifier` with the bytes of Signature-Input: the base has the same bytes. */
-function readLine(request: OwnRequest, agent: Agent, identifier: string): Line | null {
+function readLine(request: OwnRequest, agent: Agent, identifier: string) {
   const end = identifier.indexOf('"', 1);
   const name = identifier.slice(1, end);
   const isAgent = name === 'signature-agent';
@@ -107,16 +87,11 @@ function readLine(request: OwnRequest, agent: Agent, identifier: string): Line |
   return { component: { name, parameters }, text: `${identifier}: ${value}\n` };
 }
 
-interface Covers {
-  readonly components: readonly Covered[];
-  readonly lines: string;
-}
-
 /** Null: a component twice, too many, or one that is not for here. */
-function readComponents(request: OwnRequest, agent: Agent, list: string): Covers | null {
+function readComponents(request: OwnRequest, agent: Agent, list: string) {
   const identifiers = list.split(' ');
   if (identifiers.length > MAX_COMPONENTS || new Set(identifiers).size < identifiers.length) return null;
-  const components: Covered[] = [];
+  const components: ComponentDescriptor[] = [];
   let lines = '';
   for (const identifier of identifiers) {
     const line = readLine(request, agent, identifier);
@@ -132,7 +107,7 @@ function isPlain({ method, authority, target }: OwnRequest): boolean {
 }
 
 /** The only signature of a request, or null when it is not in the plain form. */
-export function readPlain(request: OwnRequest): PlainSignature | null {
+export function readPlain(request: OwnRequest) {
   const input = SIGNATURE_INPUT.exec(single(request, 'signature-input') ?? '');
   const signed = SIGNATURE.exec(single(request, 'signature') ?? '');
   const agent = readAgent(request);
@@ -149,6 +124,7 @@ export function readPlain(request: OwnRequest): PlainSignature | null {
     components,
     parameters,
     directory: covered ? directoryUrl(agent.address.slice(1, -1)) : null,
+    /** The signature base (RFC 9421 section 2.5). */
     base: Buffer.from(`${lines}"@signature-params": ${params}`, 'latin1'),
     signature: Buffer.from(signed[2] ?? '', 'base64'),
   };

@@ -1,17 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import type { Database } from '../db/db.ts';
-import { type FetchOptions, fetchJsonDocument } from '../egress/fetch-document.ts';
+import { readRevision } from '../db/revision.ts';
+import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
+import { orElse } from '../lib/or-else.ts';
 import { type AgentKey, importAgentKey, readJwks, WELL_KNOWN_PATH } from './directory.ts';
-import {
-  type AgentDirectory,
-  agentsRevision,
-  type DirectorySource,
-  isAhead,
-  listDirectories,
-  saveFetched,
-} from './store.ts';
+import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';
 import type { FindAgentKey } from './verify.ts';
 
 /** Directories of Web Bot Auth agents as this process knows them; fetched in the background, never for a request. */
@@ -60,26 +54,16 @@ export function newDirectory(url: string, source: DirectorySource, now: number):
   return { url, source, keys: [], fetchedAt: null, triedAt: null, failure: null, createdAt: now };
 }
 
-interface CachedKey {
-  readonly key: KeyObject;
-  readonly nbf: number;
-  readonly exp: number;
-}
+type DirectoryKeys = ReturnType<typeof importAll>;
 
-type DirectoryKeys = ReadonlyMap<string, ReadonlyMap<string, CachedKey>>;
-
-/** A damaged one is skipped; the others stay. */
-function importKeys(keys: readonly AgentKey[]): Map<string, CachedKey> {
-  const imported = new Map<string, CachedKey>();
-  for (const key of keys) {
-    const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = key;
-    try {
-      imported.set(thumbprint, { key: importAgentKey(key), nbf, exp });
-    } catch {
-      // The next fetch of its directory brings it back.
-    }
-  }
-  return imported;
+/** By thumbprint. A damaged one is skipped until the next fetch of its directory brings it back; the others stay. */
+function importKeys(keys: readonly AgentKey[]) {
+  const imported = keys.map((one) => {
+    const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = one;
+    const key = orElse(() => importAgentKey(one), null);
+    return key && ([thumbprint, { key, nbf, exp }] as const);
+  });
+  return new Map(imported.filter((entry) => entry !== null));
 }
 
 function isDue(directory: AgentDirectory, now: number): boolean {
@@ -94,7 +78,7 @@ function lookupKey(keys: DirectoryKeys, url: string, thumbprint: string, nowSeco
   return found && found.nbf <= nowSeconds && nowSeconds < found.exp ? found.key : null;
 }
 
-function importAll(directories: readonly AgentDirectory[]): DirectoryKeys {
+function importAll(directories: readonly AgentDirectory[]) {
   return new Map(directories.map((directory) => [directory.url, importKeys(directory.keys)]));
 }
 
@@ -106,7 +90,7 @@ export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
 
 export type Agents = Awaited<ReturnType<typeof startAgents>>;
 
-export interface AgentsOptions {
+interface AgentsOptions {
   /** GPD_WBA_OPEN_DISCOVERY: fetch directories that are on no list. */
   readonly openDiscovery: boolean;
   readonly clock: Clock;
@@ -128,7 +112,7 @@ interface Known {
 }
 
 async function reload(known: Known): Promise<void> {
-  const revision = await agentsRevision(known.database);
+  const revision = await readRevision(known.database, 'agents');
   if (revision === known.revision) return;
   const list = await listDirectories(known.database);
   known.directories = new Map(list.map((directory) => [directory.url, directory]));

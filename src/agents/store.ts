@@ -3,7 +3,7 @@ import { writeActForAll } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
-import { bump, readRevision } from '../db/revision.ts';
+import { bump } from '../db/revision.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import { raiseForgotten, readTimeMarks } from '../db/time-marks-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
@@ -101,11 +101,6 @@ export function removeDirectory(database: Database, url: string, by: Installatio
     await writeActForAll(tx, by, 'agent.removed', { agent: url });
     return true;
   });
-}
-
-/** The revision of the last change, to be compared with the one before. */
-export function agentsRevision(database: Database): Promise<number> {
-  return readRevision(database, 'agents');
 }
 
 async function claimBatch(database: Database, claims: readonly SignatureClaim[]): Promise<boolean[]> {

@@ -1,5 +1,5 @@
 import { type KeyObject, verify as verifyBytes } from 'node:crypto';
-import type { Verifier } from 'http-message-sig';
+import type { SignatureParameters, Verifier } from 'http-message-sig';
 import { headerText } from '../http/network.ts';
 import { sha256Text } from '../lib/hash.ts';
 import { agentOrigin } from './directory.ts';
@@ -11,7 +11,6 @@ import {
   CREATED_SKEW_SECONDS,
   type OwnRequest,
   SIGNATURE_FIELDS,
-  type SignatureClaims,
   TAG,
 } from './message.ts';
 import { type PlainSignature, readPlain } from './plain.ts';
@@ -57,13 +56,12 @@ function normaliseAuthority(host: string, https: boolean): string {
  */
 function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest | null {
   const authority = normaliseAuthority(headerText(request.headers, 'host') ?? '', request.https);
-  const { method, target, headers, https, bundle } = request;
-  const isOurs = target.startsWith('/') && policy.authorities().includes(authority);
-  return isOurs ? { method, target, headers, https, bundle, authority } : null;
+  const isOurs = request.target.startsWith('/') && policy.authorities().includes(authority);
+  return isOurs ? { ...request, authority } : null;
 }
 
 /** created ≤ now, expires not past, at most 24 h apart; both have to be there. */
-function timesAreGood({ created, expires }: SignatureClaims, now: number, policy: BotAuthPolicy): boolean {
+function timesAreGood({ created, expires }: SignatureParameters, now: number, policy: BotAuthPolicy) {
   if (created === undefined || expires === undefined) return false;
   return (
     created <= now + CREATED_SKEW_SECONDS &&
@@ -74,13 +72,7 @@ function timesAreGood({ created, expires }: SignatureClaims, now: number, policy
 }
 
 /** A signature whose claims the policy agrees with, by a key that its directory holds; its bytes are still to verify. */
-interface Admitted {
-  readonly key: KeyObject;
-  readonly directory: string;
-  readonly keyid: string;
-  readonly nonce: string | undefined;
-  readonly expires: number;
-}
+type Admitted = NonNullable<ReturnType<typeof admit>>;
 
 /** Null: against the policy, or by a key that nobody knows. */
 function admit(deps: BotAuthDeps, { components, parameters, directory }: Claim, now: number) {
@@ -148,11 +140,7 @@ function firstUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admit
  * cache or it is not. A signature that carries a nonce is good for one bundle: the same one after a 503, and no other.
  * @param now epoch milliseconds
  */
-export async function verifyBotAuth(
-  deps: BotAuthDeps,
-  request: BotAuthRequest,
-  now: number,
-): Promise<string | null> {
+export async function verifyBotAuth(deps: BotAuthDeps, request: BotAuthRequest, now: number) {
   const own = isSigned(request) ? ownRequest(request, deps.policy) : null;
   const admitted = own && (await firstVerified(deps, own, Math.floor(now / 1000)));
   return admitted && (await firstUse(deps, admitted, request.bundle))

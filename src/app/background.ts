@@ -4,7 +4,7 @@ import { SECOND } from '../lib/clock.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
-import type { SkewWatch } from '../ops/clock-skew-service.ts';
+import type { SkewWatch } from '../ops/clock-watch.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
 import { MAIL_WORDS } from '../rights/mail-files.ts';
@@ -37,15 +37,14 @@ export function startWebhooks(
   findDecision: DispatcherDeps['findDecision'],
 ) {
   const mail = mailer(platform, contestTexts);
-  const { database, clock, random, directory, masterKey, tenantOf, logFault, options } = platform;
+  const { database, clock, directory, masterKey, tenantOf, logFault, options } = platform;
   return startDispatcher(
     {
       database,
       masterKey,
       clock,
-      random,
-      webhook: (kid, id) => directory.webhook(kid, id),
-      payloadKey: (kid) => tenantOf(kid)?.principalWrap,
+      webhook: directory.webhook,
+      wrapperOf: (kid) => tenantOf(kid)?.wrapper,
       findDecision,
       mail,
       onFault: logFault('webhooks-failed'),

@@ -3,9 +3,10 @@ import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
 import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
-import { type Generation, isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
+import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
+import { memoised } from '../lib/memoised.ts';
 import { readLogSecret } from '../log/new-log.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -19,27 +20,8 @@ import type { TenantSnapshot } from './snapshot-store.ts';
 /** One tenant as this process knows it, its keys unwrapped. */
 export type Entry = ReturnType<typeof makeEntry>;
 
-/** Epoch keys are few and asked for with every bundle. */
-function memoiseEpochs(derive: (epoch: number) => Buffer): (epoch: number) => Buffer {
-  const cache = new Map<number, Buffer>();
-  return (epoch) => {
-    let key = cache.get(epoch);
-    if (!key) {
-      key = derive(epoch);
-      cache.set(epoch, key);
-    }
-    return key;
-  };
-}
-
-interface Opened {
-  readonly key: Generation;
-  readonly open: Opener;
-  readonly privateKey: Uint8Array;
-}
-
 /** The live generations, each with what it opens by. */
-function openersOf(snapshot: TenantSnapshot, { masterKey, clock, onOpened }: EntryDeps): readonly Opened[] {
+function openersOf(snapshot: TenantSnapshot, { masterKey, clock, onOpened }: EntryDeps) {
   const { kid, createdAt: since } = snapshot.tenant;
   return liveGenerations(snapshot.keys, clock()).flatMap((key) => {
     if (key.wrappedPrivate === null) return [];
@@ -95,7 +77,8 @@ function makeIngestTenant(
     symmetricOpener: symmetric && makeSymmetricOpener(symmetric),
     identityKey: derived.identity,
     durableKey: derived.durable,
-    epochKey: memoiseEpochs((epoch) => derived.epoch(epoch)),
+    // Few, and asked for with every bundle.
+    epochKey: memoised((epoch: number) => derived.epoch(epoch)),
     // What the row says is not believed without its MAC: then every purpose heeds the signal.
     gpcPolicy: (purpose) => (consent.termsFit && consent.rules.gpcOf(purpose)) || 'opt-out',
     policy: live ? applyPolicy(live) : DEFAULT_POLICY,

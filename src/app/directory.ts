@@ -15,7 +15,7 @@ function takePage(
   page: SnapshotPage,
   deps: EntryDeps,
   rightKey: boolean,
-): { entries: Map<string, Entry>; damaged: readonly DamagedTenant[]; material: KeyChanges } {
+) {
   const entries = new Map([...before].filter(([kid]) => page.kids?.has(kid)));
   const damaged = [...page.damaged];
   for (const snapshot of page.changed) {
@@ -68,9 +68,6 @@ export function makeDirectory(
     },
     get hasWebhooks() {
       return hasWebhooks;
-    },
-    get size() {
-      return entries.size;
     },
     /**
      * Takes what changed. A tenant that cannot be read is no longer served: in its row a key may have been revoked.

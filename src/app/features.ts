@@ -12,13 +12,13 @@ import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, unknownNetwork } from '../ingest/network-type-files.ts';
 import type { IssueToken } from '../ingest/ports.ts';
 import { SECOND } from '../lib/clock.ts';
-import { beginCheckpoints } from '../ops/checkpoint-begin-service.ts';
-import { watchSkew } from '../ops/clock-skew-service.ts';
+import { beginCheckpoints } from '../ops/checkpoints-service.ts';
+import { watchSkew } from '../ops/clock-watch.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
-import { erasureLogKey } from '../rights/erase/erasure-chain-service.ts';
 import { makeReapplying } from '../rights/erase/reapply-service.ts';
 import { eraseOwn } from '../rights/erase/service.ts';
+import { outsideOf } from '../rights/erase/tombstone-files.ts';
 import { issueToken } from '../rights/me/transparency-token.ts';
 import { makeRights } from '../rights/services-make.ts';
 import type { Platform } from './platform.ts';
@@ -37,13 +37,11 @@ export type Settings = Awaited<ReturnType<typeof readSettings>>;
 
 /** An older backup may have brought back what was erased: erased again before anybody is answered. */
 async function openRights(platform: Platform) {
-  const { config, database, tenantOf, log, logFault, refresh, clock } = platform;
+  const { config, tenantOf, log, logFault, refresh, clock } = platform;
   const rights = makeRights(platform, { onFault: logFault('erasure-held-up') });
   const { eraser } = rights;
   const reapply = makeReapplying({
-    database,
-    dataDir: config.data_dir,
-    logKey: erasureLogKey(platform.serverSecret),
+    ...outsideOf(platform, config),
     tenantOf,
     eraser,
     clock,
@@ -60,6 +58,8 @@ async function openRights(platform: Platform) {
 }
 
 export type OpenedRights = Awaited<ReturnType<typeof openRights>>;
+
+export type Features = Awaited<ReturnType<typeof makeFeatures>>;
 
 /** The features of a server in the order of their ranks; what is loaded later is in pages.ts. */
 export async function makeFeatures(platform: Platform, { isHosting }: Settings) {

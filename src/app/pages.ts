@@ -1,31 +1,118 @@
-import type { Router } from 'express';
-import type { ConsentApi } from '../consent/consent-make.ts';
-import type { IssueToken } from '../ingest/ports.ts';
+import type { RequestListener } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { type Response, type Router, static as serveStatic } from 'express';
+import { makeNonceClaimer } from '../agents/store.ts';
+import { attestRoutes } from '../attest/attest-routes.ts';
+import { makeBindingService } from '../attest/binding-service.ts';
+import { type AttestDeps, makeAttestService } from '../attest/service.ts';
+import { consentRoutes, embedRoutes } from '../consent/routes.ts';
+import { makeConsole } from '../console/console-routes.ts';
+import { builtFiles, SHORT, sendBuilt } from '../http/built-file.ts';
+import { makeExpressApp } from '../http/express-app.ts';
+import { apiCors, exactRouter } from '../http/json-route.ts';
+import { type Handlers, registerAll, type ServedName } from '../http/register.ts';
+import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
+import { makeRecordAlone } from '../ingest/recorder-store.ts';
+import { ledgerRoutes } from '../log/routes.ts';
 import { makeDaySalt } from '../ops/limits.ts';
-import type { RightsServices } from '../rights/services-make.ts';
+import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
+import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
+import { openPresented } from '../rights/me/transparency-token.ts';
+import { type Rights, wireRights } from '../rights/rights-make.ts';
+import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
+import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 import { VERSION } from '../version.ts';
+import type { Features } from './features.ts';
 import type { Platform } from './platform.ts';
-import type { RoutesDeps } from './routes.ts';
 
-export interface PagesNeeds extends Pick<RoutesDeps, 'notReady' | 'swept' | 'findDecision'> {
-  readonly consent: ConsentApi;
-  readonly rights: RightsServices;
+interface PagesNeeds extends Omit<HealthDeps, 'version'>, Pick<DecisionDeps, 'findDecision'> {
   readonly clientSecret: string | null;
-  readonly issueToken: IssueToken;
   readonly extra: readonly Router[];
 }
 
-/** Express and all that it serves. Loaded while the server starts, not before: the hot lanes answer first. */
-export async function loadPages(platform: Platform, needs: PagesNeeds) {
-  const { config, directory, address, limiters, logFault, onFault } = platform;
-  const { consent, clientSecret, extra, issueToken, rights: services, ...rest } = needs;
-  const { makeRoutes } = await import('./routes.ts');
-  const { makeAttest } = await import('./attest.ts');
-  const { wireRights } = await import('../rights/rights-make.ts');
-  const { makeConsole } = await import('../console/console-routes.ts');
-  const origin = (): string => new URL(address.url).origin;
-  const console = makeConsole(config, {
+const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
+const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
+const script = (name: string) => async (_call: unknown, response: Response) =>
+  sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: SHORT });
+
+let openApi: Promise<OpenApi> | undefined;
+
+/** Made when somebody asks for it, once. */
+function loadOpenApi(): Promise<OpenApi> {
+  openApi ??= import('../schema/openapi.ts').then(
+    ({ openApiDocument }) => openApiDocument(VERSION) as unknown as OpenApi,
+  );
+  return openApi;
+}
+
+const sitesOf = ({ directory }: Platform): Sites => ({
+  isTenant: (kid) => directory.consentTenant(kid) !== undefined,
+  at(host) {
+    const all = directory.consentTenants();
+    const shown = ({ origins }: (typeof all)[number]): boolean =>
+      all.length === 1 || [...origins].some((one) => new URL(one).host === host);
+    return all.filter(shown).map(({ kid }) => kid);
+  },
+});
+
+/** What the routes of attestation are made from. */
+function makeAttest(platform: Platform, { consent, issueToken }: Features) {
+  const { config, database, serverSecret, clock, monotonic, log, metrics } = platform;
+  const deps: Omit<AttestDeps, 'record'> = {
     ...platform,
+    check: consent.consent.check,
+    issueToken,
+    epochDays: config.epoch_days,
+    openToken: (presented) => openPresented(serverSecret, clock(), presented),
+    onOutcome(outcome, tenant) {
+      metrics?.countAttestation(outcome);
+      if (outcome === 'cloned') log.warn({ event: 'passkey-cloned', tenant });
+    },
+  };
+  const service = makeAttestService({ ...deps, record: makeRecordAlone(database, monotonic) });
+  const binding = makeBindingService({ ...deps, claim: makeNonceClaimer(database) });
+  return { service, binding, markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock) };
+}
+
+/** A handler for each row of the table: one too few or too many does not compile. */
+function handlersOf(
+  platform: Platform,
+  features: Features,
+  needs: PagesNeeds & Pick<DecisionDeps, 'origin'>,
+  rights: Rights,
+): Handlers<ServedName> {
+  const { consent } = features;
+  return {
+    ...healthRoutes({ ...needs, version: VERSION }),
+    ...pubkeyRoutes(platform.directory.publicKey),
+    agentScript: script('agent.js'),
+    classicScript: script('agent.classic.js'),
+    workerScript: script('agent-worker.js'),
+    passkeyScript: script('agent-passkey.js'),
+    myDataScript: script('my-data.js'),
+    ...privacyRoutes(rights.api),
+    ...outcomeRoutes(rights.reportOutcome),
+    ...myDataRoutes(sitesOf(platform)),
+    ...meRoutes(rights.me),
+    ...attestRoutes(makeAttest(platform, features)),
+    ...caseRoutes(rights.cases),
+    ...consentRoutes(consent.routes),
+    ...embedRoutes(consent.embed),
+    ...ledgerRoutes(consent.log),
+    ...decisionRoutes(needs),
+    ...referenceRoutes(loadOpenApi),
+  };
+}
+
+/** Everything that Express serves. Loaded while the server starts, not before: the hot lanes answer first. */
+export function makePages(platform: Platform, features: Features, needs: PagesNeeds): RequestListener {
+  const { config, address, limiters, logFault } = platform;
+  const { consent, rights: services } = features;
+  const { clientSecret, extra } = needs;
+  const origin = (): string => new URL(address.url).origin;
+  const console = makeConsole({
+    ...platform,
+    onLoginFault: logFault('console-login-failed'),
     log: consent.log,
     clientSecret,
     rights: services,
@@ -38,28 +125,20 @@ export async function loadPages(platform: Platform, needs: PagesNeeds) {
     markNetwork: makeDaySalt(platform.serverSecret, 'gpd/cases/v1', platform.clock),
     onFault: logFault('oidc-failed'),
   });
-  const attest = makeAttest(config, { ...platform, check: consent.consent.check, issueToken });
-  return makeRoutes({
-    ...rest,
-    attest,
-    version: VERSION,
-    sites: {
-      isTenant: (kid) => directory.consentTenant(kid) !== undefined,
-      at(host) {
-        const all = directory.consentTenants();
-        if (all.length === 1) return all.map(({ kid }) => kid);
-        return all
-          .filter(({ origins }) => [...origins].some((one) => new URL(one).host === host))
-          .map(({ kid }) => kid);
-      },
-    },
-    findPublicKey: (kid) => directory.publicKey(kid),
-    consent,
-    rights,
-    origin,
+  const { authorization } = consent;
+  const handlers = handlersOf(platform, features, { ...needs, origin }, rights);
+  return makeExpressApp({
+    routers: [
+      apiCors(rights.knowsOrigin),
+      privacyLimit(rights.limiter),
+      myDataForms(rights.me),
+      registerAll({ authorization, authenticate: rights.authenticate }, handlers),
+      exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
+      console,
+      ...extra,
+    ],
     views: platform.views,
     https: address.url.startsWith('https:'),
-    extra: [console, ...extra],
-    onFault,
-  });
+    onFault: platform.onFault,
+  }) as RequestListener;
 }

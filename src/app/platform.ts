@@ -3,10 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { addStateMacs } from '../consent/state-mac-service.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { FindApiKey } from '../http/caller.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { readPolicy } from '../log/cosign-service.ts';
@@ -16,10 +14,9 @@ import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
-import { makeKeyFinder } from '../tenants/key-finder-service.ts';
+import { makeKeyFinder, makeUnknownKeys } from '../tenants/key-finder-service.ts';
 import { makeKeyUseCounter } from '../tenants/key-use-service.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
-import { makeUnknownKeys } from '../tenants/unknown-keys-service.ts';
 import { makeDirectory } from './directory.ts';
 import { startPolling } from './poll.ts';
 
@@ -57,7 +54,7 @@ async function startMetrics(
   const where = socket ?? config.metrics_listen;
   if (where === null) return null;
   const metrics = await import('../ops/metrics/metrics.ts');
-  return metrics.startMetrics(config, where, { database, onFault }).catch(async (error: unknown) => {
+  return metrics.startMetrics(config, where, database, onFault).catch(async (error: unknown) => {
     await database.close();
     throw error;
   });
@@ -119,10 +116,10 @@ export async function openPlatform(config: Config, options: AppOptions) {
     refresh,
     findApiKey,
     limiters: makeLimiters(config, database, serverSecret, clock),
-    tenantOf: (kid: string): ConsentTenant | undefined => directory.consentTenant(kid),
-    ingestTenantOf: (kid: string): IngestTenant | undefined => directory.tenant(kid),
-    knowsOrigin: (origin: string): boolean => directory.knowsOrigin(origin),
-    masterKey: () => polling.masterKey(),
+    tenantOf: directory.consentTenant,
+    ingestTenantOf: directory.tenant,
+    knowsOrigin: directory.knowsOrigin,
+    masterKey: polling.masterKey,
     /** Stops what follows the database and closes it. */
     async stop(): Promise<void> {
       deaf();

@@ -3,12 +3,12 @@ import type { Database } from '../db/db.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { isWritable } from '../db/probe.ts';
 import { readRevision } from '../db/revision.ts';
-import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { SERVER_SECRET } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
-import { works } from '../lib/or-else.ts';
+import { opens } from '../ops/escrow.ts';
 import type { LiveDirectory } from './directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from './snapshot-store.ts';
 
@@ -27,9 +27,6 @@ export interface PollOptions {
   readonly interval?: number | undefined;
 }
 
-const opens = (masterKey: MasterKey, wrapped: string | null): boolean =>
-  wrapped !== null && works(() => masterKey.unwrap(wrapped, serverSecretContext).fill(0));
-
 interface Poll {
   readonly database: Database;
   readonly directory: LiveDirectory;
@@ -47,7 +44,7 @@ async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTe
     return directory.apply(page, masterKey);
   } catch (error) {
     if (!(error instanceof WrongMasterKey)) throw error;
-    const wrapped = await readMeta(database, SERVER_SECRET);
+    const wrapped = (await readMeta(database, SERVER_SECRET)) ?? '';
     const key = opens(masterKey, wrapped)
       ? masterKey
       : makeMasterKey(poll.options.rereadMasterKey(), randomBytes);
@@ -95,13 +92,10 @@ export async function startPolling(
      * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
      * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
      */
-    refresh: async () => {
-      try {
-        await looks.soon();
-      } catch (error) {
-        throw new Unavailable('the database cannot be read', 1, { cause: error });
-      }
-    },
+    refresh: () =>
+      looks.soon().catch((cause: unknown) => {
+        throw new Unavailable('the database cannot be read', 1, { cause });
+      }),
     stop: looks.stop,
   };
 }

@@ -43,11 +43,7 @@ interface Visit extends OpenedToken {
   readonly verdict: Verdict;
 }
 
-export interface Admitted extends Visit {
-  readonly origin: string;
-  readonly token: string;
-  readonly rpId: string;
-}
+export type Admitted = Awaited<ReturnType<typeof admit>>;
 
 /** Its claim says that a session is bound, for as long as a token of the visit before may live. */
 export const boundNonce = (kid: string, root: string): string => sha256Text(`gpd/bound ${kid} ${root}`);
@@ -66,20 +62,15 @@ export const makeHolds =
 
 /** The token of a bound session is valid only with a recent proof of its key: a stolen cookie is worth nothing. */
 export async function openBound(
-  {
-    database,
-    serverSecret,
-    clock,
-    tenantOf,
-  }: Pick<AdmitDeps, 'database' | 'serverSecret' | 'clock' | 'tenantOf'>,
+  deps: Pick<AdmitDeps, 'database' | 'serverSecret' | 'clock' | 'tenantOf'>,
   { bound, origin }: Presented,
   opened: OpenedToken | null,
 ): Promise<OpenedToken | null> {
   if (!opened || !isBindable(opened.session)) return opened;
   const { kid, session } = opened;
-  if (tenantOf(kid)?.settings['attest.dbsc'] !== true) return opened;
-  const proven = provenRoots(serverSecret, bound, { kid, origin }, clock());
-  return (await isHeld(database, kid, session, proven)) ? opened : null;
+  if (deps.tenantOf(kid)?.settings['attest.dbsc'] !== true) return opened;
+  const proven = provenRoots(deps.serverSecret, bound, { kid, origin }, deps.clock());
+  return (await isHeld(deps.database, kid, session, proven)) ? opened : null;
 }
 
 /** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */
@@ -115,7 +106,7 @@ export async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origi
 }
 
 /** For a passkey. */
-export async function admit(deps: AdmitDeps, { presented, gpc }: Asker): Promise<Admitted> {
+export async function admit(deps: AdmitDeps, { presented, gpc }: Asker) {
   const { origin = '', token } = presented;
   const opened = await openBound(deps, presented, deps.openToken(presented));
   const visit = await visitOf(deps, opened, origin, gpc);

@@ -1,5 +1,5 @@
 import { cookieValues } from '../http/cookies.ts';
-import type { SessionBinding } from '../ingest/ports.ts';
+import type { AskedFrom, SessionBinding } from '../ingest/ports.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { decryptText, encryptText } from '../lib/gcm.ts';
 import { hmacSha256, sha256Text } from '../lib/hash.ts';
@@ -38,12 +38,8 @@ export interface Keyring {
 const keyOf = (serverSecret: Uint8Array): Buffer => hmacSha256(serverSecret, 'gpd/bound-session/v1');
 
 export function encryptBinding(keys: Keyring, use: Kept, binding: Binding, now: number): string {
-  return encryptText(
-    keyOf(keys.serverSecret),
-    keys.random,
-    use,
-    JSON.stringify([now + LIFE_MS[use], binding]),
-  );
+  const text = JSON.stringify([now + LIFE_MS[use], binding]);
+  return encryptText(keyOf(keys.serverSecret), keys.random, use, text);
 }
 
 /** Null for every cause alike. */
@@ -80,12 +76,7 @@ export function boundCookies(keyring: Keyring, binding: Binding, now: number): s
 }
 
 /** The roots whose keys this browser has proven a moment ago, to this tenant and from this origin. */
-export function provenRoots(
-  secret: Uint8Array,
-  cookies: readonly string[],
-  asked: { readonly kid: string; readonly origin: string | undefined },
-  now: number,
-): string[] {
+export function provenRoots(secret: Uint8Array, cookies: readonly string[], asked: AskedFrom, now: number) {
   const opened = cookies.slice(0, MAX_COOKIES).map((cookie) => decryptBinding(secret, 'cookie', cookie, now));
   return opened.flatMap((one) => (one?.kid === asked.kid && one.origin === asked.origin ? one.root : []));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { orElse } from '../lib/or-else.ts';
 import { ALGORITHMS } from './publickey.ts';
 
 /** What a browser's answer proves, by @simplewebauthn/server, which is loaded by the first of them. Null: nothing. */
@@ -34,27 +35,19 @@ export type Presentation = NonNullable<ReturnType<typeof readCredential>>;
 export function readCredential(given: unknown) {
   const { data } = credentialSchema.safeParse(given);
   if (!data) return null;
-  try {
-    const text = Buffer.from(data.response.clientDataJSON, 'base64url').toString();
-    const { challenge } = clientDataSchema.parse(JSON.parse(text));
-    const whole = { ...data, clientExtensionResults: {} };
-    const { response } = data;
-    return 'attestationObject' in response
-      ? ({ ceremony: 'create', challenge, credential: { ...whole, response } } as const)
-      : ({ ceremony: 'get', challenge, credential: { ...whole, response } } as const);
-  } catch {
-    return null;
-  }
+  const { response } = data;
+  const text = Buffer.from(response.clientDataJSON, 'base64url').toString();
+  const challenge = clientDataSchema.safeParse(orElse((): unknown => JSON.parse(text), null)).data?.challenge;
+  if (challenge === undefined) return null;
+  const whole = { ...data, clientExtensionResults: {} };
+  return 'attestationObject' in response
+    ? ({ ceremony: 'create', challenge, credential: { ...whole, response } } as const)
+    : ({ ceremony: 'get', challenge, credential: { ...whole, response } } as const);
 }
 
-export type Created = Extract<Presentation, { ceremony: 'create' }>['credential'];
-export type Used = Extract<Presentation, { ceremony: 'get' }>['credential'];
+type Given<C extends Presentation['ceremony']> = Extract<Presentation, { ceremony: C }>['credential'];
 
-export interface Expected {
-  readonly challenge: string;
-  readonly origin: string;
-  readonly rpId: string;
-}
+type Expected = Readonly<Record<'challenge' | 'origin' | 'rpId', string>>;
 
 const expecting = ({ challenge, origin, rpId }: Expected) => ({
   expectedChallenge: challenge,
@@ -71,7 +64,7 @@ async function isSelfMade(attestationObject: string): Promise<boolean> {
   return fmt === 'none' || (fmt === 'packed' && decoded.get('attStmt').get('x5c') === undefined);
 }
 
-export async function verifyCreated(credential: Created, expected: Expected) {
+export async function verifyCreated(credential: Given<'create'>, expected: Expected) {
   try {
     if (!(await isSelfMade(credential.response.attestationObject))) return null;
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
@@ -105,7 +98,7 @@ function isExact(signature: string, publicKey: Uint8Array): boolean {
 
 /** @returns the counter that the authenticator signed */
 export async function verifyUsed(
-  credential: Used,
+  credential: Given<'get'>,
   publicKeyText: string,
   expected: Expected,
 ): Promise<number | null> {
@@ -117,11 +110,7 @@ export async function verifyUsed(
       response: credential,
       ...expecting(expected),
       // The caller compares the counter.
-      credential: {
-        id: credential.id,
-        publicKey,
-        counter: 0,
-      },
+      credential: { id: credential.id, publicKey, counter: 0 },
     });
     return verified ? authenticationInfo.newCounter : null;
   } catch {

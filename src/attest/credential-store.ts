@@ -2,11 +2,7 @@ import type { Database } from '../db/db.ts';
 import { type HotTransaction, isTrue, runHot } from '../db/sql.ts';
 
 /** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */
-export interface Credential {
-  readonly publicKey: string;
-  readonly counter: number;
-  readonly deviceBound: boolean;
-}
+export type Credential = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
 
 interface CredentialKey {
   readonly kid: string;

@@ -1,3 +1,5 @@
+import type { IssueToken } from '../ingest/ports.ts';
+
 /** A transparency token as it was presented. */
 export interface Presented {
   readonly token: unknown;
@@ -9,10 +11,4 @@ export interface Presented {
 }
 
 /** The request and the session that the token was issued for. */
-export interface OpenedToken {
-  readonly kid: string;
-  readonly requestId: string;
-  readonly session: string;
-  /** Whose consent was proven, where a tenant wants that. */
-  readonly principalId?: string | undefined;
-}
+export type OpenedToken = Omit<Parameters<IssueToken>[0], 'origin' | 'now'>;

@@ -1,5 +1,6 @@
 import { compactVerify, importJWK } from 'jose';
 import { z } from 'zod';
+import { orElse } from '../lib/or-else.ts';
 
 /** A DBSC proof (W3C dbsc-1, section 9.10): a JWT by ES256 alone, the key in its header at the registration and nowhere later. */
 
@@ -24,13 +25,11 @@ export function readProof(field: string) {
   const text = unquote(field);
   // 64 bytes, in one spelling: what follows the last bit is zero.
   if (text.length > MAX_PROOF || !/^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/.test(text)) return null;
-  try {
+  return orElse(() => {
     const [head = '', claims = ''] = text.split('.').map((part) => Buffer.from(part, 'base64url').toString());
     const { jwk = null } = headSchema.parse(JSON.parse(head));
     return { text, jwk, ...claimsSchema.parse(JSON.parse(claims)) };
-  } catch {
-    return null;
-  }
+  }, null);
 }
 
 export async function isProven({ text }: Proof, { x, y }: DeviceKey): Promise<boolean> {

@@ -9,14 +9,11 @@ const ED25519 = -8;
 const RS256 = -257;
 export const ALGORITHMS = [ES256, ED25519, RS256];
 
-export interface Asked {
-  readonly rpId: string;
-  readonly challenge: string;
-  /** Random for each passkey: it identifies no person. */
-  readonly userId: string;
-}
-
-export function publicKeyOf(ceremony: Ceremony, { rpId, challenge, userId }: Asked): Record<string, unknown> {
+/** @param asked `userId` is random for each passkey: it identifies no person */
+export function publicKeyOf(
+  ceremony: Ceremony,
+  { rpId, challenge, userId }: Readonly<Record<'rpId' | 'challenge' | 'userId', string>>,
+): Record<string, unknown> {
   const both = { challenge, timeout: TIMEOUT_MS };
   if (ceremony === 'get') return { ...both, rpId, allowCredentials: [], userVerification: 'preferred' };
   return {

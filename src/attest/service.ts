@@ -1,5 +1,5 @@
 import { reconcile } from '../ingest/decisions-service.ts';
-import { confidenceOf, currentEpoch, epochEnd, visitorIdOf } from '../ingest/identity.ts';
+import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/identity.ts';
 import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
 import type { RecordAlone } from '../ingest/recorder-store.ts';
 import { verdictResponse } from '../ingest/respond.ts';
@@ -68,18 +68,13 @@ function decideOn(
   { known, now }: { readonly known: KnownDevice; readonly now: number },
 ): RecordEntry {
   const { durable, credential } = proven;
+  const day = Math.floor(now / DAY);
   const epoch = currentEpoch(now, epochDays);
   const identity = { durable, epoch, visitorId: visitorIdOf(tenant, durable, epoch) };
   const same = known.neverAutomation ? { ...reconcile(verdict), overridden: true } : verdict;
   return {
     kid: tenant.kid,
-    identified: {
-      ...identity,
-      epochEndsAt: epochEnd(epoch, epochDays),
-      network,
-      day: Math.floor(now / DAY),
-      marked: known.marked,
-    },
+    identified: identifiedOn(identity, epochDays, { network, day, marked: known.marked }),
     verdict: {
       ...same,
       requestId,
@@ -130,7 +125,8 @@ async function recordProof(
 
 async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
   const admitted = await admit(deps, asker);
-  const { kid, token, rpId } = admitted;
+  const { kid, token, rpId, session, origin, principalId } = admitted;
+  const { requestId } = asker;
   const read = readCredential(given);
   if (!read) throw new Failed('malformed');
   const { ceremony, challenge } = read;
@@ -142,8 +138,6 @@ async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
   await requireConsent(deps, admitted, asker.gpc);
   const entry = await recordProof(deps, admitted, asker, { proven, challenge, expiresAt });
   deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
-  const { session, origin, principalId } = admitted;
-  const { requestId } = asker;
   const now = deps.clock();
   const response: IngestResponse = verdictResponse(entry.verdict, entry.identified?.visitorId ?? null);
   response.transparencyToken = deps.issueToken({ kid, requestId, session, origin, now, principalId });

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { cellOf } from '../db/sql.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
 import { commitAudit } from '../ledger/commitment.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 import type { Json } from '../lib/canonical-json.ts';
-import { anchoredTo } from './anchored-to-store.ts';
 import {
   type AuditAction,
   type AuditEvent,
@@ -14,6 +14,14 @@ import {
   type AuditRow,
   auditText,
 } from './audit.ts';
+
+/** Columns of `ledger_heads`: how far a tenant's verdicts and its audit log are anchored. */
+export type AnchoredTo = 'verdicts_sealed_to' | 'audit_sealed_to';
+
+/** The end of the last hour that is anchored; 0 also where there is no log. */
+export async function anchoredTo(db: Knex, column: AnchoredTo, kid: string): Promise<number> {
+  return (await cellOf<number>(db('ledger_heads').where({ kid }), column)) ?? 0;
+}
 
 const SALT_BYTES = 16;
 

@@ -1,5 +1,5 @@
 import { sha256 } from '../lib/hash.ts';
-import type { Random } from '../lib/random.ts';
+import { makeUlid, type Random } from '../lib/random.ts';
 import type { KeyScope } from '../schema/route.ts';
 
 /** Consent API keys (contract section 7): 32 random bytes behind a prefix that names the scope. */
@@ -27,6 +27,14 @@ export interface ApiKey {
 /** @returns the key, to be shown once */
 export function makeApiKeySecret(scope: KeyScope, random: Random): string {
   return PREFIX[scope] + random(32).toString('base64url');
+}
+
+/** A new key as it is stored, and its secret, to be shown once. */
+export function makeApiKey(of: Pick<ApiKey, 'kid' | 'scope' | 'name'>, createdAt: number, random: Random) {
+  const secret = makeApiKeySecret(of.scope, random);
+  const id = `key_${makeUlid(() => createdAt, random)}`;
+  const key: ApiKey = { id, ...of, hash: hashSecret(secret), createdAt, revokedAt: null, lastUsedOn: null };
+  return { key, secret };
 }
 
 const SECRET = /^gpd_(?:pk|sk|ro|op)_[\w-]{43}$/;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { principalIdSchema } from '../schema/bundle.ts';
+import type { Settings } from '../schema/settings.ts';
 import type { Claims } from './jwt.ts';
 
 /** What a token says, judged (RFC 7519 section 4.1, RFC 9068 section 4). */
@@ -20,22 +21,13 @@ export interface Claimant {
   readonly principal: string | null;
 }
 
-export interface OidcRules {
+/** The settings are names of claims, or JSON pointers to them (RFC 6901) when they begin with a slash. */
+export interface OidcRules extends Pick<Settings, Extract<keyof Settings, `oidc_${string}_claim`>> {
   readonly issuer: string;
   readonly audience: string;
-  /** Names of claims, or JSON pointers to them (RFC 6901) when they begin with a slash. */
-  readonly roleClaim: string;
-  readonly tenantClaim: string;
-  readonly visitorClaim: string;
-  readonly principalClaim: string;
 }
 
-export class ClaimRefused extends Error {
-  constructor(why: string) {
-    super(why);
-    this.name = 'ClaimRefused';
-  }
-}
+export class ClaimRefused extends Error {}
 
 /** Seconds by which two clocks may differ. */
 export const TOLERANCE = 30;
@@ -82,10 +74,7 @@ function findClaim(claims: Claims, name: string): unknown {
 }
 
 /** As a principalId: what a database or a log could stumble over never gets there. Null for anything invalid. */
-function readText(value: unknown): string | null {
-  const parsed = principalIdSchema.safeParse(value);
-  return parsed.success ? parsed.data : null;
-}
+const readText = (value: unknown): string | null => principalIdSchema.safeParse(value).data ?? null;
 
 /** Absent, null and empty name nothing; anything else that is not a text is refused: a restriction is never dropped. */
 function optionalText(claims: Claims, name: string): string | null {
@@ -114,9 +103,9 @@ export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   return {
     issuer: rules.issuer,
     sub,
-    roles: readRoles(claims, rules.roleClaim),
-    tenant: optionalText(claims, rules.tenantClaim),
-    visitor: optionalText(claims, rules.visitorClaim),
-    principal: optionalText(claims, rules.principalClaim),
+    roles: readRoles(claims, rules.oidc_role_claim),
+    tenant: optionalText(claims, rules.oidc_tenant_claim),
+    visitor: optionalText(claims, rules.oidc_visitor_claim),
+    principal: optionalText(claims, rules.oidc_principal_claim),
   };
 }

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { JWK } from 'jose';
 import { z } from 'zod';
+import { orElse } from '../lib/or-else.ts';
 
 /** The signing keys in an identity provider's JWKS (RFC 7517) that this server takes: P-256 and RSA from 2048 bits. */
 
@@ -53,12 +54,8 @@ function isSoundRsa(key: KeyObject): boolean {
 function publicKey(jwk: Jwk): JWK | null {
   const { kty, kid } = jwk;
   const key = kty === 'EC' ? { kty, crv: jwk.crv, x: jwk.x, y: jwk.y } : { kty, n: jwk.n, e: jwk.e };
-  try {
-    const imported = createPublicKey({ key, format: 'jwk' });
-    if (kty === 'RSA' && !isSoundRsa(imported)) return null;
-  } catch {
-    return null;
-  }
+  const imported = orElse(() => createPublicKey({ key, format: 'jwk' }), null);
+  if (!imported || (kty === 'RSA' && !isSoundRsa(imported))) return null;
   return { ...key, alg: kty === 'EC' ? 'ES256' : 'RS256', ...(kid === undefined ? {} : { kid }) };
 }
 

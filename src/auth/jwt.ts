@@ -30,11 +30,12 @@ const headerSchema = z.looseObject({
     .optional(),
 });
 
-function parseObject(bytes: Buffer): Record<string, unknown> | null {
+/** One JSON object without double keys, or null. */
+export function readClaims(bytes: Buffer): Claims | null {
   try {
     const value = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
+    return isObject ? (value as Claims) : null;
   } catch (error) {
     if (error instanceof JsonRefused || error instanceof TypeError) return null;
     throw error;
@@ -50,15 +51,10 @@ export type Unreadable = 'malformed' | 'header' | 'algorithm';
 export function readJws(token: string): ReadJws | Unreadable {
   if (token.length > MAX_TOKEN_LENGTH || !COMPACT.test(token)) return 'malformed';
   const [head, payload, signature] = token.split('.').map((part) => decodeBase64Url(part));
-  const header = head ? parseObject(head) : null;
+  const header = head ? readClaims(head) : null;
   if (!header || !payload || !signature) return 'malformed';
   const known = headerSchema.safeParse(header);
   if (!known.success || FORBIDDEN_MEMBERS.some((name) => Object.hasOwn(header, name))) return 'header';
   const { alg, kid = null } = known.data;
   return (SIGNING_ALGORITHMS as readonly string[]).includes(alg) ? { kid, payload } : 'algorithm';
-}
-
-/** One JSON object without double keys, or null. */
-export function readClaims(payload: Buffer): Claims | null {
-  return parseObject(payload);
 }

@@ -1,4 +1,6 @@
+import type { OnProgress } from '../ops/backup.ts';
 import { EXIT, say } from './output.ts';
+import { makeStageLine } from './progress.ts';
 
 /** Ctrl-C, a manager that stops the unit, a terminal that is closed. */
 const ENDS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -13,13 +15,14 @@ export async function whileRunning<T>(stop: () => void, work: () => Promise<T>):
   }
 }
 
-/** For work on copies in the clear: none is left behind. */
-export async function leavingNothing<T>(work: () => Promise<T>): Promise<T> {
+/** For work on copies in the clear, which takes several stages: none is left behind. */
+export async function leavingNothing<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
   const { removeTemporaryFiles } = await import('../db/durable-files.ts');
   const stop = (): void => {
     removeTemporaryFiles();
     say('gpd: interrupted; unfinished files were removed');
     process.exit(EXIT.failure);
   };
-  return whileRunning(stop, work);
+  const { update, end } = makeStageLine();
+  return whileRunning(stop, () => work(update)).finally(end);
 }

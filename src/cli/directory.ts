@@ -3,9 +3,7 @@ import { makeDirectory } from '../app/directory.ts';
 import { readSnapshot } from '../app/snapshot-store.ts';
 import type { Config } from '../config.ts';
 import { makeConsent } from '../consent/consent-make.ts';
-import type { ConsentService } from '../consent/service.ts';
 import { tellNow } from '../consent/tell-service.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { noSuchTenant, withStore } from './run.ts';
@@ -23,19 +21,16 @@ export async function notifyWebhooks(store: Store, event: WebhookEvent, data: ob
     await tellNow(store.database, tenant, { event, data, at: Date.now() });
 }
 
-interface ConsentContext {
-  readonly store: Store;
-  readonly config: Config;
-  readonly tenant: ConsentTenant;
-  readonly service: ConsentService;
+async function consentOf(store: Store, kid: string) {
+  const tenant = (await readDirectory(store)).consentTenant(kid);
+  if (!tenant) throw noSuchTenant(kid);
+  const { service } = makeConsent({ database: store.database, clock: Date.now, random: randomBytes });
+  return { store, tenant, service };
 }
 
+type Consent = Awaited<ReturnType<typeof consentOf>>;
+
 /** The consent API's own operations on the database, for one tenant and one command. */
-export function withConsent<T>(kid: string, work: (context: ConsentContext) => Promise<T>): Promise<T> {
-  return withStore(async (store, config) => {
-    const tenant = (await readDirectory(store)).consentTenant(kid);
-    if (!tenant) throw noSuchTenant(kid);
-    const { service } = makeConsent({ database: store.database, clock: Date.now, random: randomBytes });
-    return work({ store, config, tenant, service });
-  });
+export function withConsent<T>(kid: string, work: (consent: Consent, config: Config) => Promise<T>) {
+  return withStore(async (store, config) => work(await consentOf(store, kid), config));
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { baseUrl, type Config } from '../config.ts';
+import { orElse } from '../lib/or-else.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
@@ -18,12 +19,8 @@ export type ExportOptions = TargetOptions &
 
 function recipientOf(file: string | undefined): Recipient | undefined {
   if (file === undefined) return undefined;
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch {
-    throw notFound(`cannot read ${file}: name the recipient's certificate`);
-  }
+  const bytes = orElse(() => readFileSync(file), null);
+  if (bytes === null) throw notFound(`cannot read ${file}: name the recipient's certificate`);
   try {
     return readRecipient(bytes, Date.now());
   } catch (error) {

@@ -1,4 +1,3 @@
-import type { Clock } from '../lib/clock.ts';
 import type { OnProgress, Stage } from '../ops/backup.ts';
 import { io } from './io.ts';
 import { say } from './output.ts';
@@ -64,7 +63,6 @@ export function barText({ done, unit, bytes, totalBytes, ...timed }: BarState): 
 }
 
 interface LineOptions {
-  readonly clock: Clock;
   /** Nothing is drawn before so long, and nothing said before so long. */
   readonly drawFrom: number;
   readonly sayFrom: number;
@@ -72,16 +70,16 @@ interface LineOptions {
   readonly stays: boolean;
 }
 
-function makeLine({ clock, drawFrom, sayFrom, stays }: LineOptions) {
+function makeLine({ drawFrom, sayFrom, stays }: LineOptions) {
   const { stderr } = io();
   const terminal = stderr.isTTY === true;
   const every = terminal ? REDRAW_MS : SAY_MS;
-  let last = clock() + (terminal ? drawFrom : sayFrom) - every;
+  let last = Date.now() + (terminal ? drawFrom : sayFrom) - every;
   let drawn = false;
   let ended = false;
   return {
     update: (textAt: (now: number, terminal: boolean) => string): void => {
-      const now = clock();
+      const now = Date.now();
       if (ended || now - last < every) return;
       last = now;
       const text = textAt(now, terminal);
@@ -98,12 +96,12 @@ function makeLine({ clock, drawFrom, sayFrom, stays }: LineOptions) {
 }
 
 /** About a backup: a work of several stages. */
-export function makeStageLine(clock: Clock): { readonly update: OnProgress; readonly end: () => void } {
-  const { update, end } = makeLine({ clock, drawFrom: QUIET_MS, sayFrom: QUIET_MS, stays: false });
+export function makeStageLine(): { readonly update: OnProgress; readonly end: () => void } {
+  const { update, end } = makeLine({ drawFrom: QUIET_MS, sayFrom: QUIET_MS, stays: false });
   let begun: { readonly stage: Stage; readonly startedAt: number } | null = null;
   return {
     update(stage, done, total) {
-      if (stage !== begun?.stage) begun = { stage, startedAt: clock() };
+      if (stage !== begun?.stage) begun = { stage, startedAt: Date.now() };
       const { startedAt } = begun;
       update((now) => stageText({ stage, done, total, startedAt, now }));
     },
@@ -113,7 +111,7 @@ export function makeStageLine(clock: Clock): { readonly update: OnProgress; read
 
 export function makeBar(unit: string, drawFrom = 0) {
   const startedAt = Date.now();
-  const { update, end } = makeLine({ clock: Date.now, drawFrom, sayFrom: SAY_MS, stays: true });
+  const { update, end } = makeLine({ drawFrom, sayFrom: SAY_MS, stays: true });
   return {
     update: (state: Pick<BarState, 'done' | 'bytes' | 'totalBytes'>): void =>
       update((now, terminal) =>

@@ -7,6 +7,7 @@ import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
+import { orElse } from '../lib/or-else.ts';
 import { BackupFailed } from '../ops/backup-stream.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
@@ -19,7 +20,17 @@ import {
 import type { Tenant } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
-import { CommandFailed, EXIT, type ExitName, failed, misused, notFound, printable, say } from './output.ts';
+import {
+  CommandFailed,
+  conflict,
+  EXIT,
+  type ExitName,
+  failed,
+  misused,
+  notFound,
+  printable,
+  say,
+} from './output.ts';
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
   const { env, asked } = io();
@@ -41,11 +52,14 @@ export async function withStore<T>(
   }
 }
 
-/** A command whose whole work is on the store. */
-export const onStore =
-  <Given extends unknown[]>(action: (...given: Given) => Parameters<typeof withStore<void>>[0]) =>
+/** Commands whose whole work is on what `open` hands them. */
+export const within =
+  <Context extends unknown[]>(open: (work: (...context: Context) => Promise<void>) => Promise<void>) =>
+  <Given extends unknown[]>(action: (...given: Given) => (...context: Context) => Promise<void>) =>
   (...given: Given): Promise<void> =>
-    withStore(action(...given));
+    open(action(...given));
+
+export const onStore = within(withStore<void>);
 
 /** @throws {CommandFailed} `usage`, which begins with `what` */
 export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
@@ -61,15 +75,27 @@ export function checkedPart<T>(schema: ZodType<T>, value: unknown, what = ''): T
   return data;
 }
 
+/** A whole number, as an option or an operand gives it. @throws {CommandFailed} `usage` with `otherwise` */
+export function checkWhole(text: string | number, [min, max]: readonly [number, number], otherwise: string) {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < min || number > max) throw misused(otherwise);
+  return number;
+}
+
+/** The one of these words that it is. @throws {CommandFailed} `usage` with `otherwise` */
+export function checkOneOf<Word extends string>(words: readonly Word[], text: unknown, otherwise: string) {
+  const found = words.find((word) => word === text);
+  if (found === undefined) throw misused(otherwise);
+  return found;
+}
+
 export const checkKid = (text: string): string => checked(kidSchema, text, `${JSON.stringify(text)}: `);
 
 /** The JSON that a file holds. */
 export function readJsonFile(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as unknown;
-  } catch {
-    throw misused(`${file} cannot be read as JSON`);
-  }
+  const value = orElse(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
+  if (value === undefined) throw misused(`${file} cannot be read as JSON`);
+  return value;
 }
 
 export function noSuchTenant(kid: string): CommandFailed {
@@ -95,9 +121,9 @@ export async function confirmOnTerminal(options: DestructiveFlags, what: string)
   if (onTerminal()) await confirm(options, what);
 }
 
-/** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY. */
+/** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY, or for --dry-run. */
 export async function confirm(options: DestructiveFlags, what: string): Promise<void> {
-  if (options.yes === true) return;
+  if (options.yes === true || options.dryRun === true) return;
   if (!onTerminal()) throw misused(`${what}: repeat with --yes, or check first with --dry-run`);
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: io().stdin, output: io().stderr });
@@ -128,10 +154,10 @@ const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   ],
 ];
 
-function fileFault(thrown: unknown): { exit: ExitName; message: string } | null {
+function fileFault(thrown: unknown): CommandFailed | null {
   const code = errorCode(driverError(thrown));
-  const found = FILE_FAULTS.find(([pattern]) => pattern.test(code));
-  return found ? { exit: found[1], message: `${found[2]} (${code})` } : null;
+  const [, exit, why] = FILE_FAULTS.find(([pattern]) => pattern.test(code)) ?? [];
+  return exit ? new CommandFailed(exit, `${why} (${code})`) : null;
 }
 
 /** Exit codes (contract section 9) by the status that HTTP has for a refusal. */
@@ -153,26 +179,25 @@ const EXIT_OF_STATUS: Readonly<Record<(typeof ERRORS)[keyof typeof ERRORS][0], E
   503: 'tryAgain',
 };
 
-function refused({ status, message, details }: Refusal): { exit: ExitName; message: string } {
+function refused({ status, message, details }: Refusal): CommandFailed {
   const what = details === undefined ? '' : `: ${details.join('; ')}`;
-  return { exit: EXIT_OF_STATUS[status], message: `${message.replace(/\.$/, '')}${what}` };
+  return new CommandFailed(EXIT_OF_STATUS[status], `${message.replace(/\.$/, '')}${what}`);
 }
 
-export function exitOf(error: unknown): { exit: ExitName; message: string } {
-  if (error instanceof CommandFailed) return { exit: error.exit, message: error.message };
+export function exitOf(error: unknown): CommandFailed {
+  if (error instanceof CommandFailed) return error;
   if (error instanceof Refusal) return refused(error);
   const fault = fileFault(error);
   if (fault) return fault;
   // 78 as well: to start again would not change it, and the unit does not try.
   if (error instanceof ConfigError || error instanceof UnknownSchema || error instanceof SqliteUnloadable)
-    return { exit: 'badConfig', message: error.message };
-  if (error instanceof OutcomeUnknown)
-    return { exit: 'failure', message: `${error.message}; check before you repeat it` };
+    return new CommandFailed('badConfig', error.message);
+  if (error instanceof OutcomeUnknown) return failed(`${error.message}; check before you repeat it`);
   if (error instanceof Unavailable)
-    return { exit: 'tryAgain', message: `${error.message}; try again in a moment` };
-  if (error instanceof AlreadyInitialised) return { exit: 'conflict', message: error.message };
-  if (error instanceof BackupFailed && error.conflict) return { exit: 'conflict', message: error.message };
-  return { exit: 'failure', message: error instanceof Error ? withoutSql(error) : String(error) };
+    return new CommandFailed('tryAgain', `${error.message}; try again in a moment`);
+  if (error instanceof AlreadyInitialised || (error instanceof BackupFailed && error.conflict))
+    return conflict(error.message);
+  return failed(error instanceof Error ? withoutSql(error) : String(error));
 }
 
 /** Turns what a command throws into one sentence and an exit code. */

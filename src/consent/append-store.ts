@@ -5,7 +5,7 @@ import { inOneStatement, pipelined } from '../db/round-trip.ts';
 import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import type { EntryDetail } from '../ledger/commitment.ts';
-import { type PersonalType, personalEntry } from '../ledger/entries.ts';
+import { personalEntry } from '../ledger/entries.ts';
 import { iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, type Head, takeHead } from '../log/append-store.ts';
@@ -23,13 +23,6 @@ import {
 const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
 const SALT_BYTES = 16;
-
-const TYPE_OF: Readonly<Record<PlannedEntry['choice'], PersonalType>> = {
-  granted: 'consent.granted',
-  denied: 'consent.denied',
-  withdrawn: 'consent.withdrawn',
-  'gpc-opt-out': 'consent.gpc-opt-out',
-};
 
 type Batch = readonly AppendRequest[];
 
@@ -51,7 +44,7 @@ function buildEntries(request: AppendRequest, principal: Principal): Written[] {
     const salt = randomBytes(SALT_BYTES);
     const detail = toDetail(entry, principal);
     const opening = { key: principal.key, salt, principalId: request.principalId, detail };
-    const head = { type: TYPE_OF[entry.choice], at: request.now, purpose: entry.purpose };
+    const head = { type: `consent.${entry.choice}` as const, at: request.now, purpose: entry.purpose };
     return { bytes: personalEntry(head, opening), salt, entry, detail, request };
   });
 }
@@ -182,11 +175,8 @@ async function appendTenant(
       const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
       results.set(request, { entries });
     }
-    await saveAnswers(
-      write,
-      kid,
-      fresh.map((request) => [request, results.get(request) as Appended]),
-    );
+    const said = fresh.map((one): [AppendRequest, Appended] => [one, results.get(one) as Appended]);
+    await saveAnswers(write, kid, said);
   });
   // The same key twice in one batch: the first one's answer, or a conflict.
   for (const request of batch) {

@@ -83,5 +83,3 @@ export function makeBanner({ database, clock, script }: Deps) {
     return bannerAnswer(tenant, request);
   };
 }
-
-export type ShowBanner = ReturnType<typeof makeBanner>;

@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { Columns } from '../lib/columns.ts';
 import { sha256 } from '../lib/hash.ts';
-import { appendEntries, lockHead } from '../log/append-store.ts';
+import { appendOne, lockHead } from '../log/append-store.ts';
 
 /** What a tenant's banner shows, as one node knows it. */
 export interface ShownBanner {
@@ -44,8 +44,7 @@ export function publishBanner(database: Database, banner: ShownBanner, now: numb
     if (await table().where(same).first()) return null;
     const body = { texts: digest, script, policyVersion };
     const entry = impersonalEntry({ type: 'banner.published', at: now, purpose: null }, body);
-    const [appended] = await appendEntries(tx, kid, [entry]);
-    if (!appended) throw new Error('an entry was not appended');
+    const appended = await appendOne(tx, kid, entry);
     await tx('banners').insert({ kid, seq: appended.seq, ...same, texts, published_at: now });
     return appended;
   });

@@ -56,12 +56,9 @@ export function makeConsent({
   return { service, reader, idle: () => appender.idle() };
 }
 
-const bannerFiles = new URL('../../dist/banner/', import.meta.url);
-
-export type ConsentApi = ReturnType<typeof makeConsentApi>;
-
 export function makeConsentApi(parts: ConsentApiParts) {
   const { database, book, clock, findApiKey, limits, refresh, knowsOrigin } = parts;
+  /** @throws {TenantGone} */
   const tenantOf = (kid: string): ConsentTenant => {
     const tenant = parts.tenantOf(kid);
     if (!tenant) throw new TenantGone();
@@ -74,10 +71,8 @@ export function makeConsentApi(parts: ConsentApiParts) {
     isSessionToken(token) ? service.readSession(parts.tenantOf, token) : Promise.resolve(null);
   const authorization = { findApiKey, findSession, limits };
   const fresh = makeFreshConsent({ service, tenantOf, refresh });
-  const embed = makeEmbed(bannerFiles);
+  const embed = makeEmbed();
   const banner = makeBanner({ database, clock, script: embed.scriptHash });
-  const { eraseOwn, botAuth } = parts;
-  const { noteVisit } = parts.keyUse;
   return {
     /** When nothing is being written any more. */
     idle: () => Promise.all([idle(), grants.idle()]),
@@ -85,19 +80,7 @@ export function makeConsentApi(parts: ConsentApiParts) {
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization,
     consent: { ...authorization, check: fresh.check, knowsOrigin },
-    routes: {
-      database,
-      clock,
-      refresh,
-      tenantOf,
-      service,
-      fresh,
-      banner,
-      limits,
-      eraseOwn,
-      noteVisit,
-      botAuth,
-    },
+    routes: { ...parts, tenantOf, service, fresh, banner },
     embed,
     log: { ...log, isPublic: (kid: string) => parts.tenantOf(kid)?.settings['ledger.public'] === true },
   };

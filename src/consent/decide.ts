@@ -60,17 +60,7 @@ export interface ConsentRules {
   readonly denyDoubted: boolean;
 }
 
-export interface ConsentDecision {
-  readonly allowed: boolean;
-  readonly reason: Reason;
-  readonly proof: ProofRef;
-  readonly policyVersion: number;
-  readonly expiresAt: number | null;
-  /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
-  readonly overGpc: boolean;
-  /** Of the grant that it rests on. */
-  readonly given: Given | 'unknown';
-}
+export type ConsentDecision = Readonly<ReturnType<typeof decideConsent>>;
 
 function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, now: number): Reason {
   const gpcPolicy = rules.gpcOf(purpose);
@@ -91,12 +81,7 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
 const WITHOUT_OWN_ENTRY: ReadonlySet<Reason> = new Set(['never-asked', 'unknown-purpose', 'erased']);
 
 /** Reasons in their order, first match wins. Only `granted` is allowed. */
-export function decideConsent(
-  purpose: string,
-  state: PrincipalState,
-  rules: ConsentRules,
-  now: number,
-): ConsentDecision {
+export function decideConsent(purpose: string, state: PrincipalState, rules: ConsentRules, now: number) {
   const reason = reasonOf(purpose, state, rules, now);
   const { event, head } = state;
   const allowed = reason === 'granted';
@@ -107,7 +92,9 @@ export function decideConsent(
     proof: own ? { seq: event.seq, hash: event.hash } : head,
     policyVersion: own ? event.policyVersion : rules.currentVersion,
     expiresAt: allowed && event !== null ? event.expiresAt : null,
+    /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
     overGpc: allowed && event?.overGpc === true && rules.gpcOf(purpose) === 'ask',
-    given: (own && event.given) || 'unknown',
+    /** Of the grant that it rests on. */
+    given: (own && event.given) || ('unknown' as const),
   };
 }

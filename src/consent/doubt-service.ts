@@ -3,7 +3,6 @@ import { TenantGone } from '../lib/errors.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import { type ConsentEvent, isDoubted, type ProofRef } from './decide.ts';
 import type { Marker } from './doubt-store.ts';
-import { principalRef } from './principal.ts';
 import type { ConsentStateReader } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 
@@ -29,8 +28,8 @@ export function makeGrants({ reader, marker, tenantOf, onFault }: Deps) {
     /** Null: the proof is not of the last event, or that is no grant. */
     async find({ kid, principalId, purpose, proof }: GrantClaim): Promise<ConsentEvent | null> {
       try {
-        const { principalKey, stateMac: mac } = tenantOf(kid);
-        const principal = principalRef(principalKey, principalId);
+        const { refOf, stateMac: mac } = tenantOf(kid);
+        const principal = refOf(principalId);
         const { event } = await reader.read({ kid, principal, purpose, mac });
         const same = event?.seq === proof.seq && event.hash === proof.hash;
         return same && event.choice === 'granted' ? event : null;
@@ -47,7 +46,7 @@ export function makeGrants({ reader, marker, tenantOf, onFault }: Deps) {
     ): Promise<boolean> {
       if (by === 'unknown') return false;
       const tenant = tenantOf(kid);
-      const principal = principalRef(tenant.principalKey, principalId);
+      const principal = tenant.refOf(principalId);
       const mark = { tenant, principal, seq: grant.seq, principalId, at };
       if (by === 'human' ? grant.given === null : grant.doubtSeq === null)
         await marker.submit({ ...mark, detail: { class: by, source: 'ingest' } }).catch(onFault);

@@ -126,7 +126,7 @@ export const countDoubts = async (database: Database, kid: string) => ({
   automation: await countOf(doubtsOf(database, kid).where({ given: 'automation' })),
 });
 
-export type DoubtedGrant = Pick<StateColumns, 'seq' | 'doubt_seq' | 'at'> & { readonly purpose: string };
+type DoubtedGrant = Pick<StateColumns, 'seq' | 'doubt_seq' | 'at'> & { readonly purpose: string };
 
 /** The last of them; they name nobody. */
 export const listDoubts = (database: Database, kid: string, given: 'agent' | 'automation', limit: number) =>

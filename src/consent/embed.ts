@@ -5,7 +5,9 @@ import { type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
 /** The banner as it was built. */
 export type Embed = ReturnType<typeof makeEmbed>;
 
-export function makeEmbed(directory: URL) {
+const directory = new URL('../../dist/banner/', import.meta.url);
+
+export function makeEmbed() {
   const files = builtFiles(directory);
   let manifest: EmbedManifest | undefined;
   let hash: string | undefined;

@@ -41,5 +41,3 @@ export function makeFreshConsent({ service, tenantOf, refresh }: Deps) {
     },
   };
 }
-
-export type FreshConsent = ReturnType<typeof makeFreshConsent>;

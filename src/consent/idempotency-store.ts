@@ -12,10 +12,7 @@ const MARKED = '';
 /** The same, after the person was erased. */
 const ERASED = 'erased';
 
-export interface KnownAnswer {
-  readonly bodyHash: string;
-  readonly answer: Appended | 'erased';
-}
+type KnownAnswer = { readonly bodyHash: string; readonly answer: Appended | 'erased' };
 
 /** Null: the caller gave no Idempotency-Key. */
 export const idempotencyId = ({ idempotency }: AppendRequest): string | null =>
@@ -29,11 +26,7 @@ const readAnswers = makeReads({
   columns: ['caller', 'key', 'body_hash', 'answer'],
 });
 
-export async function loadAnswers(
-  tx: HotTransaction,
-  kid: string,
-  batch: readonly AppendRequest[],
-): Promise<Map<string, KnownAnswer>> {
+export async function loadAnswers(tx: HotTransaction, kid: string, batch: readonly AppendRequest[]) {
   const now = Math.max(...batch.map((request) => request.now));
   const asked = new Map<string, string>();
   const keys = batch.flatMap((request): Bindings[] => {
@@ -50,7 +43,7 @@ export async function loadAnswers(
     for (const [by, as] of stored) asked.set(`${by}|${as}`, idempotencyId(request) ?? '');
     return stored.map(([by, as]): Bindings => [kid, by, as, now]);
   });
-  if (keys.length === 0) return new Map();
+  if (keys.length === 0) return new Map<string, KnownAnswer>();
   const [rows = []] = await readAnswers(tx, keys);
   return new Map(
     rows.map(([caller, key, bodyHash, answer]): [string, KnownAnswer] => [

@@ -48,11 +48,8 @@ function refused(thrown: unknown): HotReply {
 export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
   return async (request) => {
     if (request.method === 'OPTIONS') {
-      return {
-        status: 204,
-        headers: preflightHeaders(request.headers, deps.knowsOrigin, API_CORS),
-        body: '',
-      };
+      const headers = preflightHeaders(request.headers, deps.knowsOrigin, API_CORS);
+      return { status: 204, headers, body: '' };
     }
     const reply = await answer(deps, request).catch(refused);
     return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));

@@ -1,7 +1,7 @@
 import { DAY } from '../lib/clock.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
-import type { GpcPolicy } from '../schema/gpc.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { Purpose } from '../tenants/tenant.ts';
 import type { StateMac } from './state-mac.ts';
 
 /** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
@@ -22,26 +22,9 @@ export interface WriteCommand {
   readonly source: WriteSource;
 }
 
-export interface PurposeTerms {
-  readonly gpc: GpcPolicy;
-  readonly ttlDays: number;
-}
+export type PurposeTerms = Pick<Purpose, 'gpc' | 'ttlDays'>;
 
-/** What an entry's body commits to (contract section 7: detail). */
-export interface EntryDetail {
-  readonly policyVersion: number;
-  readonly gpc: boolean;
-  readonly source: WriteSource;
-  /** Epoch milliseconds, or null. */
-  readonly expiresAt: number | null;
-  readonly overGpc?: true;
-}
-
-export interface PlannedEntry {
-  readonly purpose: string;
-  readonly choice: ConsentChoice;
-  readonly detail: EntryDetail;
-}
+export type PlannedEntry = ReturnType<typeof planWrite>[number];
 
 const CHOICE_OF: Readonly<Record<WriteAction, ConsentChoice>> = {
   grant: 'granted',
@@ -53,23 +36,18 @@ const CHOICE_OF: Readonly<Record<WriteAction, ConsentChoice>> = {
  * One entry a purpose. A denial that only a GPC signal made is recorded as the signal it was, never as a choice of the
  * person's; a grant under GPC is recorded as the grant it was, and stays without effect while the signal lasts.
  */
-export function planWrite(
-  command: WriteCommand,
-  termsOf: (purpose: string) => PurposeTerms,
-  now: number,
-): readonly PlannedEntry[] {
+export function planWrite(command: WriteCommand, termsOf: (purpose: string) => PurposeTerms, now: number) {
   const { action, policyVersion, source } = command;
   const gpc = command.gpc === true;
   const over = command.overGpc === true && { overGpc: true as const };
   return command.purposes.map((purpose) => {
     const terms = termsOf(purpose);
     const bySignal = action === 'deny' && gpc && terms.gpc !== 'ignore';
+    const choice: ConsentChoice = bySignal ? 'gpc-opt-out' : CHOICE_OF[action];
+    /** Epoch milliseconds, or null. */
     const expiresAt = action === 'grant' ? now + terms.ttlDays * DAY : null;
-    return {
-      purpose,
-      choice: bySignal ? 'gpc-opt-out' : CHOICE_OF[action],
-      detail: { policyVersion, gpc, source, expiresAt, ...over },
-    };
+    // What the entry's body commits to (contract section 7: detail).
+    return { purpose, choice, detail: { policyVersion, gpc, source, expiresAt, ...over } };
   });
 }
 
@@ -109,5 +87,5 @@ export interface AppendRequest {
 }
 
 export interface Appended {
-  readonly entries: readonly { readonly purpose: string; readonly seq: number; readonly hash: string }[];
+  readonly entries: readonly Omit<PlacedEntry, 'choice'>[];
 }

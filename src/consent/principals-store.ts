@@ -61,10 +61,8 @@ function readRow(kid: string, mac: StateMac | undefined, cells: Cells): Principa
 /** The rows of the principals of a batch of one tenant, by principal. */
 export async function loadPrincipals(tx: HotTransaction, kid: string, batch: readonly AppendRequest[]) {
   const refs = new Set(batch.map((request) => request.principal));
-  const [rows = []] = await readPrincipals(
-    tx,
-    [...refs].map((principal): Bindings => [kid, principal]),
-  );
+  const asked = [...refs].map((principal): Bindings => [kid, principal]);
+  const [rows = []] = await readPrincipals(tx, asked);
   return new Map(rows.map((row) => [row[0], row]));
 }
 
@@ -139,10 +137,8 @@ export async function savePrincipals(
   );
 }
 
-export async function knowsPrincipal(database: Database, kid: string, principal: string): Promise<boolean> {
-  const rows = await database.read('consent_principals').where({ kid, principal }).limit(1);
-  return rows.length > 0;
-}
+export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
+  (await read('consent_principals').where({ kid, principal }).first()) !== undefined;
 
 /** How many entries of the log name the principal and can still be opened. */
 export const countOpenings = (tx: Knex, kid: string, principal: string): Promise<number> =>

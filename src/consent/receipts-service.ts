@@ -23,8 +23,7 @@ export async function issueReceipt(
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;
   if (asked && asked.principal !== opening.principal) return 'not-yours';
-  const stored = await makeTenantStore(database).get(tenant.kid);
-  const settings = stored?.settings;
+  const settings = (await makeTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
   const gone = { id: opening.purpose, title: opening.purpose, description: '', lawfulBasis: 'consent' };
   const { id, title, description, lawfulBasis } =

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { BotAuth } from '../agents/bot-auth-make.ts';
-import type { PrincipalSession } from '../auth/session.ts';
-import { type Caller, type ConsentLimits, isBrowser, requireOwnPrincipal } from '../http/caller.ts';
+import type { Response } from 'express';
+import { FOREVER, SHORT, sendBuilt } from '../http/built-file.ts';
+import { type Caller, isBrowser, requireOwnPrincipal } from '../http/caller.ts';
 import { charge } from '../http/limiter.ts';
 import { hasGpcHeader } from '../http/network.ts';
 import type { Call, Handlers } from '../http/register.ts';
@@ -10,36 +10,15 @@ import { hmacSha256Text } from '../lib/hash.ts';
 import { languageSchema } from '../schema/banner.ts';
 import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
 import type { CONSENT_ROUTES } from '../schema/consent-routes.ts';
-import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Routes } from '../schema/routes.ts';
-import type { NoteVisit } from '../tenants/key-use-service.ts';
-import type { ShowBanner } from './banner-service.ts';
-import type { FreshConsent } from './fresh-service.ts';
+import type { makeConsentApi } from './consent-make.ts';
+import type { Embed } from './embed.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
 import { browserPrincipalId } from './principal.ts';
 import { issueReceipt } from './receipts-service.ts';
-import type { ConsentService } from './service.ts';
-import type { ConsentTenant } from './tenant.ts';
-import {
-  definePurposes,
-  policiesOf,
-  publishNextPolicy,
-  purposesOf,
-  type TermsDeps,
-} from './terms-service.ts';
+import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
-export interface ConsentRouteDeps extends TermsDeps {
-  /** @throws {TenantGone} */
-  readonly tenantOf: (kid: string) => ConsentTenant;
-  readonly service: ConsentService;
-  readonly fresh: FreshConsent;
-  readonly banner: ShowBanner;
-  readonly botAuth: BotAuth;
-  readonly limits: Pick<ConsentLimits, 'key' | 'newcomer'>;
-  /** Counted per hour, without any id. */
-  readonly noteVisit: NoteVisit;
-  readonly eraseOwn: (tenant: ConsentTenant, session: PrincipalSession) => Promise<ErasureReceipt>;
-}
+type ConsentRouteDeps = ReturnType<typeof makeConsentApi>['routes'];
 
 /** A publishable key writes only from a registered origin. */
 function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: IncomingHttpHeaders): void {
@@ -151,7 +130,7 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
       }
       const request = { language: language.data, gpc: hasGpcHeader(headers) };
       const tenant = tenantOf(caller.kid);
-      deps.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
+      deps.keyUse.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
       return deps.banner(tenant, request);
     },
     async checkBatch({ caller, body: { checks } }) {
@@ -172,5 +151,36 @@ export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
     receipt: (call) => receipt(deps, call),
     erasePrincipal: ({ caller }) => deps.eraseOwn(tenantOf(caller.kid), caller.session),
     session: ({ caller, body }) => service.openSession(tenantOf(caller.kid), body.principalId, caller.key.id),
+  };
+}
+
+const SCRIPT = 'text/javascript';
+
+type EmbedRoute = 'embedScript' | 'pinnedScript' | 'embedLanguage' | 'embedManifest' | 'embedTypes';
+
+/** The banner's script and languages: the same for everyone. */
+export function embedRoutes({ files, manifest }: Embed): Handlers<EmbedRoute> {
+  const file = (name: string, type: string) => async (_call: unknown, response: Response) =>
+    sendBuilt(response, await files(name), { type, cache: SHORT });
+  return {
+    embedScript: file('embed.js', SCRIPT),
+    embedTypes: file('embed.d.ts', 'text/plain'),
+    embedManifest(_call, response) {
+      response.set('cache-control', 'no-cache');
+      return manifest();
+    },
+    async pinnedScript({ params }, response) {
+      const { version } = await manifest();
+      // Other bytes would fail the page's integrity check: better a plain 404.
+      if (params.version !== version) throw new Refusal('not-found');
+      sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
+    },
+    async embedLanguage({ params: { version: asked, language } }, response) {
+      const { version, languages } = await manifest();
+      if (language === null || !languages.includes(language)) throw new Refusal('not-found');
+      // A script of another version still finds words, and falls back to its own English for what they lack.
+      const cache = asked === version ? FOREVER : SHORT;
+      sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
+    },
   };
 }

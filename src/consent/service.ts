@@ -1,13 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import type { Database } from '../db/db.ts';
 import { ConsentStateInvalid } from '../db/state-invalid.ts';
 import { outboxContext } from '../keys/contexts.ts';
 import { bound } from '../lib/bound.ts';
 import { canonicalJson, type Json } from '../lib/canonical-json.ts';
-import { type Clock, iso, isoTime } from '../lib/clock.ts';
+import { iso, isoTime } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { hmacSha256 } from '../lib/hash.ts';
-import type { Random } from '../lib/random.ts';
 import type {
   ConsentWrite,
   canProcessRequestSchema,
@@ -20,9 +19,8 @@ import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type Notification, planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
-import { principalRef } from './principal.ts';
 import { knowsPrincipal } from './principals-store.ts';
-import { openSession, readSession } from './session-service.ts';
+import { openSession, readSession, type SessionDeps } from './session-service.ts';
 import type { ConsentStateReader, StateQuery } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { listHistory, listState } from './terms-store.ts';
@@ -42,12 +40,9 @@ export interface WriteRequest {
 
 type HistoryPage = Omit<z.infer<typeof historyRequestSchema>, 'principalId'>;
 
-interface Deps {
-  readonly database: Database;
+interface Deps extends SessionDeps {
   readonly reader: ConsentStateReader;
   readonly appender: ConsentAppender;
-  readonly clock: Clock;
-  readonly random: Random;
 }
 
 const MIN_SEQ_WAIT_MS = 250;
@@ -68,18 +63,13 @@ export function notifications(tenant: ConsentTenant, event: WebhookEvent, data: 
   return webhooks.map((webhook) => ({ webhook, event, sealed }));
 }
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
-
-const refOf = (tenant: ConsentTenant, principalId: string): string =>
-  principalRef(tenant.principalKey, principalId);
-
 /** @throws {ConsentStateInvalid} */
 function requireTerms({ termsFit, kid }: ConsentTenant): void {
   if (!termsFit) throw new ConsentStateInvalid(kid);
 }
 
 function queryOf(tenant: ConsentTenant, { principalId, purpose }: Check): StateQuery {
-  return { kid: tenant.kid, principal: refOf(tenant, principalId), purpose, mac: tenant.stateMac };
+  return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
 }
 
 async function check({ reader, clock }: Deps, tenant: ConsentTenant, request: Check) {
@@ -109,7 +99,7 @@ const checkAll = async (deps: Deps, tenant: ConsentTenant, checks: readonly Chec
 
 /** Whether the principal ever said anything. */
 const knows = ({ database }: Deps, tenant: ConsentTenant, principalId: string) =>
-  knowsPrincipal(database, tenant.kid, refOf(tenant, principalId));
+  knowsPrincipal(database, tenant.kid, tenant.refOf(principalId));
 
 function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): number {
   const { currentVersion } = tenant.rules;
@@ -152,7 +142,7 @@ async function write(
     wrapKey: tenant.principalWrap,
     stateMac: tenant.stateMac,
     principalId,
-    principal: refOf(tenant, principalId),
+    principal: tenant.refOf(principalId),
     entries,
     gpc,
     isGrant: action === 'grant',
@@ -169,7 +159,7 @@ async function write(
 }
 
 async function state(deps: Deps, tenant: ConsentTenant, principalId: string) {
-  const rows = await listState(deps.database, tenant.kid, refOf(tenant, principalId));
+  const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
   const checks = tenant.purposes.map(({ id }) => ({ principalId, purpose: id }));
   const decisions = await checkAll(deps, tenant, checks);
@@ -189,7 +179,7 @@ async function history(
 ): Promise<HistoryResponse> {
   const before = cursor === undefined ? null : Number(cursor);
   const page = { before, limit: limit + 1 };
-  const events = await listHistory(database, tenant.kid, refOf(tenant, principalId), page);
+  const events = await listHistory(database, tenant.kid, tenant.refOf(principalId), page);
   const shown = events.slice(0, limit);
   return {
     principalId,

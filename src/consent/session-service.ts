@@ -4,7 +4,6 @@ import type { Database } from '../db/db.ts';
 import { sessionContext } from '../keys/contexts.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import { principalRef } from './principal.ts';
 import { findSession, insertSession } from './session-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 
@@ -27,8 +26,8 @@ export async function openSession(
   const hash = hashSecret(token);
   const expiresAt = clock() + SESSION_TTL_MS;
   const wrappedPrincipalId = tenant.wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
-  const principal = principalRef(tenant.principalKey, principalId);
   const { kid, since } = tenant;
+  const principal = tenant.refOf(principalId);
   await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt, keyId }, since);
   return { token, principalId, expiresAt: isoTime(expiresAt) };
 }

@@ -12,13 +12,17 @@ import { macTerms, type TermsOf } from './terms-store.ts';
 
 const PAGE = 2000;
 
-type Cell = string | number | null;
-type Row = Readonly<Record<string, Cell>>;
+/** Of either table. */
+type Row = Readonly<Record<string, string | number | null>> &
+  Readonly<Record<'principal' | 'purpose', string>> &
+  PrincipalColumns &
+  StateColumns;
 
 interface MacTable {
   readonly table: 'consent_principals' | 'consent_state';
   readonly key: readonly string[];
-  readonly columns: readonly string[];
+  /** Separated by commas. */
+  readonly columns: string;
   readonly macOf: (mac: StateMac, row: Row) => string;
 }
 
@@ -26,30 +30,22 @@ const MAC_TABLES: readonly MacTable[] = [
   {
     table: 'consent_principals',
     key: ['principal'],
-    columns: ['kid', 'principal', 'wrapped_key', 'gpc', 'gpc_except', 'erased_at'],
-    macOf: (mac, row) =>
-      mac.ofPrincipal(String(row['principal']), toPrincipalRow(row as unknown as PrincipalColumns)),
+    columns: 'kid, principal, wrapped_key, gpc, gpc_except, erased_at',
+    macOf: (mac, row) => mac.ofPrincipal(row.principal, toPrincipalRow(row)),
   },
   {
     table: 'consent_state',
     key: ['principal', 'purpose'],
     columns:
-      'kid principal purpose choice policy_version expires_at at seq hash over_gpc given doubt_seq'.split(
-        ' ',
-      ),
-    macOf: (mac, row) =>
-      mac.ofState(
-        String(row['principal']),
-        String(row['purpose']),
-        toStateRow(row as unknown as StateColumns),
-      ),
+      'kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, doubt_seq',
+    macOf: (mac, row) => mac.ofState(row.principal, row.purpose, toStateRow(row)),
   },
 ];
 
 const rowsOf = (read: Knex, kid: string, { table, columns }: MacTable): Knex.QueryBuilder =>
   read(table)
     .where({ kid })
-    .select([...columns, 'mac']);
+    .select([...columns.split(', '), 'mac']);
 
 /** @returns the last row that was read; undefined at the end, and where the log is lost */
 async function addPageMacs(database: Database, { kid, stateMac }: TermsOf, of: MacTable, after?: Row) {
@@ -59,8 +55,10 @@ async function addPageMacs(database: Database, { kid, stateMac }: TermsOf, of: M
     const rows = await pageBehind(rowsOf(tx, kid, of), key, PAGE, after);
     const open = rows
       .filter(({ mac }) => mac === null)
-      .map((row): Bindings => [...columns.map((name) => row[name] ?? null), macOf(stateMac, row)]);
-    const head = `INSERT INTO ${table} (${columns.join(', ')}, mac)`;
+      .map(
+        (row): Bindings => [...columns.split(', ').map((name) => row[name] ?? null), macOf(stateMac, row)],
+      );
+    const head = `INSERT INTO ${table} (${columns}, mac)`;
     await insertMany(tx, head, open, `ON CONFLICT (kid, ${key.join(', ')}) DO UPDATE SET mac = excluded.mac`);
     return rows.at(-1);
   });

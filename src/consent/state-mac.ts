@@ -18,14 +18,18 @@ export interface PrincipalRow {
   readonly erasedAt: number | null;
 }
 
-export interface Terms {
+export interface ConsentPolicy {
+  readonly version: number;
+  /** SHA-256 of the exact text, lower-case hex. */
+  readonly sha256: string;
+  /** People who agreed to an earlier version have to be asked again. */
+  readonly material: boolean;
+  readonly publishedAt: number;
+}
+
+interface Terms {
   readonly purposes: readonly Purpose[];
-  readonly policies: readonly {
-    readonly version: number;
-    readonly sha256: string;
-    readonly material: boolean;
-    readonly publishedAt: number;
-  }[];
+  readonly policies: readonly ConsentPolicy[];
 }
 
 /** The MACs of one tenant. */

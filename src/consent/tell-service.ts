@@ -2,6 +2,7 @@ import type { Database } from '../db/db.ts';
 import type { HotTransaction } from '../db/sql.ts';
 import { outboxContext } from '../keys/contexts.ts';
 import { DAY } from '../lib/clock.ts';
+import { orElse } from '../lib/or-else.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { DIGEST_LANE, MAIL_LANE, type MailItem, type MailPayload } from '../webhooks/mail.ts';
 import { enqueue, hasDigest, takeDigest } from '../webhooks/store.ts';
@@ -50,10 +51,8 @@ export function tell(tx: HotTransaction, tenant: ConsentTenant, notice: Notice):
   const { event, data, principal = null, at } = notice;
   const about = { kid: tenant.kid, principal, requestId: null, at };
   const told = [...notifications(tenant, event, data), ...mailsOf(tenant, notice)];
-  return enqueue(
-    tx,
-    told.map((one) => ({ ...one, ...about })),
-  );
+  const entries = told.map((one) => ({ ...one, ...about }));
+  return enqueue(tx, entries);
 }
 
 /** What changed nothing else: a fork, a backup that failed. */
@@ -62,12 +61,9 @@ export function tellNow(database: Database, tenant: ConsentTenant, notice: Notic
 }
 
 function itemsOf({ wrapper, kid }: ConsentTenant, row: string | null): MailPayload | null {
-  try {
-    return JSON.parse(wrapper.unwrap(row ?? '', outboxContext(kid)).toString()) as MailPayload;
-  } catch {
-    // A damaged row holds up no other.
-    return null;
-  }
+  const open = () => JSON.parse(wrapper.unwrap(row ?? '', outboxContext(kid)).toString()) as MailPayload;
+  // A damaged row holds up no other.
+  return orElse(open, null);
 }
 
 /** What waited until the end of a day (UTC) becomes one mail an addressee. */
@@ -85,9 +81,7 @@ export async function tellDigests(database: Database, tenant: ConsentTenant, now
     const event = rows[0]?.event;
     if (event === undefined) return;
     const about = { kid, webhook: MAIL_LANE, event, requestId: null, principal: null, at: now };
-    await enqueue(
-      tx,
-      [...digests].map(([to, items]) => ({ ...about, sealed: encrypted(tenant, { to, items }) })),
-    );
+    const mails = [...digests].map(([to, items]) => ({ ...about, sealed: encrypted(tenant, { to, items }) }));
+    await enqueue(tx, mails);
   });
 }

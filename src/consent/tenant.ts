@@ -1,5 +1,5 @@
-import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
-import { makeNoteSigner, type NoteSigner } from '../ledger/note.ts';
+import { makeMasterKey } from '../keys/master-key.ts';
+import { makeNoteSigner } from '../ledger/note.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 import type { Random } from '../lib/random.ts';
 import type { LogSecret } from '../log/new-log.ts';
@@ -7,45 +7,24 @@ import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
 import { attestationPurpose, type Purpose, type TenantKeys } from '../tenants/tenant.ts';
 import type { ConsentRules } from './decide.ts';
-import type { PurposeTerms } from './plan-write.ts';
-import { macFits, makeStateMac, type StateMac } from './state-mac.ts';
-import type { ConsentPolicy } from './terms-store.ts';
+import { principalRef } from './principal.ts';
+import { type ConsentPolicy, macFits, makeStateMac } from './state-mac.ts';
 
 /** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
-export interface ConsentTenant {
+export type ConsentTenant = Readonly<ReturnType<typeof makeConsentTenant>>;
+
+interface ConsentTenantParts {
   readonly kid: string;
   /** When it was made: a later one under its kid is another. */
   readonly since: number;
   readonly origins: ReadonlySet<string>;
-  readonly principalKey: Uint8Array;
-  readonly principalWrap: Uint8Array;
-  /** Wraps under that key what names a person. */
-  readonly wrapper: MasterKey;
-  /** MACs of the rows that a check is answered from. */
-  readonly stateMac: StateMac;
-  /** Keyed references of receipts, audit rows and tombstones. */
-  readonly rightsKey: Uint8Array;
   readonly settings: TenantSettings;
-  readonly rules: ConsentRules;
-  /** Purposes and policy versions carry their MAC: else nothing is granted, and no check is answered. */
-  readonly termsFit: boolean;
   readonly purposes: readonly Purpose[];
   readonly policies: readonly ConsentPolicy[];
-  readonly termsOf: (purpose: string) => PurposeTerms | undefined;
-  readonly signer: NoteSigner;
-  /** See `LogKeys`. */
-  readonly checkpointed: boolean;
-  /** The log's key again, in the spelling of a JWK. */
-  readonly receiptKey: { readonly publicX: string; readonly seed: string };
   /** Of the tenant's last change. */
   readonly revision: number;
   /** Ids of the webhooks that want this event. */
   readonly webhooksFor: (event: WebhookEvent) => readonly string[];
-}
-
-type Known = 'kid' | 'since' | 'origins' | 'purposes' | 'policies' | 'settings' | 'revision' | 'webhooksFor';
-
-interface ConsentTenantParts extends Pick<ConsentTenant, Known> {
   readonly keys: TenantKeys;
   readonly termsMac: string | null;
   readonly logOrigin: string;
@@ -53,7 +32,7 @@ interface ConsentTenantParts extends Pick<ConsentTenant, Known> {
   readonly random: Random;
 }
 
-export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
+export function makeConsentTenant(parts: ConsentTenantParts) {
   const { keys, termsMac, logOrigin, ledger, random, ...known } = parts;
   const { kid, purposes, policies } = known;
   const terms = new Map([attestationPurpose, ...purposes].map((purpose) => [purpose.id, purpose]));
@@ -62,23 +41,31 @@ export function makeConsentTenant(parts: ConsentTenantParts): ConsentTenant {
   const stateMac = makeStateMac(kid, keys.state);
   const { seed, checkpointed } = ledger;
   const signer = makeNoteSigner(logOrigin, seed);
+  const rules: ConsentRules = {
+    gpcOf: (purpose) => terms.get(purpose)?.gpc,
+    currentVersion: Math.max(0, ...versions),
+    materialVersion: Math.max(0, ...material),
+    denyDoubted: known.settings['consent.byAutomation'] === 'deny',
+  };
   return {
     ...known,
     principalKey: keys.principal,
+    refOf: (principalId: string) => principalRef(keys.principal, principalId),
     principalWrap: keys.principalWrap,
+    /** Wraps under that key what names a person. */
     wrapper: makeMasterKey(keys.principalWrap, random),
+    /** MACs of the rows that a check is answered from. */
     stateMac,
+    /** Keyed references of receipts, audit rows and tombstones. */
     rightsKey: keys.rights,
+    /** Purposes and policy versions carry their MAC: else nothing is granted, and no check is answered. */
     termsFit: macFits(termsMac, stateMac.ofTerms({ purposes, policies })),
-    rules: {
-      gpcOf: (purpose) => terms.get(purpose)?.gpc,
-      currentVersion: Math.max(0, ...versions),
-      materialVersion: Math.max(0, ...material),
-      denyDoubted: known.settings['consent.byAutomation'] === 'deny',
-    },
-    termsOf: (purpose) => terms.get(purpose),
+    rules,
+    termsOf: (purpose: string) => terms.get(purpose),
     signer,
+    /** See `LogKeys`. */
     checkpointed,
+    /** The log's key again, in the spelling of a JWK. */
     receiptKey: {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
       seed: seed.toString('base64url'),

@@ -13,19 +13,10 @@ import { type AppendedEntry, appendOne } from '../log/append-store.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import { type PurposeRow, purposeToRow, rowToPurpose } from '../tenants/tenant-store.ts';
-import { macFits, type StateMac } from './state-mac.ts';
+import { type ConsentPolicy, macFits, type StateMac } from './state-mac.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
-
-export interface ConsentPolicy {
-  readonly version: number;
-  /** SHA-256 of the exact text, lower-case hex. */
-  readonly sha256: string;
-  /** People who agreed to an earlier version have to be asked again. */
-  readonly material: boolean;
-  readonly publishedAt: number;
-}
 
 export type ConsentPolicyRow = Columns<Omit<ConsentPolicy, 'material'>> & {
   readonly kid: string;
@@ -106,10 +97,8 @@ export function publishPolicy(
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return null;
     await requireTerms(tx, tenant);
-    const last = await tx('consent_policies')
-      .where({ kid })
-      .max<{ version: number | null }[]>({ version: 'version' });
-    const version = Number(last[0]?.version ?? 0) + 1;
+    const newest = tx('consent_policies').where({ kid }).orderBy('version', 'desc');
+    const version = Number((await cellOf<number>(newest, 'version')) ?? 0) + 1;
     const digest = sha256(policy.text).toString('hex');
     const { text, material } = policy;
     const now = by.at;

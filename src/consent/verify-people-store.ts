@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { isTrue, pagesOf } from '../db/sql.ts';
+import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
 import { principalKeyContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { commitBody, type DoubtDetail, type EntryDetail } from '../ledger/commitment.ts';
@@ -9,7 +9,7 @@ import { entryTime } from '../ledger/entries.ts';
 import { iso } from '../lib/clock.ts';
 import { parseStored } from '../log/fold.ts';
 import type { Problems } from '../log/problem.ts';
-import type { StoredEntry } from '../log/read-store.ts';
+import { type StoredEntry, textsSince } from '../log/read-store.ts';
 import { GIVEN_BY } from './decide.ts';
 import { isOptedOut, type PrincipalColumns } from './principals-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
@@ -53,10 +53,8 @@ function opens({ kid, wrapKey }: PeopleCheck, row: CheckedCommitment, body: unkn
   if (row.wrapped_key === null) return false;
   if (wrapKey === null) return true;
   try {
-    const key = makeMasterKey(wrapKey, randomBytes).unwrap(
-      row.wrapped_key,
-      principalKeyContext(kid, row.principal),
-    );
+    const context = principalKeyContext(kid, row.principal);
+    const key = makeMasterKey(wrapKey, randomBytes).unwrap(row.wrapped_key, context);
     const detail = JSON.parse(row.detail) as EntryDetail | DoubtDetail;
     return commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail }) === body;
   } catch {
@@ -96,19 +94,13 @@ export async function checkOpenings(
   return missing;
 }
 
-interface StateRow extends StateColumns {
+/** Of the opening, of the entry (`leaf`), and of the opening of the doubt. */
+type Joined = 'opening' | 'owner' | 'about' | 'was' | 'leaf' | 'doubt' | 'doubter' | 'doubted';
+
+interface StateRow extends StateColumns, Readonly<Record<Joined, string | null>> {
   readonly principal: string;
   readonly purpose: string;
-  readonly opening: string | null;
-  readonly owner: string | null;
-  readonly about: string | null;
-  readonly was: string | null;
   readonly told_at: number | null;
-  readonly leaf: string | null;
-  /** The opening of the doubt. */
-  readonly doubt: string | null;
-  readonly doubter: string | null;
-  readonly doubted: string | null;
 }
 
 /** Who gave the grant, as the log says it; that a person did is no entry, unless a review said so. */
@@ -203,22 +195,15 @@ export async function checkPrincipals({ database, kid, problems }: PeopleCheck):
 
 /** Openings behind the end of the log, which no entry commits to. */
 export async function checkStrayOpenings({ database, kid, problems }: PeopleCheck): Promise<void> {
-  const stray = await database.snapshot((tx) =>
-    tx('consent_openings as o')
-      .join('ledger_heads as h', 'h.kid', 'o.kid')
-      .where('o.kid', kid)
-      .whereRaw('o.seq >= h.size')
-      .first<{ seq: number } | undefined>('o.seq'),
-  );
-  if (stray) problems.add('opening-changed', 'an opening belongs to no entry', Number(stray.seq));
+  const stray = await database.snapshot((tx) => {
+    const openings = tx('consent_openings as o').join('ledger_heads as h', 'h.kid', 'o.kid');
+    return cellOf<number>(openings.where('o.kid', kid).whereRaw('o.seq >= h.size'), 'o.seq');
+  });
+  if (stray !== undefined) problems.add('opening-changed', 'an opening belongs to no entry', Number(stray));
 }
 
 /** Was anybody erased since? Then nobody can say whose opening is missing. */
 export async function erasedSince({ database, kid }: PeopleCheck, seq: number): Promise<boolean> {
-  const rows = (await database
-    .read('ledger_entries')
-    .where({ kid })
-    .where('seq', '>=', seq)
-    .pluck('entry')) as string[];
-  return rows.some((entry) => parseStored(entry).type === 'subject.erased');
+  const entries = await textsSince(database.read, kid, seq);
+  return entries.some((entry) => parseStored(entry).type === 'subject.erased');
 }

@@ -1,15 +1,14 @@
 import { BrokenChain } from '../db/chained-log-files.ts';
 import type { Database } from '../db/db.ts';
-import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
+import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import { frontierRoot } from '../ledger/frontier.ts';
-import { parseVkey } from '../ledger/vkey.ts';
 import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
 import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
 import { collectProblems, type LogProblem, type Problems } from '../log/problem.ts';
-import { LogDamaged, type LogHead, readHead, type StoredEntry } from '../log/read-store.ts';
+import { LogDamaged, readHead, type StoredEntry } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,
@@ -58,26 +57,18 @@ async function readBook({ book, keys }: Trusted, problems: Problems): Promise<re
 }
 
 /** All that was signed, read before the head: a server may append entries and sign them meanwhile. */
-async function claimsOf(
-  { database, kid, problems }: PeopleCheck,
-  trusted: Trusted | undefined,
-): Promise<{ readonly head: LogHead | null; readonly claims: readonly Claim[] }> {
+async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trusted | undefined) {
   const kept = trusted ? await readBook(trusted, problems) : [];
   const stored = await listCheckpoints(database, kid);
   const head = await readHead(database, kid);
   if (!head) return { head, claims: [] };
   if (head.checkpoint) stored.push(head.checkpoint);
-  const key = parseVkey(trusted?.keys.signer.vkey ?? head.vkey);
   const claims: Claim[] = [];
   for (const { text, size } of stored) {
-    const verified = key && verifyCheckpoint(text, key);
-    if (verified?.ok && verified.checkpoint.size === size)
-      claims.push({ ...verified.checkpoint, from: 'the database' });
-    else
-      problems.add(
-        'checkpoint-not-extended',
-        `a stored checkpoint of ${size} entries was not signed by this log`,
-      );
+    const checkpoint = signedCheckpoint(text, trusted?.keys.signer.vkey ?? head.vkey);
+    const what = `a stored checkpoint of ${size} entries was not signed by this log`;
+    if (checkpoint?.size === size) claims.push({ ...checkpoint, from: 'the database' });
+    else problems.add('checkpoint-not-extended', what);
   }
   for (const checkpoint of kept) claims.push({ ...checkpoint, from: 'checkpoints.log' });
   for (const checkpoint of trusted?.against ?? []) claims.push({ ...checkpoint, from: 'the given file' });
@@ -114,12 +105,10 @@ function checkClaims(
 }
 
 async function checkPeople(check: PeopleCheck, size: number, unopened: number | null): Promise<void> {
-  if (unopened !== null && !(await erasedSince(check, size)))
-    check.problems.add(
-      'opening-changed',
-      `the opening of entry ${unopened} is missing, and nobody was erased since`,
-      unopened,
-    );
+  if (unopened !== null && !(await erasedSince(check, size))) {
+    const what = `the opening of entry ${unopened} is missing, and nobody was erased since`;
+    check.problems.add('opening-changed', what, unopened);
+  }
   await checkStrayOpenings(check);
   await checkState(check);
   await checkPrincipals(check);

@@ -5,7 +5,8 @@ import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterCursor } from '../rights/register-store.ts';
-import { type Context, requireTenant } from './context.ts';
+import { requireTenant } from './context-make.ts';
+import { addressOf, partsOf } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
 import { csvLine } from './text.ts';
@@ -18,19 +19,16 @@ const REFERENCE = /^[\w-]{43}$/;
 
 /** A day in UTC, as the field of a form gives it. */
 function dayOf(value: unknown): number | undefined {
-  const at = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) ? Date.parse(value) : Number.NaN;
+  const [day = ''] = partsOf(value, /^\d{4}-\d{2}-\d{2}$/);
+  const at = Date.parse(day);
   return Number.isNaN(at) ? undefined : at;
 }
 
-const reference = (value: unknown): string | undefined =>
-  typeof value === 'string' && REFERENCE.test(value) ? value : undefined;
+const reference = (value: unknown): string | undefined => partsOf(value, REFERENCE)[0];
 
-type Fields = Readonly<Record<string, unknown>>;
-
-function readFilter(query: Fields): AuditFilter {
+function readFilter(query: Readonly<Record<string, unknown>>): AuditFilter {
   const to = dayOf(query['to']);
-  const page = query['before'];
-  const before = /^\d{1,15}$/.exec(typeof page === 'string' ? page : '')?.[0];
+  const [before] = partsOf(query['before'], /^\d{1,15}$/);
   return {
     action: AUDIT_ACTIONS.find((name) => name === query['action']),
     role: ROLES.find((name) => name === query['role']),
@@ -50,12 +48,8 @@ function spell(filter: AuditFilter): Record<string, string> {
   return { action, role, actor, object, from: day(from), to: day(to === undefined ? undefined : to - DAY) };
 }
 
-function linkTo(path: string, filter: AuditFilter, before: number | null): string {
-  const query = new URLSearchParams(Object.entries(spell(filter)).filter(([, value]) => value !== ''));
-  if (before !== null) query.set('before', String(before));
-  const text = query.toString();
-  return text === '' ? path : `${path}?${text}`;
-}
+const linkTo = (filter: AuditFilter, before = ''): string =>
+  addressOf('/console/audit', { ...spell(filter), before });
 
 async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<string> {
   yield csvLine(['seq', 'at', 'role', 'actor', 'action', 'object', 'detail']);
@@ -66,7 +60,7 @@ async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<s
   }
 }
 
-async function showAudit(context: Context, { request, response, staff }: Visit): Promise<void> {
+async function showAudit({ context, request, response, staff }: Visit): Promise<void> {
   const filter = readFilter(request.query);
   const rows = await readAudit(context, staff, filter, PAGE + 1);
   const shown = rows.slice(0, PAGE);
@@ -77,8 +71,8 @@ async function showAudit(context: Context, { request, response, staff }: Visit):
     wanted: spell(filter),
     actions: AUDIT_ACTIONS,
     roles: ROLES,
-    first: filter.before === undefined ? null : linkTo('/console/audit', filter, null),
-    next: rows.length > PAGE && last ? linkTo('/console/audit', filter, last.seq) : null,
+    first: filter.before === undefined ? null : linkTo(filter),
+    next: rows.length > PAGE && last ? linkTo(filter, String(last.seq)) : null,
   });
 }
 
@@ -91,40 +85,33 @@ async function sendCsv({ response, staff }: Visit, name: string, lines: AsyncIte
   await pipeline(Readable.from(lines), response);
 }
 
-async function sendAudit(context: Context, posted: Posted): Promise<void> {
+async function sendAudit(posted: Posted): Promise<void> {
   const { before: _page, ...filter } = readFilter(Object.fromEntries(posted.form));
-  await sendCsv(posted, 'audit', csv(await exportAudit(context, posted.staff, filter)));
+  await sendCsv(posted, 'audit', csv(await exportAudit(posted.context, posted.staff, filter)));
 }
 
 /** The register of all requests: contests, erasures and exports, with their due dates, and the same as CSV. */
 
 function readCursor(value: unknown): RegisterCursor | null {
-  const [, at = '', number = ''] =
-    /^(\d{1,15})~([\w ]{1,40})$/.exec(typeof value === 'string' ? value : '') ?? [];
+  const [, at = '', number = ''] = partsOf(value, /^(\d{1,15})~([\w ]{1,40})$/);
   return number === '' ? null : { at: Number(at), number };
 }
 
-async function showRegister(context: Context, visit: Visit): Promise<void> {
-  const { database, render, tenantOf } = context;
-  const after = readCursor(visit.request.query['after']);
-  const { requests, next } = await readRegister(
-    database,
-    requireTenant(tenantOf, visit.staff.kid),
-    after,
-    PAGE,
-  );
-  const query = next && new URLSearchParams({ after: `${next.at}~${next.number}` });
-  render(visit.response, 'register', {
+async function showRegister({ context, request, response, staff }: Visit): Promise<void> {
+  const after = readCursor(request.query['after']);
+  const tenant = requireTenant(context, staff);
+  const { requests, next } = await readRegister(context.database, tenant, after, PAGE);
+  context.render(response, 'register', {
     here: 'register',
     requests,
     first: after === null ? null : '/console/register',
-    next: query && `/console/register?${query.toString()}`,
+    next: next && addressOf('/console/register', { after: `${next.at}~${next.number}` }),
   });
 }
 
-async function* registerCsv({ database, tenantOf }: Context, { staff }: Visit): AsyncGenerator<string> {
+async function* registerCsv({ context, staff }: Visit): AsyncGenerator<string> {
   yield csvLine(REGISTER_COLUMNS);
-  for await (const page of wholeRegister(database, requireTenant(tenantOf, staff.kid)))
+  for await (const page of wholeRegister(context.database, requireTenant(context, staff)))
     for (const one of page) yield csvLine(REGISTER_COLUMNS.map((name) => one[name]));
 }
 
@@ -132,7 +119,7 @@ export const auditPages: PageTable = {
   pages: {
     '/audit': ['dpo', showAudit],
     '/register': ['dpo', showRegister],
-    '/register.csv': ['dpo', (context, visit) => sendCsv(visit, 'requests', registerCsv(context, visit))],
+    '/register.csv': ['dpo', (visit) => sendCsv(visit, 'requests', registerCsv(visit))],
   },
   // A form and not a link: it leaves a row in the log, and the row is this person's.
   forms: { '/audit/export': ['dpo', sendAudit] },

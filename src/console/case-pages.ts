@@ -2,8 +2,8 @@ import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
 import { askSubject, type CaseView, extendCase, keepTyped, readCase, resolveCase } from './cases-service.ts';
-import type { Context } from './context.ts';
-import { field, type TypedByKind, typedOf, withTemplate } from './form.ts';
+import type { Context } from './context-make.ts';
+import { field, partsOf, type TypedByKind, typedOf, withTemplate } from './form.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
 import type { Translate } from './strings-files.ts';
@@ -47,16 +47,15 @@ function doneBy(after: Contest, before: Contest, me: string): string {
   return before.proposal?.by === me ? 'changed' : 'proposed';
 }
 
-async function requireCase(context: Context, { request, staff }: Visit): Promise<CaseView> {
-  const { id } = request.params;
-  const view = typeof id === 'string' && CONTEST_ID.test(id) ? await readCase(context, staff, id) : null;
+async function requireCase({ context, request, staff }: Visit): Promise<CaseView> {
+  const [id] = partsOf(request.params['id'], CONTEST_ID);
+  const view = id === undefined ? null : await readCase(context, staff, id);
   if (!view) throw new Refusal('no-such-contest');
   return view;
 }
 
 function show(
-  { render }: Context,
-  { staff, now, response }: Visit,
+  { context, staff, now, response }: Visit,
   view: CaseView,
   { status = 200, ...more }: { readonly status?: number; readonly [name: string]: unknown },
 ): void {
@@ -77,7 +76,7 @@ function show(
     kept: false,
     ...more,
   };
-  render(response, 'case', values, status);
+  context.render(response, 'case', values, status);
 }
 
 const templateTexts = (t: Translate): readonly string[] =>
@@ -100,8 +99,7 @@ const typedIn = ({ form, request }: Posted): TypedByKind => typedOf(form, reques
 
 /** Without what the page itself had put there. */
 function keep(
-  context: Context,
-  { staff }: Posted,
+  { context, staff }: Posted,
   { contest: { contestId, proposal } }: CaseView,
   typed: readonly (Draft | null)[],
 ): Promise<boolean> {
@@ -111,14 +109,13 @@ function keep(
 
 /** Not done: the page with what was typed, which is also kept for whatever is pressed next. */
 async function refuse(
-  context: Context,
   posted: Posted,
   view: CaseView,
   { problem, status = 400 }: { readonly problem: string; readonly status?: number },
 ): Promise<void> {
   const typed = typedIn(posted);
-  await keep(context, posted, view, Object.values(typed));
-  show(context, posted, view, { problem, typed, status });
+  await keep(posted, view, Object.values(typed));
+  show(posted, view, { problem, typed, status });
 }
 
 /** Why a form was refused; or where it leads, and what is kept of what was typed. */
@@ -126,65 +123,65 @@ type Acted =
   | { readonly problem: string }
   | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };
 
-type Act = (context: Context, posted: Posted, view: CaseView, typed: TypedByKind) => Promise<Acted> | Acted;
+type Act = (posted: Posted, view: CaseView, typed: TypedByKind) => Promise<Acted> | Acted;
 
 /** Somebody else was faster: the case as it is now, who holds it, and what was typed. */
-function onCase(act: Act): (context: Context, posted: Posted) => Promise<void> {
-  return async (context, posted) => {
-    const view = await requireCase(context, posted);
+function onCase(act: Act): (posted: Posted) => Promise<void> {
+  return async (posted) => {
+    const view = await requireCase(posted);
     try {
-      const acted = await act(context, posted, view, typedIn(posted));
+      const acted = await act(posted, view, typedIn(posted));
       if ('problem' in acted) {
-        await refuse(context, posted, view, acted);
+        await refuse(posted, view, acted);
         return;
       }
       const { done, keep: kept = [], to = `${linkOf(view)}?done=${done}` } = acted;
-      await keep(context, posted, view, kept);
+      await keep(posted, view, kept);
       posted.response.redirect(303, to);
     } catch (error) {
       if (!(error instanceof Refusal) || !LOST.includes(error.code)) throw error;
-      const current = await requireCase(context, posted);
-      await refuse(context, posted, current, { problem: error.code, status: error.status });
+      const current = await requireCase(posted);
+      await refuse(posted, current, { problem: error.code, status: error.status });
     }
   };
 }
 
-async function showCase(context: Context, visit: Visit): Promise<void> {
-  const view = await requireCase(context, visit);
+async function showCase(visit: Visit): Promise<void> {
+  const view = await requireCase(visit);
   const { query } = visit.request;
   const word = DONE.find((name) => name === query['done']) ?? null;
   const draft = (kind: Draft['kind']) => view.drafts.find((one) => one.kind === kind) ?? null;
-  const resolve = fromTemplate(context, draft('resolve') ?? beginning(view), query['template']);
+  const resolve = fromTemplate(visit.context, draft('resolve') ?? beginning(view), query['template']);
   const typed: TypedByKind = { resolve, ask: draft('ask'), extend: draft('extend') };
   const kept = view.drafts.length > 0 && view.contest.status === 'open' && word !== 'started';
-  show(context, visit, view, { done: word, typed, kept });
+  show(visit, view, { done: word, typed, kept });
 }
 
-const claim: Act = async ({ rights }, { staff }, { contest }, typed) => {
-  await rights.contests.claim(staff, contest.contestId, staff.label);
+const claim: Act = async ({ context, staff }, { contest }, typed) => {
+  await context.rights.contests.claim(staff, contest.contestId, staff.label);
   return { done: 'claimed', keep: Object.values(typed) };
 };
 
-const release: Act = async ({ rights }, { staff, form }, { contest }, typed) => {
-  await rights.contests.release(staff, contest.contestId);
+const release: Act = async ({ context, staff, form }, { contest }, typed) => {
+  await context.rights.contests.release(staff, contest.contestId);
   const kept = { done: 'released', keep: Object.values(typed) };
   return form.get('from') === 'queue' ? { ...kept, to: '/console/queue?done=released' } : kept;
 };
 
-const startTemplate: Act = (context, { form }, view, { resolve, ...others }) => {
+const startTemplate: Act = ({ context, form }, view, { resolve, ...others }) => {
   const begun = fromTemplate(context, resolve, form.get('template'));
   const to = `${linkOf(view)}?done=started#resolve`;
   return { done: 'started', keep: [begun, ...Object.values(others)], to };
 };
 
-const ask: Act = async (context, { staff }, { contest }, typed) => {
+const ask: Act = async ({ context, staff }, { contest }, typed) => {
   const text = typed.ask?.text ?? '';
   if (faultOf(context, text) !== null) return { problem: 'question' };
   await askSubject(context, staff, contest.contestId, text.trim());
   return { done: 'asked', keep: [typed.resolve, typed.extend] };
 };
 
-const extend: Act = async (context, { staff, form, now }, { contest, extendDays }, typed) => {
+const extend: Act = async ({ context, staff, form, now }, { contest, extendDays }, typed) => {
   const asked = { days: field(form, 'days'), reason: typed.extend?.text.trim() };
   const extension = extensionSchema.safeParse(asked).data;
   if (!extension || extension.days > extendDays || contest.dueAt < now) return { problem: 'extension' };
@@ -192,11 +189,11 @@ const extend: Act = async (context, { staff, form, now }, { contest, extendDays 
   return { done: 'extended', keep: [typed.resolve, typed.ask] };
 };
 
-const resolve: Act = async (context, { form, staff }, view) => {
+const resolve: Act = async ({ context, form, staff }, view) => {
   const text = form.get('text') ?? '';
   const reason = text.trim();
   const outcome = OUTCOMES.find((name) => name === field(form, 'outcome')) ?? null;
-  const version = /^\d{1,9}$/.exec(field(form, 'version') ?? '')?.[0];
+  const [version] = partsOf(field(form, 'version'), /^\d{1,9}$/);
   const proposal = toConfirm(view, staff.ref);
   const turned = proposal !== null && proposal.outcome !== outcome && proposal.reason === reason;
   const problem = outcome === null ? 'outcome' : turned ? 'turned' : faultOf(context, text);

@@ -5,15 +5,15 @@ import { findDecision } from '../ingest/decision-store.ts';
 import { orElse } from '../lib/or-else.ts';
 import { isPlainText } from '../lib/plain-text.ts';
 import type { Contest } from '../rights/contests/contest.ts';
-import { type ContestTexts, NO_TEXTS } from '../rights/contests/contest-text.ts';
+import { NO_TEXTS } from '../rights/contests/contest-text.ts';
 import { PERIODS } from '../rights/contests/due.ts';
 import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../rights/contests/queue-store.ts';
 import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
-import { contestOf, findContest } from '../rights/contests/store.ts';
+import { findContest } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, deviceContests, deviceTrail, heldOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
-import type { Context, Staff } from './context.ts';
+import type { Context, Staff } from './context-make.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
 
 /** A case as the console shows it, and the rulings on it over the contest service. */
@@ -38,7 +38,7 @@ async function deviceOf(database: Database, { kid, contestId, durable }: Contest
 export async function readCase(context: Context, staff: Staff, contestId: string) {
   const { database, contestTexts } = context;
   const { kid } = staff;
-  const contest = await findContest(database.read, contestTexts, contestId);
+  const contest = await findContest(database.read, contestTexts, { contestId });
   const tenant = context.tenantOf(kid);
   const ingest = context.ingestTenantOf(kid);
   if (contest?.kid !== kid || !tenant || !ingest) return null;
@@ -129,32 +129,16 @@ export async function keepTyped(
   return kept;
 }
 
-/** Null for what cannot be opened, as under a key that is gone: a draft lives for a day at most. */
-const openDraft = (
-  contestTexts: ContestTexts,
-  kid: string,
-  contestId: string,
-  ciphertext: string,
-): string | null => orElse(() => contestTexts.decrypt(kid, contestId, ciphertext).reason, null);
-
+/** Without those that cannot be opened, as under a key that is gone: a draft lives for a day at most. */
 async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Author, contestId: string) {
   const drafts = await draftsOf(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {
-    const text = openDraft(contestTexts, kid, contestId, draft.text);
+    const text = orElse(() => contestTexts.decrypt(kid, contestId, draft.text).reason, null);
     return text === null ? [] : [{ ...draft, text }];
   });
 }
 
 /** The review queue. */
-
-async function resolvedRows(
-  { database, contestTexts }: Context,
-  { kid }: Staff,
-  query: QueueQuery,
-): Promise<readonly QueueRow[]> {
-  const resolved = await resolvedPage(database, contestTexts, kid, query);
-  return resolved.map((contest) => ({ group: 'free', contest }));
-}
 
 export async function readQueue(
   context: Context,
@@ -165,10 +149,13 @@ export async function readQueue(
   const { database, contestTexts, clock } = context;
   const { kid, ref: me, role } = staff;
   const viewer = { kid, me, now: clock() };
-  const rows =
+  const rows: readonly QueueRow[] =
     state === 'open'
       ? await queuePage(database, contestTexts, viewer, query)
-      : await resolvedRows(context, staff, query);
+      : (await resolvedPage(database, contestTexts, kid, query)).map((contest) => ({
+          group: 'free',
+          contest,
+        }));
   const [counts, load] = await Promise.all([
     queueCounts(database, viewer),
     role === 'dpo' ? workload(database, kid, viewer.now) : [],
@@ -180,8 +167,8 @@ export async function readQueue(
 /** By the id of a contest or of a request. */
 export async function findCase({ database, contestTexts }: Context, { kid }: Staff, id: string) {
   if (!isPlainText(id)) return null;
-  const byRequest = await contestOf(database.read, contestTexts, kid, id);
+  const byRequest = await findContest(database.read, contestTexts, { kid, requestId: id });
   if (byRequest) return byRequest.contestId;
-  const byId = await findContest(database.read, contestTexts, id);
+  const byId = await findContest(database.read, contestTexts, { contestId: id });
   return byId?.kid === kid ? byId.contestId : null;
 }

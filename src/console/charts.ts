@@ -2,18 +2,12 @@ import type { TallyRow } from '../rights/tally-store.ts';
 
 /** Charts as numbers for a template: bars from zero, direct labels, and no count of few people. */
 
-/** A count under the floor is shown as "under N": few people are easily identified. */
-export interface Cell {
-  readonly n: number;
-  /** 1 to floor - 1. */
-  readonly few: boolean;
-}
-
 const WIDTH = 720;
 const HEIGHT = 56;
 const GAP = 0.15;
 
-export function cellOf(n: number, floor: number): Cell {
+/** A count under the floor is shown as "under N": few people, 1 to floor - 1, are easily identified. */
+export function cellOf(n: number, floor: number) {
   return { n, few: n > 0 && n < floor };
 }
 
@@ -46,15 +40,8 @@ export function barChart(
       const height = ((few ? floor : n) / top) * HEIGHT;
       return [{ x: i * slot + slot * GAP, width: slot * (1 - 2 * GAP), height, few }];
     });
-    return {
-      name,
-      total: cellOf(
-        row.reduce((sum, n) => sum + n, 0),
-        floor,
-      ),
-      cells,
-      bars,
-    };
+    const total = row.reduce((sum, n) => sum + n, 0);
+    return { name, total: cellOf(total, floor), cells, bars };
   });
   return { slots, series, top, width: WIDTH, height: HEIGHT };
 }

@@ -1,8 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { readBody } from '../http/body.ts';
 import { Refusal } from '../lib/errors.ts';
-import { sha256 } from '../lib/hash.ts';
+import { equalBytes, sha256 } from '../lib/hash.ts';
 import { OUTCOMES } from '../schema/rights.ts';
 import type { Draft } from './session-store.ts';
 
@@ -45,13 +44,24 @@ export function isSameOrigin(request: IncomingMessage, origin: string): boolean 
 
 /** Over digests, so that lengths do not show. */
 export function sameToken(a: string, b: string): boolean {
-  return timingSafeEqual(sha256(a), sha256(b));
+  return equalBytes(sha256(a), sha256(b));
 }
 
 /** Trimmed; null when empty. */
 export function field(form: Form, name: string): string | null {
   const value = form.get(name)?.trim() ?? '';
   return value === '' ? null : value;
+}
+
+/** The parts of a parameter in an address, whatever somebody wrote there; none where it does not fit the pattern. */
+export function partsOf(value: unknown, pattern: RegExp): readonly (string | undefined)[] {
+  return (typeof value === 'string' && pattern.exec(value)) || [];
+}
+
+/** An address with those of its parameters that say something. */
+export function addressOf(path: string, parameters: Readonly<Record<string, string>>): string {
+  const said = Object.entries(parameters).filter(([, value]) => value !== '');
+  return said.length === 0 ? path : `${path}?${new URLSearchParams(said).toString()}`;
 }
 
 /** What somebody has typed on the page of a case. Its one form sends all of it with every button, so that no button loses any. */
@@ -65,17 +75,22 @@ export function contestOfPath(path: string): string | null {
   return CASE.exec(path)?.[1] ?? null;
 }
 
-/** Null: the form has no such field. A question sent to its own address comes in the field `text`. */
+/** Null: the form has no such field. */
+const draftOf = (
+  kind: Draft['kind'],
+  text: string | undefined,
+  outcome: string | null = null,
+): Draft | null => (text === undefined ? null : { kind, text: text.toWellFormed(), outcome });
+
+/** A question sent to its own address comes in the field `text`. */
 export function typedOf(form: Form, path: string): TypedByKind {
   const alone = path.endsWith('/ask') && !form.has('question');
   const [reason, question] = alone ? [undefined, form.get('text')] : [form.get('text'), form.get('question')];
-  const extension = form.get('extension');
   const outcome = OUTCOMES.find((name) => name === form.get('outcome')) ?? null;
   return {
-    resolve: reason === undefined ? null : { kind: 'resolve', text: reason.toWellFormed(), outcome },
-    ask: question === undefined ? null : { kind: 'ask', text: question.toWellFormed(), outcome: null },
-    extend:
-      extension === undefined ? null : { kind: 'extend', text: extension.toWellFormed(), outcome: null },
+    resolve: draftOf('resolve', reason, outcome),
+    ask: draftOf('ask', question),
+    extend: draftOf('extend', form.get('extension')),
   };
 }
 

@@ -5,8 +5,7 @@ import type { Database } from '../db/db.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
 import { appendCut } from '../rights/erase/tombstone-files.ts';
-import type { ErasureReceipt } from '../schema/rights.ts';
-import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
 
@@ -44,14 +43,11 @@ async function find(database: Database, { kid, rightsKey }: ConsentTenant, { dev
 }
 
 /** The oldest first. A page begins after a hold that is named; after one that was released, at the beginning. */
-export async function readHolds(
-  { database, tenantOf }: HoldContext,
-  { kid }: Staff,
-  after: HoldPlace | null,
-) {
-  const tenant = requireTenant(tenantOf, kid);
+export async function readHolds(context: HoldContext, staff: Staff, after: HoldPlace | null) {
+  const { database } = context;
+  const tenant = requireTenant(context, staff);
   const from = after && (await find(database, tenant, after));
-  const found = await listHolds(database, kid, { after: from, limit: PAGE + 1 });
+  const found = await listHolds(database, staff.kid, { after: from, limit: PAGE + 1 });
   const holds = found.slice(0, PAGE).map((hold) => viewOf(tenant, hold));
   // More: there are younger ones.
   return { holds, more: found.length > PAGE };
@@ -63,13 +59,14 @@ export async function deviceHolds({ database }: HoldContext, tenant: ConsentTena
 }
 
 export async function placeHolds(
-  { database, tenantOf, clock, outside }: HoldContext,
+  context: HoldContext,
   staff: Staff,
   { durable, scopes, basis }: Pick<LegalHold, 'durable' | 'basis'> & { readonly scopes: readonly Scope[] },
 ): Promise<void> {
-  const { kid } = staff;
+  const { database, clock, outside } = context;
+  const { kid, rightsKey } = requireTenant(context, staff);
   const at = clock();
-  const object = rightsRef(requireTenant(tenantOf, kid).rightsKey, 'durable', durable);
+  const object = rightsRef(rightsKey, 'durable', durable);
   await database.transaction(async (tx) => {
     for (const scope of scopes) await placeHold(tx, { kid, durable, scope, basis, createdAt: at });
     const detail = { scopes: [...scopes] };
@@ -82,13 +79,10 @@ export async function placeHolds(
  * What another hold still keeps stays; its own release erases it later.
  * @returns the receipt of the erasure that had waited, if one had; null: there is no such hold
  */
-export async function endHold(
-  { database, held, tenantOf, clock, outside }: HoldContext,
-  staff: Staff,
-  place: HoldPlace,
-): Promise<{ readonly receipt: ErasureReceipt | null } | null> {
+export async function endHold(context: HoldContext, staff: Staff, place: HoldPlace) {
+  const { database, held, clock, outside } = context;
   const { kid } = staff;
-  const found = await find(database, requireTenant(tenantOf, kid), place);
+  const found = await find(database, requireTenant(context, staff), place);
   if (!found) return null;
   const { durable, scope } = found;
   const actor = actorOf(staff);

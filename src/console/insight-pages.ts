@@ -7,7 +7,7 @@ import { wilson } from '../lib/wilson.ts';
 import { languageSchema } from '../schema/banner.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { barChart, cellOf, lastSlots } from './charts.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-make.ts';
 import {
   type GenerationView,
   type OverviewView,
@@ -55,7 +55,7 @@ function languageName(code: string): string {
   return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
 }
 
-async function showOverview(context: Context, { response, staff, now }: Visit): Promise<void> {
+async function showOverview({ context, response, staff, now }: Visit): Promise<void> {
   const hours = lastSlots(now, HOUR, HOURS);
   const days = lastSlots(now, DAY, DAYS);
   const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
@@ -75,8 +75,7 @@ async function showOverview(context: Context, { response, staff, now }: Visit): 
 }
 
 async function showLedger(
-  context: Context,
-  { request, response, staff }: Visit,
+  { context, request, response, staff }: Visit,
   check: LogCheck | 'too-large' | null = null,
 ): Promise<void> {
   const given = GIVEN.find((one) => one === request.query['given']) ?? null;
@@ -90,17 +89,17 @@ async function showLedger(
   context.render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
 }
 
-async function verify(context: Context, posted: Posted): Promise<void> {
-  await showLedger(context, posted, (await verifyLedger(context, posted.staff)) ?? 'too-large');
+async function verify(posted: Posted): Promise<void> {
+  await showLedger(posted, (await verifyLedger(posted.context, posted.staff)) ?? 'too-large');
 }
 
-async function showKeys(context: Context, { response, staff, now }: Visit): Promise<void> {
+async function showKeys({ context, response, staff, now }: Visit): Promise<void> {
   const keys = await readKeys(context, staff);
   const advice = (key: GenerationView): string => adviceFor(key, now);
   context.render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
 }
 
-async function showTerms(context: Context, { request, response, staff }: Visit): Promise<void> {
+async function showTerms({ context, request, response, staff }: Visit): Promise<void> {
   const terms = await readTerms(context, staff);
   const asked = readLanguage(request.query['lang']);
   const language = terms.languages.includes(asked) ? asked : 'en';
@@ -136,7 +135,7 @@ function readLanguage(value: unknown): string {
   return read.success ? read.data : 'en';
 }
 
-async function showBanner(context: Context, { request, response, staff }: Visit): Promise<void> {
+async function showBanner({ context, request, response, staff }: Visit): Promise<void> {
   const shown = await readBanner(context, staff, readLanguage(request.query['lang']));
   response.set({ 'x-frame-options': 'SAMEORIGIN' });
   context.render(response, 'banner', { ...shown, policy });

@@ -3,7 +3,7 @@ import { listAudit, recordAudit } from '../audit/store.ts';
 import { bannerAnswer } from '../consent/banner-service.ts';
 import { countDoubts, listDoubts } from '../consent/doubt-store.ts';
 import { listPolicies } from '../consent/terms-store.ts';
-import { type LogCheck, verifyLog } from '../consent/verify-service.ts';
+import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
 import { pagesBy } from '../lib/chunks.ts';
@@ -16,7 +16,7 @@ import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/ta
 import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import { actorOf, type Context, type Staff } from './context.ts';
+import { actorOf, type Context, type Staff } from './context-make.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
 
@@ -106,10 +106,7 @@ export async function readLedger(
 }
 
 /** Null: too many entries for a page to wait for. */
-export async function verifyLedger(
-  { database, readWhole, book, tenantOf }: Context,
-  staff: Staff,
-): Promise<LogCheck | null> {
+export async function verifyLedger({ database, readWhole, book, tenantOf }: Context, staff: Staff) {
   const { kid } = staff;
   const head = await readHead(database, kid);
   if (head && head.size > MAX_VERIFIED) return null;

@@ -4,7 +4,7 @@ import { LoginRefused, type Switching } from '../auth/login.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
 import { limitClients } from '../http/json-route.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-make.ts';
 import {
   cookieNames,
   decryptLogin,
@@ -135,7 +135,7 @@ async function callBack(context: Context, request: Request, response: Response):
   }
 }
 
-async function signOut(context: Context, { response, session }: Posted): Promise<void> {
+async function signOut({ context, response, session }: Posted): Promise<void> {
   await endSession(context, session);
   const names = cookieNames(context.origin());
   response.append('set-cookie', setCookie(names.session, '', 0, names.secure));
@@ -145,13 +145,13 @@ async function signOut(context: Context, { response, session }: Posted): Promise
   context.render(response, 'signed-out', { provider: await signOutAddress(context, session) });
 }
 
-async function showSessions(context: Context, { response, staff, session, request }: Visit): Promise<void> {
+async function showSessions({ context, response, staff, session, request }: Visit): Promise<void> {
   const sessions = await listSessions(context, staff, session);
   const done = request.query['done'] === 'revoked';
   context.render(response, 'sessions', { here: 'sessions', sessions, done });
 }
 
-async function revoke(context: Context, { response, staff, form }: Posted): Promise<void> {
+async function revoke({ context, response, staff, form }: Posted): Promise<void> {
   const ended = await revokeSession(context, staff, form.get('id') ?? '');
   response.redirect(303, `/console/sessions${ended ? '?done=revoked' : ''}`);
 }
@@ -170,8 +170,8 @@ export function openPages(router: Router, context: Context): void {
 
 export const sessionPages: PageTable = {
   pages: {
-    '/': ['reviewer', (_context, { response }) => response.redirect(303, '/console/queue')],
-    '/help': ['reviewer', ({ render }, { response }) => render(response, 'help')],
+    '/': ['reviewer', ({ response }) => response.redirect(303, '/console/queue')],
+    '/help': ['reviewer', ({ context, response }) => context.render(response, 'help')],
     '/sessions': ['reviewer', showSessions],
   },
   forms: { '/logout': ['reviewer', signOut], '/sessions/revoke': ['reviewer', revoke] },

@@ -9,7 +9,7 @@ import {
 } from '../rights/contests/record.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './cases-service.ts';
-import type { Context } from './context.ts';
+import { addressOf, partsOf } from './form.ts';
 import type { PageTable, Visit } from './session-guard.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
@@ -20,28 +20,22 @@ const DUES = ['late', '2', '7'];
 const CLASSES = visitorClassSchema.options;
 const GROUPS: readonly string[] = QUEUE_GROUPS;
 
-interface Wanted {
-  readonly state: 'open' | 'resolved';
-  readonly class: string;
-  readonly age: string;
-  readonly due: string;
-  readonly after: QueueCursor | null;
-}
-
 function oneOf(value: unknown, known: readonly string[]): string {
   return typeof value === 'string' && known.includes(value) ? value : '';
 }
 
 /** Whatever somebody writes into the address: what is not known is left out. */
 function readCursor(value: unknown): QueueCursor | null {
-  const [, group = '', at = '', contestId = ''] =
-    /^(\w+)~(\d{1,15})~(con_\w{26})$/.exec(typeof value === 'string' ? value : '') ?? [];
+  const [, group = '', at = '', contestId = ''] = partsOf(value, /^(\w+)~(\d{1,15})~(con_\w{26})$/);
   return GROUPS.includes(group) ? { group: group as QueueGroup, at: Number(at), contestId } : null;
 }
 
-function readWanted({ query }: Request): Wanted {
+type Wanted = ReturnType<typeof readWanted>;
+
+function readWanted({ query }: Request) {
+  const state: 'open' | 'resolved' = query['state'] === 'resolved' ? 'resolved' : 'open';
   return {
-    state: query['state'] === 'resolved' ? 'resolved' : 'open',
+    state,
     class: oneOf(query['class'], CLASSES),
     age: oneOf(query['age'], AGES),
     due: oneOf(query['due'], DUES),
@@ -58,14 +52,9 @@ function filterOf(wanted: Wanted, now: number): QueueFilter {
   };
 }
 
-function linkTo(wanted: Wanted, cursor: QueueCursor | null): string {
-  const query = new URLSearchParams();
-  for (const name of ['state', 'class', 'age', 'due'] as const) {
-    if (wanted[name] !== '' && wanted[name] !== 'open') query.set(name, wanted[name]);
-  }
-  if (cursor) query.set('after', `${cursor.group}~${cursor.at}~${cursor.contestId}`);
-  const text = query.toString();
-  return `/console/queue${text === '' ? '' : `?${text}`}`;
+function linkTo({ state, class: of, age, due }: Wanted, cursor: QueueCursor | null): string {
+  const after = cursor ? `${cursor.group}~${cursor.at}~${cursor.contestId}` : '';
+  return addressOf('/console/queue', { state: state === 'open' ? '' : state, class: of, age, due, after });
 }
 
 /** Where the page after `rows` begins; null on the last page. */
@@ -76,7 +65,7 @@ function nextAfter(rows: readonly QueueRow[]): QueueCursor | null {
   return { group: last.group, at: resolvedAt ?? dueAt, contestId };
 }
 
-async function showQueue(context: Context, { request, response, staff, now }: Visit): Promise<void> {
+async function showQueue({ context, request, response, staff, now }: Visit): Promise<void> {
   const { q } = request.query;
   const search = typeof q === 'string' ? q.trim().slice(0, 128) : '';
   const found = search === '' ? null : await findCase(context, staff, search);

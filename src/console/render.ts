@@ -30,11 +30,6 @@ export function usualPolicy(nonce: string): string {
   ].join('; ');
 }
 
-export function safeRequestId(response: Response): string {
-  const id = response.getHeader('x-request-id');
-  return typeof id === 'string' ? id : '';
-}
-
 /** In the viewer's zone where the script runs; without it in UTC, and it says so. */
 function utc(at: number): string {
   return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
@@ -76,16 +71,10 @@ export function makeRender({ t, random, clock }: { t: Translate; random: Random;
   };
 }
 
-/** What is left until a due date, in words and in a colour. */
-export interface Due {
-  readonly text: string;
-  readonly level: 'calm' | 'soon' | 'urgent' | 'late';
-}
-
 const URGENT_DAYS = 2;
 
-/** `due` of rights/due.ts, in words; the command line says the same ones. */
-export function dueIn(t: Translate, dueAt: number, now: number): Due {
+/** `due` of rights/due.ts, in words and in a colour; the command line says the same words. */
+export function dueIn(t: Translate, dueAt: number, now: number) {
   const { late, unit, n } = due(dueAt, now);
   const key = `due.${late ? 'late-' : ''}${unit}`;
   const text = unit === 'hours' && n === 0 ? t(`${key}.none`) : t(key, { n });

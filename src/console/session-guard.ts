@@ -5,15 +5,15 @@ import { cookieValues } from '../http/cookies.ts';
 import { toRefusal } from '../http/reply.ts';
 import { Refusal } from '../lib/errors.ts';
 import { keepTyped } from './cases-service.ts';
-import type { Context, Staff } from './context.ts';
+import type { Context, Staff } from './context-make.ts';
 import { cookieNames } from './cookies.ts';
 import { contestOfPath, type Form, field, isSameOrigin, readForm, sameToken, typedOf } from './form.ts';
-import { safeRequestId } from './render.ts';
 import { enterSession, findSession } from './sessions-service.ts';
 
 /** The guard of every page and form: a session, and a role that may. */
 
 export interface Visit {
+  readonly context: Context;
   readonly request: Request;
   readonly response: Response;
   readonly staff: Staff;
@@ -66,7 +66,7 @@ function withSession(context: Context, role: StaffRole, show: (visit: Visit) => 
       return;
     }
     const staff = await admit(context, response, session, { role, now });
-    await show({ request, response, staff, session, now });
+    await show({ context, request, response, staff, session, now });
   };
 }
 
@@ -101,14 +101,14 @@ function withForm(context: Context, role: StaffRole, act: (posted: Posted) => un
     response.locals['csrf'] = live.csrf;
     if (!sameToken(form.get('csrf') ?? '', live.csrf)) throw new Refusal('origin-not-allowed');
     const staff = await admit(context, response, live, { role, now });
-    await act({ request, response, staff, session: live, now, form });
+    await act({ context, request, response, staff, session: live, now, form });
   };
 }
 
 /** The page of whatever was thrown. */
 export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
-    const requestId = safeRequestId(response);
+    const requestId = String(response.getHeader('x-request-id') ?? '');
     const refusal = refusalOf(error);
     if (!refusal && !hasLeft(error)) onFault(requestId, error);
     if (response.headersSent) {
@@ -130,9 +130,7 @@ function refusalOf(error: unknown): Refusal | null {
   return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;
 }
 
-type Answers<Asked> = Readonly<
-  Record<string, readonly [role: StaffRole, answer: (context: Context, asked: Asked) => unknown]>
->;
+type Answers<Asked> = Readonly<Record<string, readonly [role: StaffRole, answer: (asked: Asked) => unknown]>>;
 
 /** Pages and forms of one group by their paths: who may, and what answers. */
 export interface PageTable {
@@ -142,13 +140,6 @@ export interface PageTable {
 
 export function register(router: Router, context: Context, { pages = {}, forms = {} }: PageTable): void {
   for (const [path, [role, show]] of Object.entries(pages))
-    router.get(
-      path,
-      withSession(context, role, (visit) => show(context, visit)),
-    );
-  for (const [path, [role, act]] of Object.entries(forms))
-    router.post(
-      path,
-      withForm(context, role, (posted) => act(context, posted)),
-    );
+    router.get(path, withSession(context, role, show));
+  for (const [path, [role, act]] of Object.entries(forms)) router.post(path, withForm(context, role, act));
 }

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { ConsoleSession } from '../auth/console-session.ts';
 import type { Database } from '../db/db.ts';
 import { holdsTenant } from '../db/tenant-hold.ts';
@@ -10,9 +11,7 @@ type Row = Columns<Omit<ConsoleSession, 'roles'> & { readonly roles: string }>;
 const rowToSession = (row: Row): ConsoleSession =>
   fromColumns<ConsoleSession>({ ...row, roles: row.roles.split(' ') });
 
-type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
-
-export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Promise<void> {
+export async function insertConsoleSession(tx: Knex.Transaction, session: ConsoleSession): Promise<void> {
   await tx('console_sessions').insert(toColumns({ ...session, roles: session.roles.join(' ') }));
 }
 
@@ -27,7 +26,11 @@ export async function touchConsoleSession(database: Database, hash: string, now:
 }
 
 /** @returns the session that was ended, or null when it was gone or another tenant's */
-export async function deleteConsoleSession(tx: Tx, kid: string, hash: string): Promise<boolean> {
+export async function deleteConsoleSession(
+  tx: Knex.Transaction,
+  kid: string,
+  hash: string,
+): Promise<boolean> {
   return (await tx('console_sessions').where({ kid, hash }).delete()) === 1;
 }
 

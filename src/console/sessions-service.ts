@@ -3,7 +3,7 @@ import { writeAudit } from '../audit/store.ts';
 import { hashSecret } from '../auth/api-key.ts';
 import { CONSOLE_ABSOLUTE_MS, type ConsoleSession, isLiveSession, roleOf } from '../auth/console-session.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { actorOf, type Context, type Staff } from './context.ts';
+import { actorOf, type Context, type Staff } from './context-make.ts';
 import {
   deleteConsoleSession,
   findConsoleSession,

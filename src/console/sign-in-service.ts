@@ -9,21 +9,15 @@ import {
   roleOf,
 } from '../auth/console-session.ts';
 import type { Claims } from '../auth/jwt.ts';
-import type { LoginBegun, LoginProvider, VerifiedLogin } from '../auth/login.ts';
+import type { LoginBegun, VerifiedLogin } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
-import { claimNames } from '../rights/oidc.ts';
 import { environmentName } from '../schema/settings.ts';
-import type { Context } from './context.ts';
+import type { Context } from './context-make.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { insertConsoleSession } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
-
-/** Who came back from the identity provider, or why nobody did. */
-export type SignIn =
-  | { readonly ok: true; readonly token: string }
-  | { readonly ok: false; readonly why: 'no-role' | 'no-tenant' | 'unknown-tenant' };
 
 /** Sentences that say what to set, as `gpd doctor` says it too; none when the console is configured. */
 export function missingConsoleSettings(config: Config): readonly string[] {
@@ -35,29 +29,6 @@ export function missingConsoleSettings(config: Config): readonly string[] {
   return (Object.keys(what) as (keyof typeof what)[])
     .filter((name) => config[name] === null)
     .map((name) => `${environmentName(name)}: ${what[name]}`);
-}
-
-/**
- * Loaded with the first sign-in; it repeats its discovery automatically.
- * @param clientSecret of the OIDC client; null when the console is not configured
- */
-export function makeProvider(
-  context: Pick<Context, 'config' | 'origin' | 'random' | 'onLoginFault'>,
-  clientSecret: string | null,
-): () => Promise<LoginProvider> {
-  const { config, origin, random, onLoginFault: onFault } = context;
-  const { oidc_issuer: issuer, console_client_id: clientId } = config;
-  let provider: Promise<LoginProvider> | null = null;
-  return () => {
-    if (issuer === null || clientId === null || clientSecret === null)
-      throw new Error('the console is not configured');
-    const redirectUri = (): string => `${origin()}/console/callback`;
-    const signedOutUri = (): string => `${origin()}/console/signed-out`;
-    provider ??= import('../egress/oidc-login.ts').then(({ makeLoginProvider }) =>
-      makeLoginProvider({ issuer, clientId, clientSecret, redirectUri, signedOutUri, random, onFault }),
-    );
-    return provider;
-  };
 }
 
 /** One line without what is invisible; what looks like a mail address is cut before its @. */
@@ -85,9 +56,9 @@ const isStaff = (claimant: Claimant): boolean => claimant.roles.has('reviewer') 
 
 function claimantOf(config: Config, claims: Claims): Claimant | null {
   const rules = {
+    ...config,
     issuer: config.oidc_issuer ?? '',
     audience: config.console_client_id ?? '',
-    ...claimNames(config),
   };
   try {
     return readClaimant(claims, rules);
@@ -114,7 +85,7 @@ async function openSession(
   tenant: ConsentTenant,
   { claimant, claims }: { readonly claimant: Claimant; readonly claims: Claims },
   idToken: string,
-): Promise<SignIn> {
+) {
   const now = clock();
   const { kid } = tenant;
   const token = makeConsoleToken(random);
@@ -136,17 +107,19 @@ async function openSession(
     const actor = { role: roleOf(session), ref: session.actor };
     await writeAudit(tx, { kid, at: now, actor, action: 'staff.signed-in', object: null, detail: {} });
   });
-  return { ok: true, token };
+  return { ok: true, token } as const;
 }
 
-/** @throws {LoginRefused}, {Unavailable} */
-export async function finishSignIn(context: Context, callback: URL, begun: LoginBegun): Promise<SignIn> {
+const nobody = (why: 'no-role' | 'no-tenant' | 'unknown-tenant') => ({ ok: false, why }) as const;
+
+/** Who came back from the identity provider, or why nobody did. @throws {LoginRefused}, {Unavailable} */
+export async function finishSignIn(context: Context, callback: URL, begun: LoginBegun) {
   const login = await (await context.provider()).finish(callback, begun);
   const { claimant, claims } = await identify(context, login);
-  if (!claimant || !isStaff(claimant)) return { ok: false, why: 'no-role' };
-  if (claimant.tenant === null) return { ok: false, why: 'no-tenant' };
+  if (!claimant || !isStaff(claimant)) return nobody('no-role');
+  if (claimant.tenant === null) return nobody('no-tenant');
   const tenant = context.tenantOf(claimant.tenant);
-  if (!tenant) return { ok: false, why: 'unknown-tenant' };
+  if (!tenant) return nobody('unknown-tenant');
   return openSession(context, tenant, { claimant, claims }, login.idToken);
 }
 

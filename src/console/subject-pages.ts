@@ -1,8 +1,7 @@
 import { Refusal } from '../lib/errors.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
-import type { Context } from './context.ts';
-import { type Form, field } from './form.ts';
+import { type Form, field, partsOf } from './form.ts';
 import { endHold, type HoldPlace, readHolds } from './holds-service.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
 import {
@@ -44,13 +43,12 @@ const bare = (text: string): string => text.replace(/[\s-]/g, '').toLowerCase();
 
 const START = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
 
-function showMissed({ render }: Context, { response }: Visit, key: SubjectKey): void {
-  render(response, 'subjects', { ...START, ...key, missed: true }, 404);
+function showMissed({ context, response }: Visit, key: SubjectKey): void {
+  context.render(response, 'subjects', { ...START, ...key, missed: true }, 404);
 }
 
 async function showSubject(
-  context: Context,
-  { staff, response }: Posted,
+  { context, staff, response }: Posted,
   key: SubjectKey,
   wrong: object | null = null,
 ): Promise<void> {
@@ -59,62 +57,60 @@ async function showSubject(
   context.render(response, 'subjects', values, view === null ? 404 : wrong === null ? 200 : 400);
 }
 
-async function search(context: Context, posted: Posted): Promise<void> {
+async function search(posted: Posted): Promise<void> {
   const key = readKey(posted.form);
-  if (key) await showSubject(context, posted, key);
-  else context.render(posted.response, 'subjects', { ...START, missed: true, problem: 'id' }, 400);
+  if (key) await showSubject(posted, key);
+  else posted.context.render(posted.response, 'subjects', { ...START, missed: true, problem: 'id' }, 400);
 }
 
-async function showPlan(context: Context, posted: Posted, key: SubjectKey, problem: string | null) {
-  const plan = await planErase(context, posted.staff, key);
-  if (!plan) showMissed(context, posted, key);
-  else
-    context.render(
-      posted.response,
-      'erase',
-      { here: 'subjects', plan, problem },
-      problem === null ? 200 : 400,
-    );
+async function showPlan(posted: Posted, key: SubjectKey, problem: string | null) {
+  const { context, staff, response } = posted;
+  const plan = await planErase(context, staff, key);
+  const status = problem === null ? 200 : 400;
+  if (plan) context.render(response, 'erase', { here: 'subjects', plan, problem }, status);
+  else showMissed(posted, key);
 }
 
-async function erase(context: Context, posted: Posted): Promise<void> {
-  const key = requireKey(posted.form);
-  const plan = await planErase(context, posted.staff, key);
-  if (!plan || bare(posted.form.get('confirm') ?? '') !== bare(plan.handle)) {
-    await showPlan(context, posted, key, 'confirm');
+async function erase(posted: Posted): Promise<void> {
+  const { context, form, staff, response } = posted;
+  const key = requireKey(form);
+  const plan = await planErase(context, staff, key);
+  if (!plan || bare(form.get('confirm') ?? '') !== bare(plan.handle)) {
+    await showPlan(posted, key, 'confirm');
     return;
   }
-  const { receiptId } = await eraseSubject(context, posted.staff, key);
-  posted.response.redirect(303, `/console/receipts/${receiptId}?done=erased`);
+  const { receiptId } = await eraseSubject(context, staff, key);
+  response.redirect(303, `/console/receipts/${receiptId}?done=erased`);
 }
 
-async function exportData(context: Context, posted: Posted): Promise<void> {
-  const key = requireKey(posted.form);
-  const unnamed = posted.form.get('unnamed') === 'on';
-  const dsar = await findExport(context, posted.staff, key, unnamed);
+async function exportData(posted: Posted): Promise<void> {
+  const { context, form, staff, response } = posted;
+  const key = requireKey(form);
+  const unnamed = form.get('unnamed') === 'on';
+  const dsar = await findExport(context, staff, key, unnamed);
   if (dsar === null) {
-    showMissed(context, posted, key);
+    showMissed(posted, key);
     return;
   }
   if (dsar === 'unnamed') {
-    await showSubject(context, posted, key, { problem: 'unnamed' });
+    await showSubject(posted, key, { problem: 'unnamed' });
     return;
   }
-  posted.response.set({
+  response.set({
     'content-type': 'application/zip',
     'content-disposition': `attachment; filename="dsar-${dsar.head.generatedAt.slice(0, 10)}.zip"`,
     'cache-control': 'no-store',
   });
-  await writeExport(context, posted.staff, dsar, posted.response);
+  await writeExport(context, staff, dsar, response);
 }
 
-async function hold(context: Context, posted: Posted): Promise<void> {
-  const { form, staff, response } = posted;
+async function hold(posted: Posted): Promise<void> {
+  const { context, form, staff, response } = posted;
   const key = requireKey(form);
   const scopes = ERASURE_SCOPES.filter((scope): scope is Scope => form.get(`scope-${scope}`) === 'on');
   const basis = (form.get('basis') ?? '').trim();
   if (scopes.length === 0 || !reasonSchema.safeParse(basis).success) {
-    await showSubject(context, posted, key, { problem: 'hold', basis, chosen: scopes });
+    await showSubject(posted, key, { problem: 'hold', basis, chosen: scopes });
     return;
   }
   if (!(await holdSubject(context, staff, key, { scopes, basis }))) throw new Refusal('not-found');
@@ -123,11 +119,11 @@ async function hold(context: Context, posted: Posted): Promise<void> {
 
 /** Where a page of holds begins: a device by its keyed reference, and a kind of data. */
 function readPlace(value: unknown): HoldPlace | null {
-  const [, device, scope] = /^([\w-]{43})~([a-z-]{1,32})$/.exec(typeof value === 'string' ? value : '') ?? [];
+  const [, device, scope] = partsOf(value, /^([\w-]{43})~([a-z-]{1,32})$/);
   return device === undefined || scope === undefined ? null : { device, scope };
 }
 
-async function showHolds(context: Context, { request, response, staff }: Visit): Promise<void> {
+async function showHolds({ context, request, response, staff }: Visit): Promise<void> {
   const done = ['placed', 'released'].find((name) => name === request.query['done']) ?? null;
   const after = readPlace(request.query['after']);
   const { holds, more } = await readHolds(context, staff, after);
@@ -137,7 +133,7 @@ async function showHolds(context: Context, { request, response, staff }: Visit):
   context.render(response, 'holds', { here: 'holds', holds, first, next, done });
 }
 
-async function release(context: Context, { response, staff, form }: Posted): Promise<void> {
+async function release({ context, response, staff, form }: Posted): Promise<void> {
   const place = { device: form.get('device') ?? '', scope: form.get('scope') ?? '' };
   const released = await endHold(context, staff, place);
   if (!released) throw new Refusal('not-found');
@@ -147,30 +143,30 @@ async function release(context: Context, { response, staff, form }: Posted): Pro
 
 const dated = (receipt: ErasureReceipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) });
 
-async function showReceipts({ eraser, render }: Context, { response, staff }: Visit): Promise<void> {
-  const { receipts, unreadable } = await eraser.list(staff.kid, RECEIPTS);
+async function showReceipts({ context, response, staff }: Visit): Promise<void> {
+  const { receipts, unreadable } = await context.eraser.list(staff.kid, RECEIPTS);
   const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
-  render(response, 'receipts', { here: 'receipts', receipts: receipts.map(dated), unreadable, most });
+  context.render(response, 'receipts', { here: 'receipts', receipts: receipts.map(dated), unreadable, most });
 }
 
-async function showReceipt({ eraser, render }: Context, { request, response, staff }: Visit): Promise<void> {
-  const { id } = request.params;
-  const receipt = typeof id === 'string' && RECEIPT_ID.test(id) ? await eraser.status(id) : null;
+async function showReceipt({ context, request, response, staff }: Visit): Promise<void> {
+  const [id] = partsOf(request.params['id'], RECEIPT_ID);
+  const receipt = id === undefined ? null : await context.eraser.status(id);
   if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');
   const done = ['erased', 'released'].find((name) => name === request.query['done']) ?? null;
-  render(response, 'receipt', { here: 'receipts', receipt: dated(receipt), done });
+  context.render(response, 'receipt', { here: 'receipts', receipt: dated(receipt), done });
 }
 
 export const subjectPages: PageTable = {
   pages: {
-    '/subjects': ['dpo', ({ render }, { response }) => render(response, 'subjects', START)],
+    '/subjects': ['dpo', ({ context, response }) => context.render(response, 'subjects', START)],
     '/holds': ['dpo', showHolds],
     '/receipts': ['dpo', showReceipts],
     '/receipts/:id': ['dpo', showReceipt],
   },
   forms: {
     '/subjects': ['dpo', search],
-    '/subjects/plan': ['dpo', (context, posted) => showPlan(context, posted, requireKey(posted.form), null)],
+    '/subjects/plan': ['dpo', (posted) => showPlan(posted, requireKey(posted.form), null)],
     '/subjects/erase': ['dpo', erase],
     '/subjects/export': ['dpo', exportData],
     '/subjects/hold': ['dpo', hold],

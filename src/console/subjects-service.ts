@@ -14,7 +14,7 @@ import { planErasure } from '../rights/erase/erase-transaction-service.ts';
 import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
 import { KEEP_NOTHING } from '../rights/erase/service.ts';
 import { HOLDABLE } from '../rights/subject-folds.ts';
-import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
 import { deviceHolds, placeHolds } from './holds-service.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
@@ -63,9 +63,9 @@ async function isShared(database: Database, kid: string, durable: string | undef
 
 /** Null: nothing is held. Searching is audited. */
 export async function findSubject(context: Context, staff: Staff, key: SubjectKey) {
-  const { database, tenantOf, exports } = context;
+  const { database, exports } = context;
   const { kid } = staff;
-  const tenant = requireTenant(tenantOf, kid);
+  const tenant = requireTenant(context, staff);
   const target = await targetOf(context, staff, key);
   const dsar = target && (await exports.find(kid, bodyOf(key)));
   const object = dsar?.head.subject.reference ?? null;
@@ -96,7 +96,7 @@ export async function findSubject(context: Context, staff: Staff, key: SubjectKe
 export async function planErase(context: Context, staff: Staff, key: SubjectKey) {
   const { database } = context;
   const { kid } = staff;
-  const tenant = requireTenant(context.tenantOf, kid);
+  const tenant = requireTenant(context, staff);
   const target = await targetOf(context, staff, key);
   const counts = target && (await planErasure(database, { kid, target, keep: KEEP_NOTHING }));
   const scopes = scopeResults(counts ?? {});
@@ -117,7 +117,7 @@ export function eraseSubject({ rights }: Context, { kid, ref }: Staff, key: Subj
  * @returns `unnamed` when it would name nobody; null when nothing is held
  */
 export async function findExport(context: Context, staff: Staff, key: SubjectKey, unnamed: boolean) {
-  const { settings } = requireTenant(context.tenantOf, staff.kid);
+  const { settings } = requireTenant(context, staff);
   if (!unnamed && unnamedIn(settings).length > 0) return 'unnamed';
   const target = await targetOf(context, staff, key);
   const dsar = target && (await context.exports.gather(staff.kid, bodyOf(key), target));
@@ -125,16 +125,12 @@ export async function findExport(context: Context, staff: Staff, key: SubjectKey
   return dsar;
 }
 
-export async function writeExport(
-  { database, exports, readWhole, tenantOf, clock }: Context,
-  staff: Staff,
-  dsar: Dsar,
-  output: Writable,
-): Promise<void> {
+export async function writeExport(context: Context, staff: Staff, dsar: Dsar, output: Writable) {
+  const { database, exports, readWhole, clock } = context;
   await readWhole(staff, () => exports.write(dsar, actorOf(staff), output));
   const at = clock();
   const told = { event: 'export.ready', data: { readyAt: isoTime(at) }, at } as const;
-  await tellNow(database, requireTenant(tenantOf, staff.kid), told);
+  await tellNow(database, requireTenant(context, staff), told);
 }
 
 /** @returns false when no device of the subject is known */

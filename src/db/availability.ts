@@ -41,10 +41,7 @@ export function driverError(thrown: unknown): Error {
  * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would fix. A
  * pool that gives no connection said nothing.
  */
-export function isRefusal(error: unknown): boolean {
-  const said = error instanceof Unavailable ? error.cause : error;
-  return said instanceof Error && TRANSIENT.test(errorCode(said));
-}
+export const isRefusal = (error: unknown): boolean => TRANSIENT.test(errorCode(driverError(error)));
 
 const BUSY = 'the database cannot do this now';
 
@@ -119,12 +116,7 @@ export function closeWhenUseless(
 }
 
 /** Reads of one moment: each client begins a `readOnly` transaction as its database takes a snapshot. */
-export function snapshotOn(read: Knex) {
-  return async <T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T> => {
-    try {
-      return await read.transaction(work, { readOnly: true });
-    } catch (error) {
-      throw asUnavailable(error);
-    }
-  };
-}
+export const snapshotOn =
+  (read: Knex) =>
+  async <T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T> =>
+    read.transaction(work, { readOnly: true }).catch(refuse);

@@ -100,11 +100,7 @@ const readAt = promisify(read);
  * @param path of a database that may be open in this process
  * @param hurries true: without pauses
  */
-export async function idsInFile(
-  path: string,
-  needles: Needles,
-  hurries: () => boolean = () => false,
-): Promise<ReadonlySet<string>> {
+export async function idsInFile(path: string, needles: Needles, hurries: () => boolean = () => false) {
   const found = new Set<string>();
   const file = keptOpen(path);
   if (file === null || needles.requests.size + needles.others.size === 0) return found;

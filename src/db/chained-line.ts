@@ -21,12 +21,7 @@ export function chainLine(key: Uint8Array, name: string, before: Uint8Array, bod
 }
 
 /** The JSON without its MAC; `no-mac`: no MAC; `changed`: the MAC belongs to another line or position. */
-export function openLine(
-  key: Uint8Array,
-  name: string,
-  before: Uint8Array,
-  line: string,
-): { readonly body: string } | 'no-mac' | 'changed' {
+export function openLine(key: Uint8Array, name: string, before: Uint8Array, line: string) {
   const [end, mac] = MAC.exec(line) ?? [];
   if (end === undefined || mac === undefined) return 'no-mac';
   const body = `${line.slice(0, -end.length)}}`;

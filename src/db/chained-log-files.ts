@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closing } from '../lib/closing.ts';
+import { works } from '../lib/or-else.ts';
 import { afterLine, chainLine, NO_LINES, openLine } from './chained-line.ts';
 import { syncPath, temporaryFile, unguessable } from './durable-files.ts';
 import { isThere, locked, makeEmpty, ownAsDirectory, serialise } from './shared-file-lock.ts';
@@ -13,12 +14,10 @@ import { isThere, locked, makeEmpty, ownAsDirectory, serialise } from './shared-
  */
 
 export class BrokenChain extends Error {
-  readonly line: number;
+  override readonly name = 'BrokenChain';
 
   constructor(path: string, line: number, what: string) {
     super(`${path}: line ${line} ${what}`);
-    this.name = 'BrokenChain';
-    this.line = line;
   }
 }
 
@@ -49,13 +48,18 @@ interface Tail {
   readonly hasMac: boolean;
 }
 
-const BEGIN: Omit<Tail, 'inode' | 'changedAt'> = {
-  end: 0,
-  lines: 0,
-  hash: NO_LINES,
-  body: '',
-  hasMac: false,
-};
+const BEGIN = { end: 0, lines: 0, hash: NO_LINES, body: '', hasMac: false };
+
+/** @param bytes of the line, without its line end */
+const behind = (at: Tail, bytes: Buffer, body: string, hasMac: boolean): Tail => ({
+  ...at,
+  end: at.end + bytes.length + 1,
+  lines: at.lines + 1,
+  hash: afterLine(at.hash, bytes),
+  body,
+  hasMac,
+});
+
 const PIECE_BYTES = 64 * 1024;
 /** Longer than any line of ours. */
 const MAX_LINE_BYTES = 1024 * 1024;
@@ -92,20 +96,9 @@ async function readOn(options: ChainedLogOptions, file: FileHandle, from: Tail, 
     if (opened === 'changed') throw new BrokenChain(path, lines, 'was changed, or one before it is missing');
     if (opened === 'no-mac' && (at.hasMac || !mayBeginBare)) throw new BrokenChain(path, lines, 'is damaged');
     const body = opened === 'no-mac' ? line : opened.body;
-    const end = at.end + bytes.length + 1;
-    at = {
-      ...at,
-      end,
-      lines,
-      hash: afterLine(at.hash, bytes),
-      body,
-      hasMac: opened !== 'no-mac',
-    };
-    try {
-      take(body, at);
-    } catch {
-      throw new BrokenChain(path, lines, 'is damaged');
-    }
+    at = behind(at, bytes, body, opened !== 'no-mac');
+    const read = at;
+    if (!works(() => take(body, read))) throw new BrokenChain(path, lines, 'is damaged');
   }
   return at;
 }
@@ -126,12 +119,7 @@ async function follow(options: ChainedLogOptions, file: FileHandle, known: Tail 
 }
 
 /** Behind the lock, so that no other process is in the middle of what has no end. */
-async function appendLine(
-  options: ChainedLogOptions,
-  file: FileHandle,
-  tail: Tail,
-  next: object,
-): Promise<Tail> {
+async function appendLine(options: ChainedLogOptions, file: FileHandle, tail: Tail, next: object) {
   const { key, name } = options;
   const body = JSON.stringify(next);
   const bytes = Buffer.from(chainLine(key, name, tail.hash, body));
@@ -143,17 +131,8 @@ async function appendLine(
     await file.truncate(tail.end).catch(() => {});
     throw error;
   }
-  const end = tail.end + bytes.length + 1;
   const { ctimeMs: changedAt } = await file.stat();
-  return {
-    ...tail,
-    changedAt,
-    end,
-    lines: tail.lines + 1,
-    hash: afterLine(tail.hash, bytes),
-    body,
-    hasMac: true,
-  };
+  return behind({ ...tail, changedAt }, bytes, body, true);
 }
 
 async function writeAnew(
@@ -200,7 +179,6 @@ export function makeChainedLog(options: ChainedLogOptions) {
   }
 
   return {
-    exists: () => isThere(path),
     /** Reads what another process appended; a missing file is empty. @throws {BrokenChain} */
     refresh: () => serialise(path, readWhereThere),
     /**

@@ -19,10 +19,15 @@ interface Progress {
   readonly checkpointed: number;
 }
 
+/** PASSIVE copies what it can while nobody waits, NOOP only says how far the log is copied. */
+async function run(connection: Knex, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
+  const rows = (await runSqlite(connection, `PRAGMA wal_checkpoint(${mode})`, [])) as readonly Progress[];
+  return rows[0] ?? { log: 0, checkpointed: 0 };
+}
+
 async function checkpoint(connection: Knex): Promise<void> {
-  const [progress] = (await runSqlite(connection, 'PRAGMA wal_checkpoint(NOOP)', [])) as readonly Progress[];
-  if (!progress || progress.log - progress.checkpointed < MIN_PAGES) return;
-  await runSqlite(connection, 'PRAGMA wal_checkpoint(PASSIVE)', []);
+  const { log, checkpointed } = await run(connection, 'NOOP');
+  if (log - checkpointed >= MIN_PAGES) await run(connection, 'PASSIVE');
 }
 
 const TRUNCATE_TRIES = 8;
@@ -52,6 +57,18 @@ export async function truncateWal(connection: Knex): Promise<boolean> {
   return false;
 }
 
+/** A log so long is copied whole before a long deletion continues. */
+const LONG_PAGES = 1000;
+const WHOLE_TRIES = 8;
+
+/** Until all of it is copied: the next write then starts again at the top of the log. */
+async function copyWhole(connection: Knex): Promise<void> {
+  let { log, checkpointed } = await run(connection, 'NOOP');
+  if (log < LONG_PAGES) return;
+  for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
+    ({ log, checkpointed } = await run(connection, 'PASSIVE'));
+}
+
 /** @param connect to the same file; called once there is something to do */
 export function makeCheckpointer(connect: () => Knex) {
   let connection: Knex | null = null;
@@ -59,7 +76,7 @@ export function makeCheckpointer(connect: () => Knex) {
   let timer: NodeJS.Timeout | null = null;
   let running: Promise<void> | null = null;
 
-  async function run(): Promise<void> {
+  async function copySome(): Promise<void> {
     commits = 0;
     connection ??= connect();
     try {
@@ -75,7 +92,7 @@ export function makeCheckpointer(connect: () => Knex) {
     if (commits < MIN_COMMITS || timer || running) return;
     timer = setTimeout(() => {
       timer = null;
-      running = run();
+      running = copySome();
     }, PAUSE_MS).unref();
   }
 
@@ -84,6 +101,13 @@ export function makeCheckpointer(connect: () => Knex) {
     committed() {
       commits += 1;
       schedule();
+    },
+    /** What a long deletion wrote, before it continues: else the log grows until a COMMIT has to copy it, a visitor's as well. */
+    async copyLog() {
+      await running;
+      connection ??= connect();
+      // As in `copySome`.
+      await copyWhole(connection).catch(() => {});
     },
     async close() {
       commits = Number.NEGATIVE_INFINITY;

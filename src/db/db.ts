@@ -3,10 +3,11 @@ import knexModule, { type Knex } from 'knex';
 import { closeWhenUseless, snapshotOn, withAvailability } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient, type TransactionOptions, withTls } from './postgres-client.ts';
+import { makeQuiet } from './quiet.ts';
 import { runTransaction, type Transact } from './run-transaction.ts';
 import type { HotTransaction } from './sql.ts';
 import { immediateSqliteClient } from './sqlite-client.ts';
-import { AUTO_VACUUM, createSqlite, type SqliteConnection } from './sqlite-file.ts';
+import type { Connection } from './sqlite-prepared.ts';
 import { BUSY_MS, runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
@@ -22,6 +23,13 @@ export interface Database {
    * @throws {OutcomeUnknown} when it went away in the middle of the COMMIT
    */
   transaction<T>(work: (tx: Knex.Transaction) => Promise<T>, how?: TransactionOptions): Promise<T>;
+  /**
+   * Milliseconds since the last write that a long deletion leaves SQLite's writer to: a transaction here that is not `repeatable`, or
+   * any of another process, which each `repeatable` one looks for.
+   */
+  quietMs(): number;
+  /** Copies a long write-ahead log of SQLite into its file, so that no COMMIT has to. */
+  copyLog(): Promise<void>;
   /** The same for statements of the hot path alone: on SQLite they bypass knex. */
   hotTransaction<T>(work: (tx: HotTransaction) => Promise<T>): Promise<T>;
   /** A transaction over separate connections, without a time limit: changes of the schema. */
@@ -67,13 +75,16 @@ const PRAGMAS = [
   'PRAGMA temp_store=MEMORY',
 ];
 
-type AfterCreate = (connection: SqliteConnection, done: (error: Error | null, c: unknown) => void) => void;
+type AfterCreate = (connection: Connection, done: (error: Error | null, c: unknown) => void) => void;
 
 const configuring =
   (pragmas: readonly string[]): AfterCreate =>
   (connection, done) =>
     connection.exec(pragmas.join(';'), (error) => done(error, connection));
 const configureSqlite = configuring(PRAGMAS);
+/** Of a new file, before its first page; of an older one before a VACUUM. On each connection it would be a write. */
+const AUTO_VACUUM = 'PRAGMA auto_vacuum=INCREMENTAL';
+const configureNew = configuring([AUTO_VACUUM, 'PRAGMA journal_mode=WAL']);
 /** Whose transactions wait in {@link beginImmediate}; within one nothing is busy. */
 const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
 
@@ -94,13 +105,16 @@ async function closingPool<T>(pool: Knex, work: (connection: Knex) => Promise<T>
   }
 }
 
+const oneConnection = (base: Knex.Config, afterCreate: AfterCreate): Knex =>
+  knex({ ...base, pool: { afterCreate, min: 1, max: 1 } });
+
 /** A separate connection, so that the writer and the readers are not blocked. */
 const withSqlite = <T>(
   base: Knex.Config,
   busyMs: number,
   work: (connection: Knex) => Promise<T>,
 ): Promise<T> =>
-  closingPool(knex({ ...base, pool: { afterCreate: configureSqlite, min: 1, max: 1 } }), async (own) => {
+  closingPool(oneConnection(base, configureSqlite), async (own) => {
     await own.raw(`PRAGMA busy_timeout=${busyMs}`);
     return work(own);
   });
@@ -115,7 +129,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
   };
   if (!existsSync(options.location)) {
     if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
-    await createSqlite(base);
+    await closingPool(oneConnection(base, configureNew), (made) => made.raw('SELECT 1'));
   }
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
   const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
@@ -128,15 +142,21 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
       checkpointer.committed();
       return result;
     };
-  const transaction: Database['transaction'] = (work) =>
-    runTransaction(noting(byKnex(writer)), work, options.onUnknownCommit);
+  const quiet = makeQuiet();
+  const transaction: Database['transaction'] = (work, how) =>
+    runTransaction(noting(byKnex(writer, how)), quiet.watched(work, how), options.onUnknownCommit);
   const direct = noting<SqliteTransaction>((work) => runSqliteTransaction(writer, work));
   return {
     kind: 'sqlite',
     read,
     snapshot: snapshotOn(read),
     transaction,
-    hotTransaction: (work) => runTransaction(direct, work, options.onUnknownCommit),
+    quietMs: quiet.ms,
+    copyLog: () => checkpointer.copyLog(),
+    hotTransaction(work) {
+      quiet.wrote();
+      return runTransaction(direct, work, options.onUnknownCommit);
+    },
     longTransaction: transaction,
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
@@ -191,6 +211,8 @@ async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Pro
     read: pool,
     snapshot: snapshotOn(pool),
     transaction,
+    quietMs: () => Number.POSITIVE_INFINITY,
+    copyLog: async () => {},
     hotTransaction: transaction,
     longTransaction: (work) => alone((own) => runTransaction(byKnex(own), work, onUnknownCommit)),
     alone,

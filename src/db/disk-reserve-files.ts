@@ -75,7 +75,7 @@ function guardUnless(isSpent: () => boolean, database: Database): Database {
       : write();
   return {
     ...database,
-    transaction: (work) => unlessSpent(() => database.transaction(work)),
+    transaction: (work, how) => unlessSpent(() => database.transaction(work, how)),
     hotTransaction: (work) => unlessSpent(() => database.hotTransaction(work)),
   };
 }

@@ -16,23 +16,23 @@ export async function quickCheck(database: Database): Promise<readonly string[]>
   return rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
 }
 
-async function pragma(read: Knex, text: string): Promise<unknown> {
+export async function pragma(read: Knex, text: string): Promise<unknown> {
   const [row] = rowsOf<Record<string, unknown>>(await read.raw(`PRAGMA ${text}`));
   return row && Object.values(row)[0];
 }
 
+/** Of a PostgreSQL. */
+export async function databaseSize({ read }: Database): Promise<number> {
+  const sql = 'SELECT pg_database_size(current_database()) AS bytes';
+  return Number(rowsOf<{ bytes: number }>(await read.raw(sql))[0]?.bytes);
+}
+
 /** Bytes of the pages in use: what a copy takes. */
-export async function usedBytes({ kind, read }: Database): Promise<number> {
-  if (kind === 'postgres') {
-    const sql = 'SELECT pg_database_size(current_database()) AS bytes';
-    return Number(rowsOf<{ bytes: number }>(await read.raw(sql))[0]?.bytes);
-  }
-  const [pages, free, size] = [
-    await pragma(read, 'page_count'),
-    await pragma(read, 'freelist_count'),
-    await pragma(read, 'page_size'),
-  ];
-  return (Number(pages) - Number(free)) * Number(size);
+export async function usedBytes(database: Database): Promise<number> {
+  const { kind, read } = database;
+  if (kind === 'postgres') return databaseSize(database);
+  const used = Number(await pragma(read, 'page_count')) - Number(await pragma(read, 'freelist_count'));
+  return used * Number(await pragma(read, 'page_size'));
 }
 
 /**

@@ -13,10 +13,6 @@ export interface BatchBegun {
 
 const batches = channel(BATCHES);
 
-function tellBegun(begun: BatchBegun): void {
-  if (batches.hasSubscribers) batches.publish(begun);
-}
-
 /** The answer to an item that failed alone: the others of its batch have theirs. */
 export class Fault {
   readonly reason: unknown;
@@ -113,9 +109,8 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
 
   /** A database that is away would let each further batch wait for its own timeout. */
   function refuseWaiting(cause: Unavailable): void {
-    const refused = waiting;
-    waiting = [];
-    for (const entry of refused) entry.reject(new Unavailable('the database is away', 1, { cause }));
+    for (const entry of waiting.splice(0))
+      entry.reject(new Unavailable('the database is away', 1, { cause }));
   }
 
   function pump(): void {
@@ -125,7 +120,8 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
       waiting = next.rest;
       const { batch, key } = next;
       inFlight += 1;
-      tellBegun({ group: options.name, size: batch.length, waiting: waiting.length });
+      const begun: BatchBegun = { group: options.name, size: batch.length, waiting: waiting.length };
+      if (batches.hasSubscribers) batches.publish(begun);
       if (options.keyOf) busy.add(key);
       void answer(options.run, batch, refuseWaiting).then(() => {
         busy.delete(key);

@@ -22,6 +22,12 @@ export async function readMeta(database: Pick<Database, 'read'>, name: string): 
   return (await cellOf<string>(database.read('meta').where({ name }), 'value')) ?? null;
 }
 
+/** The same of what is a number: a time as a rule. */
+export async function readMetaNumber(database: Pick<Database, 'read'>, name: string): Promise<number | null> {
+  const value = await readMeta(database, name);
+  return value === null ? null : Number(value);
+}
+
 export async function writeMeta(tx: Knex.Transaction, name: string, value: string): Promise<void> {
   await tx('meta').insert({ name, value }).onConflict('name').merge();
 }

@@ -70,6 +70,13 @@ export class UnknownSchema extends Error {
   }
 }
 
+/** What this gpd would apply. @throws {UnknownSchema} */
+export async function pendingMigrations(database: Database): Promise<readonly string[]> {
+  const { pending, unknown } = await schemaState(database);
+  if (unknown.length > 0) throw new UnknownSchema(unknown);
+  return pending;
+}
+
 /**
  * Brings the schema up to date and returns what it applied.
  * Knex's own lock row outlives a crash, so ours decides: an advisory lock of the transaction on PostgreSQL, the
@@ -78,16 +85,13 @@ export class UnknownSchema extends Error {
  * @throws {Unavailable} when a running node holds a table for too long
  */
 export async function migrate(database: Database): Promise<readonly string[]> {
-  const state = await schemaState(database);
-  if (state.unknown.length > 0) throw new UnknownSchema(state.unknown);
-  if (state.pending.length === 0) return [];
+  if ((await pendingMigrations(database)).length === 0) return [];
   return database.longTransaction(async (tx) => {
     if (database.kind === 'postgres') {
       await tx.raw('SELECT pg_advisory_xact_lock(?)', [ADVISORY_LOCK]);
       await tx.raw(`SET LOCAL lock_timeout = '${LOCK_WAIT}'`);
       // Another node may have migrated in the meantime, and be newer.
-      const { unknown } = await schemaState(database);
-      if (unknown.length > 0) throw new UnknownSchema(unknown);
+      await pendingMigrations(database);
     }
     return latest(tx);
   });

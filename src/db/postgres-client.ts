@@ -10,8 +10,8 @@ interface Connection {
 
 export interface TransactionOptions {
   /**
-   * A crash of PostgreSQL may lose its last 600 ms, and nothing that is committed after it and is kept: for deletions that are
-   * repeated. Nobody waits for the disk then while rows or a tenant's log are locked. SQLite loses nothing.
+   * A crash of PostgreSQL may lose its last 600 ms, one of SQLite's machine what the disk has not got, and nothing that is committed after
+   * it and is kept: for deletions that are repeated. Nobody waits for the disk then while rows, a tenant's log or SQLite's writer are locked.
    */
   readonly repeatable?: boolean;
 }

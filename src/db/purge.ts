@@ -8,33 +8,78 @@ import { cellOf, hasRowLocks, runStep, whereAmong } from './sql.ts';
  * between. A step that took longer than a group commit makes the next one smaller.
  */
 
-/** What a step may hold SQLite's writer for, about as long as a group commit does, and a tenant's log on PostgreSQL. */
-const STEP_MS = { sqlite: 10, postgres: 15 };
-/** Between two steps SQLite's writer is free for so long: another process that waits for it asks every millisecond. */
-const GAP_MS = 4;
-const FIRST = 250;
-/** Smaller steps spend their time on commits. */
-const MIN_ROWS = 250;
+/**
+ * Between two steps others have the database for so long. Another process that waits for SQLite's writer asks every millisecond;
+ * PostgreSQL's processors and its disk are shared.
+ */
+const GAP_MS = { sqlite: 4, postgres: 1 };
 const MAX_ROWS = 4000;
+/** Others write as long as one did within this time. */
+const QUIET_MS = 1000;
+
+interface Limits {
+  /** What a step may hold SQLite's writer for, and a tenant's log on PostgreSQL. */
+  readonly stepMs: number;
+  /** Smaller steps spend their time on commits. */
+  readonly minRows: number;
+  /** Of the time. */
+  readonly part: number;
+}
+
+/** Of `shared` and `patient` nobody waits for the end. Measured with `npm run bench -- retention`. */
+const LIMITS = {
+  sqlite: {
+    /** About as long as a group commit. */
+    urgent: { stepMs: 10, minRows: 250, part: 1 },
+    /** Nobody writes. Who comes now waits for one step, and the next one gives way. */
+    patient: { stepMs: 20, minRows: 250, part: 1 },
+    /** Others write: a step is shorter than a commit, and all of them take several times what the visits of the same seconds leave. */
+    shared: { stepMs: 4, minRows: 50, part: 0.15 },
+  },
+  postgres: { stepMs: 15, minRows: 250, part: 1 },
+} satisfies Record<Database['kind'], Limits | Record<string, Limits>>;
+
+function limitsOf(database: Database, isPatient: boolean): Limits {
+  if (database.kind === 'postgres') return LIMITS.postgres;
+  const { urgent, patient, shared } = LIMITS.sqlite;
+  if (!isPatient) return urgent;
+  return database.quietMs() < QUIET_MS ? shared : patient;
+}
 
 /** A deletion in steps begins again after a crash, or commits last that it is done. */
 const REPEATABLE = { repeatable: true } as const;
 
-function nextRows({ kind }: Database, rows: number, took: number): number {
-  const factor = Math.min(2, (STEP_MS[kind] * 0.7) / took);
-  return Math.max(MIN_ROWS, Math.min(MAX_ROWS, Math.floor(rows * factor)));
+interface Done {
+  readonly gone: number;
+  /** Milliseconds that the step had the writer for. */
+  readonly took: number;
+  readonly limits: Limits;
 }
 
-/** One step in its transaction. @returns how many rows went, and the milliseconds that it had the writer for */
-async function runOne(database: Database, step: (tx: Knex.Transaction) => Promise<number>) {
+function nextRows(rows: number, { took, limits }: Done): number {
+  const factor = Math.min(2, (limits.stepMs * 0.7) / took);
+  return Math.max(limits.minRows, Math.min(MAX_ROWS, Math.floor(rows * factor)));
+}
+
+/** One step in its transaction, and the pause after it. */
+async function runOne(
+  database: Database,
+  step: (tx: Knex.Transaction) => Promise<number>,
+  isPatient: boolean,
+): Promise<Done> {
   let begun = 0;
   const gone = await database.transaction((tx) => {
     begun = performance.now();
     return step(tx);
   }, REPEATABLE);
   const took = performance.now() - begun;
-  if (database.kind === 'sqlite') await sleep(GAP_MS);
-  return { gone, took };
+  const limits = limitsOf(database, isPatient);
+  await sleep(GAP_MS[database.kind]);
+  if (limits.part < 1) {
+    await database.copyLog();
+    await sleep(took / limits.part - took);
+  }
+  return { gone, took, limits };
 }
 
 /**
@@ -47,12 +92,12 @@ async function inSteps(
   step: (tx: Knex.Transaction, rows: number) => Promise<number>,
 ): Promise<number> {
   let total = 0;
-  for (let rows = FIRST; ; ) {
-    const { gone, took } = await runOne(database, (tx) => step(tx, rows));
-    total += gone;
+  for (let rows = limitsOf(database, true).minRows; ; ) {
+    const done = await runOne(database, (tx) => step(tx, rows), true);
+    total += done.gone;
     // Not at the first step that is not full: another node may have taken the rest of it.
-    if (gone === 0) return total;
-    rows = nextRows(database, rows, took);
+    if (done.gone === 0) return total;
+    rows = nextRows(rows, done);
   }
 }
 
@@ -79,9 +124,19 @@ export function purge(
   });
 }
 
+/** How fast a deletion may be, and until when. */
+interface Pace {
+  /** Least rows of a step, however slow the one before it was. */
+  readonly minRows?: number;
+  /** False stops between two steps. */
+  readonly goesOn?: (() => boolean) | undefined;
+  /** Nobody waits for it: it leaves SQLite's writer to others. */
+  readonly isPatient?: boolean;
+}
+
 export type Key = string | number;
 
-export interface Removal {
+export interface Removal extends Pick<Pace, 'goesOn'> {
   readonly table: string;
   /** Ends the primary key; `within` is what else is in it. */
   readonly key: string;
@@ -121,33 +176,31 @@ async function removeStep(tx: Knex.Transaction, removal: Removal, found: readonl
 
 /**
  * Works through what was found in steps, each its own transaction.
- * @param least rows of a step, however slow the one before it was
- * @param goesOn false stops between two steps
  * @returns the sum of what the steps return
  */
 export async function inPieces<T>(
   database: Database,
   found: readonly T[],
   step: (tx: Knex.Transaction, some: readonly T[]) => Promise<number>,
-  {
-    minRows = MIN_ROWS,
-    goesOn = () => true,
-  }: { readonly minRows?: number; readonly goesOn?: () => boolean } = {},
+  { minRows = 0, goesOn = () => true, isPatient = false }: Pace = {},
 ): Promise<number> {
   let total = 0;
-  for (let at = 0, rows = FIRST; at < found.length && goesOn(); ) {
+  for (let at = 0, rows = limitsOf(database, isPatient).minRows; at < found.length && goesOn(); ) {
     const some = found.slice(at, at + rows);
     at += some.length;
-    const { gone, took } = await runOne(database, (tx) => step(tx, some));
-    total += gone;
-    rows = Math.max(minRows, Math.min(nextRows(database, rows, took), FOUND));
+    const done = await runOne(database, (tx) => step(tx, some), isPatient);
+    total += done.gone;
+    rows = Math.max(minRows, Math.min(nextRows(rows, done), FOUND));
   }
   return total;
 }
 
 /** Removes all of `found` that is still due. */
 const removeFound = (database: Database, removal: Removal, found: readonly Key[]): Promise<number> =>
-  inPieces(database, found, (tx, some) => removeStep(tx, removal, some));
+  inPieces(database, found, (tx, some) => removeStep(tx, removal, some), {
+    isPatient: true,
+    goesOn: removal.goesOn,
+  });
 
 /**
  * Removes what is due, found by reads that hold nobody up.
@@ -155,7 +208,7 @@ const removeFound = (database: Database, removal: Removal, found: readonly Key[]
  *   passes no deleted rows, which PostgreSQL's index keeps while anybody may still see them
  */
 export async function remove(database: Database, removal: Removal, since: string): Promise<number> {
-  const { key, table, due } = removal;
+  const { key, table, due, goesOn = () => true } = removal;
   let total = 0;
   for (let from: Key | undefined; ; ) {
     const query = due(database.read).orderBy(`${table}.${since}`).limit(FOUND);
@@ -169,7 +222,7 @@ export async function remove(database: Database, removal: Removal, since: string
     total += gone;
     const last = rows.at(-1)?.[since];
     // What was found and stays has become held or contested in between.
-    if (rows.length < FOUND || (gone === 0 && last === from)) return total;
+    if (rows.length < FOUND || (gone === 0 && last === from) || !goesOn()) return total;
     from = last;
   }
 }
@@ -181,7 +234,7 @@ const WINDOW = 20_000;
  * The same for a condition that no index leads to: the table is walked in the order of its key, a short read at a time.
  */
 export async function removeWalking(database: Database, removal: Removal): Promise<number> {
-  const { table, key, within } = removal;
+  const { table, key, within, goesOn = () => true } = removal;
   let total = 0;
   for (let after = ''; ; ) {
     const window = database.read(table).where(within).where(key, '>', after);
@@ -189,7 +242,7 @@ export async function removeWalking(database: Database, removal: Removal): Promi
     const due = removal.due(database.read).where(`${table}.${key}`, '>', after);
     if (upto !== undefined) due.where(`${table}.${key}`, '<=', upto);
     total += await removeFound(database, removal, (await due.pluck(key)) as Key[]);
-    if (upto === undefined) return total;
+    if (upto === undefined || !goesOn()) return total;
     after = upto;
   }
 }

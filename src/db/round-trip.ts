@@ -1,13 +1,6 @@
 import type { Knex } from 'knex';
 import type { ClientInternals } from './availability.ts';
-import {
-  type Bindings,
-  bypassesKnex,
-  type HotTransaction,
-  hasRowLocks,
-  MAX_PARAMETERS,
-  runHot,
-} from './sql.ts';
+import { type Bindings, type HotTransaction, hasRowLocks, MAX_PARAMETERS, runHot } from './sql.ts';
 
 /** Statements that share a round trip to PostgreSQL, so that a lock is held for less time. */
 
@@ -58,6 +51,6 @@ export async function pipelined<A, B, C>(
   tx: HotTransaction,
   ...[a, b, c]: readonly [Work<A>, Work<B>, Work<C>]
 ): Promise<[A, B, C]> {
-  if (bypassesKnex(tx) || !hasRowLocks(tx)) return [await a(), await b(), await c()];
+  if (!hasRowLocks(tx)) return [await a(), await b(), await c()];
   return Promise.all([a(), b(), c()]);
 }

@@ -7,6 +7,7 @@ import { Unavailable } from '../lib/errors.ts';
 import { errorCode } from './availability.ts';
 import { syncPath } from './durable-files.ts';
 import { requireSqlite, SqliteUnloadable } from './sqlite-client.ts';
+import { execute, told } from './sqlite-prepared.ts';
 
 /** A file of the data directory that several processes write: one at a time, behind the lock of `PATH.lock`. */
 
@@ -82,9 +83,6 @@ const TAKE = {
 
 export type Release = () => Promise<void>;
 
-const called = (call: (done: (error: Error | null) => void) => unknown): Promise<void> =>
-  new Promise((resolve, reject) => void call((error) => (error ? reject(error) : resolve())));
-
 /** Null: another process holds it. @throws the driver's error when the file cannot be opened or is not empty */
 export async function lockFile(path: string, how: keyof typeof TAKE): Promise<Release | null> {
   requireSqlite();
@@ -94,9 +92,9 @@ export async function lockFile(path: string, how: keyof typeof TAKE): Promise<Re
   const connection = await new Promise<InstanceType<typeof Database>>((resolve, reject) => {
     const opened = new Database(path, OPEN_READWRITE, (error) => (error ? reject(error) : resolve(opened)));
   });
-  const release: Release = () => called((done) => connection.close(done));
+  const release: Release = () => told((done) => connection.close(done));
   try {
-    await called((done) => connection.exec(TAKE[how], done));
+    await execute(connection, TAKE[how]);
     return release;
   } catch (error) {
     await release();

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { chunksOf, pagesBy } from '../lib/chunks.ts';
+import { memoised } from '../lib/memoised.ts';
 import { runSqlite } from './sqlite-client.ts';
 import type { SqliteTransaction, StatementBatch } from './sqlite-transaction.ts';
 
@@ -33,6 +34,17 @@ export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
   const [row] = (await rows.count({ n: '*' })) as { n: number }[];
   return Number(row?.n ?? 0);
 }
+
+/** The same, but no further than `cap + 1`: a page must not cost more because there are many. */
+export const countUpTo = (db: Knex, rows: Knex.QueryBuilder, cap: number): Promise<number> =>
+  countOf(
+    db(
+      rows
+        .select(db.raw('1 as one'))
+        .limit(cap + 1)
+        .as('some'),
+    ),
+  );
 
 /** What one column of the first row holds; undefined: there is no row. */
 export async function cellOf<Cell>(rows: Knex.QueryBuilder, column: string): Promise<Cell | undefined> {
@@ -71,15 +83,9 @@ export function bypassesKnex(hot: Hot): hot is SqliteTransaction {
   return 'runBatch' in hot;
 }
 
-const dialectOf = (knex: Knex): string => (knex.client as { readonly dialect: string }).dialect;
-
-function isSqlite(hot: Hot): boolean {
-  return bypassesKnex(hot) || dialectOf(hot) === 'sqlite3';
-}
-
-/** Where rows have locks: SQLite's one writer holds the whole file. */
+/** On PostgreSQL, where rows have locks: SQLite's one writer holds the whole file. */
 export function hasRowLocks(hot: Hot): boolean {
-  return !bypassesKnex(hot) && dialectOf(hot) === 'postgresql';
+  return !bypassesKnex(hot) && (hot.client as { readonly dialect: string }).dialect === 'postgresql';
 }
 
 /** One parameter for all ids: a text with as many placeholders would be built, sent and parsed each time. */
@@ -89,7 +95,7 @@ export function whereAmong(
   column: string,
   ids: readonly (string | number)[],
 ): Knex.QueryBuilder {
-  if (isSqlite(db))
+  if (!hasRowLocks(db))
     return rows.whereRaw('?? IN (SELECT value FROM json_each(?))', [column, JSON.stringify(ids)]);
   const type = typeof ids[0] === 'number' ? 'bigint' : 'text';
   // Not `= ANY`: without statistics of the column PostgreSQL then reads the whole table.
@@ -102,18 +108,18 @@ export const whereOneOf = (
   db: Knex,
   column: string,
   ids: readonly string[],
-): Knex.QueryBuilder => (isSqlite(db) ? rows.whereIn(column, ids) : whereAmong(rows, db, column, ids));
+): Knex.QueryBuilder => (hasRowLocks(db) ? whereAmong(rows, db, column, ids) : rows.whereIn(column, ids));
 
 /** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
 export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Promise<readonly Row[]> {
   if (bypassesKnex(hot)) return (await hot.run(sql, bindings)) as readonly Row[];
-  if (isSqlite(hot)) return (await runSqlite(hot, sql, bindings)) as readonly Row[];
+  if (!hasRowLocks(hot)) return (await runSqlite(hot, sql, bindings)) as readonly Row[];
   return rowsOf<Row>(await hot.raw(sql, bindings as Knex.Value[]));
 }
 
 /** What is built the same way for each step of a long deletion: on SQLite it stays prepared, which knex's statements do not. */
 export async function runStep<Row>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Row[]> {
-  if (!isSqlite(tx)) return (await built) as readonly Row[];
+  if (hasRowLocks(tx)) return (await built) as readonly Row[];
   const { sql, bindings } = built.toSQL().toNative();
   return (await runSqlite(tx, sql, bindings)) as readonly Row[];
 }
@@ -121,30 +127,19 @@ export async function runStep<Row>(tx: Knex, built: Knex.QueryBuilder): Promise<
 /** PostgreSQL takes 65,535 parameters a statement. */
 export const MAX_PARAMETERS = 60_000;
 
-const jsonSelect = new Map<number, string>();
-
 /** On SQLite all rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite. */
-function fromJson(columns: number): string {
-  let sql = jsonSelect.get(columns);
-  if (sql === undefined) {
-    const values = Array.from({ length: columns }, (_, i) => `value ->> ${i}`);
-    // Without a WHERE the parser takes the ON of ON CONFLICT for a join's (sqlite.org/lang_upsert.html).
-    sql = `SELECT ${values.join(', ')} FROM jsonb_each(?) WHERE true`;
-    jsonSelect.set(columns, sql);
-  }
-  return sql;
-}
+const fromJson = memoised((columns: number): string => {
+  const values = Array.from({ length: columns }, (_, i) => `value ->> ${i}`);
+  // Without a WHERE the parser takes the ON of ON CONFLICT for a join's (sqlite.org/lang_upsert.html).
+  return `SELECT ${values.join(', ')} FROM jsonb_each(?) WHERE true`;
+});
 
 /** `head`, all rows, `tail`, in as many statements as they need; nothing for no rows. */
-export async function insertMany<Row>(
-  tx: Hot,
-  head: string,
-  rows: readonly Bindings[],
-  tail = '',
-): Promise<readonly Row[]> {
+export async function insertMany<Row>(tx: Hot, head: string, rows: readonly Bindings[], tail = '') {
   const columns = rows[0]?.length;
   if (columns === undefined) return [];
-  if (isSqlite(tx)) return runHot<Row>(tx, `${head} ${fromJson(columns)} ${tail}`, [JSON.stringify(rows)]);
+  if (!hasRowLocks(tx))
+    return runHot<Row>(tx, `${head} ${fromJson(columns)} ${tail}`, [JSON.stringify(rows)]);
   const step = Math.floor(MAX_PARAMETERS / columns);
   const results: Row[] = [];
   for (const chunk of chunksOf(rows, step)) {
@@ -195,12 +190,8 @@ export function askedJson(columns: ColumnTypes): string {
  * A common table `q(i, …columns)` of the rows that are asked about, typed by the SQL types of `columns`, with the
  * bindings that fill it.
  */
-export function askedRows(
-  hot: Hot,
-  columns: ColumnTypes,
-  rows: readonly Bindings[],
-): { readonly sql: string; readonly bindings: Bindings } {
-  if (isSqlite(hot)) return { sql: askedJson(columns), bindings: [JSON.stringify(rows)] };
+export function askedRows(hot: Hot, columns: ColumnTypes, rows: readonly Bindings[]) {
+  if (!hasRowLocks(hot)) return { sql: askedJson(columns), bindings: [JSON.stringify(rows)] };
   // PostgreSQL takes the types of a VALUES list from its first row.
   const types = ['integer', ...Object.values(columns)];
   const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`;

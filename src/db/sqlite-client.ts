@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Knex } from 'knex';
-import { asUnavailable, withAvailability } from './availability.ts';
+import { asUnavailable, type ClientInternals, withAvailability } from './availability.ts';
+import type { TransactionOptions } from './postgres-client.ts';
 import { type Connection, finalizeAll, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
 import { abandon, beginImmediate } from './sqlite-transaction.ts';
 
@@ -49,14 +50,12 @@ interface TransactionInternals {
   _rejecter(error: unknown): void;
 }
 
-interface ClientInternals {
+interface SqliteInternals extends ClientInternals {
   transaction(...args: unknown[]): TransactionInternals;
   destroyRawConnection(connection: Connection): Promise<unknown>;
-  query(connection: unknown, query: unknown): Promise<unknown>;
-  acquireConnection(): Promise<unknown>;
 }
 
-type ClientClass = new (config: Knex.Config) => ClientInternals;
+type ClientClass = new (config: Knex.Config) => SqliteInternals;
 
 /**
  * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
@@ -75,8 +74,11 @@ export function immediateSqliteClient(): typeof Knex.Client {
   class ImmediateSqlite extends withAvailability(Base) {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
+      const { repeatable } = args[1] as TransactionOptions;
       transaction.begin = (connection) =>
-        transaction.readOnly === true ? runPrepared(connection, 'BEGIN', []) : beginImmediate(connection);
+        transaction.readOnly === true
+          ? runPrepared(connection, 'BEGIN', [])
+          : beginImmediate(connection, repeatable !== true);
       transaction.commit = async (connection, value) => {
         transaction._completed = true;
         try {

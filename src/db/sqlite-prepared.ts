@@ -43,12 +43,18 @@ async function statementFor(connection: Connection, sql: string): Promise<Statem
   return statement;
 }
 
+/** What the driver tells by a callback. */
+export const told = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
+  new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
+
 export async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
   const statement = await statementFor(connection, sql);
-  return new Promise<Rows>((resolve, reject) => {
-    statement.all(bindings, (error, rows) => (error ? reject(error) : resolve(rows)));
-  });
+  return told<Rows>((done) => statement.all(bindings, done));
 }
+
+/** Statements that are not kept. */
+export const execute = (connection: Pick<Connection, 'exec'>, sql: string): Promise<void> =>
+  told((done) => connection.exec(sql, done));
 
 interface Pool {
   acquireConnection(): Promise<Connection>;

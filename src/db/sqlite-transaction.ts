@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { errorCode } from './availability.ts';
-import { type Connection, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
+import { type Connection, execute, onConnection, type Rows, runPrepared } from './sqlite-prepared.ts';
 
 /**
  * A transaction that knex knows nothing of: the object that knex makes for one costs more than the statements of a batch
@@ -18,11 +18,26 @@ export interface SqliteTransaction {
 export const BUSY_MS = 5000;
 const ASK_AGAIN_MS = 1;
 
+/** Whose last transaction did not wait for the disk. */
+const lax = new WeakSet<Connection>();
+
+/**
+ * Each transaction sets what it needs, so that none inherits less. SQLite sets it when it prepares the statement, not when it runs it
+ * (sqlite.org/pragma.html): a statement that stays prepared would do nothing the second time.
+ */
+async function setDurability(connection: Connection, awaitsDisk: boolean): Promise<void> {
+  if (lax.has(connection) !== awaitsDisk) return;
+  await execute(connection, `PRAGMA synchronous=${awaitsDisk ? 'FULL' : 'NORMAL'}`);
+  if (awaitsDisk) lax.delete(connection);
+  else lax.add(connection);
+}
+
 /**
  * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
  * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
  */
-export async function beginImmediate(connection: Connection): Promise<void> {
+export async function beginImmediate(connection: Connection, awaitsDisk = true): Promise<void> {
+  await setDurability(connection, awaitsDisk);
   const since = performance.now();
   for (;;) {
     try {
@@ -38,11 +53,7 @@ export async function beginImmediate(connection: Connection): Promise<void> {
 
 /** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
 export async function abandon(connection: Connection): Promise<void> {
-  try {
-    await runPrepared(connection, 'ROLLBACK', []);
-  } catch {
-    // It had.
-  }
+  await runPrepared(connection, 'ROLLBACK', []).catch(() => {});
 }
 
 async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) => Promise<T>): Promise<T> {
@@ -102,9 +113,7 @@ function define(connection: Connection, { view, statements }: StatementBatch): P
   const body = statements.map((sql, i) => `${sql.replace('?', `NEW.p${i}`)};`).join('\n');
   const ddl = `CREATE TEMP VIEW IF NOT EXISTS ${view} (${columns}) AS SELECT ${nothing};
     CREATE TEMP TRIGGER IF NOT EXISTS ${view}_all INSTEAD OF INSERT ON ${view} BEGIN ${body} END;`;
-  return new Promise((resolve, reject) => {
-    connection.exec(ddl, (error) => (error ? reject(error) : resolve()));
-  });
+  return execute(connection, ddl);
 }
 
 /** Before a transaction: what an earlier one wanted is there from now on. */

@@ -1,5 +1,5 @@
 import type { Database } from './db.ts';
-import { readMeta } from './meta-store.ts';
+import { readMetaNumber } from './meta-store.ts';
 import { type Cells, makeReads, type Read } from './reads.ts';
 import { type Bindings, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
 import { GOING } from './tenant-hold.ts';
@@ -26,10 +26,8 @@ async function raise(tx: HotTransaction, name: string, to: number): Promise<void
 }
 
 /** Null: nothing was forgotten yet. */
-export async function readForgottenTo(database: Database): Promise<number | null> {
-  const value = await readMeta(database, FORGOTTEN);
-  return value === null ? null : Number(value);
-}
+export const readForgottenTo = (database: Database): Promise<number | null> =>
+  readMetaNumber(database, FORGOTTEN);
 
 export type TimeMarks = ReturnType<typeof toTimeMarks>;
 

@@ -1,17 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Router } from 'express';
-import { hashSecret, makeApiKeySecret } from '../auth/api-key.ts';
-import { baseUrl, type Config, ConfigError } from '../config.ts';
-import { exactRouter } from '../http/methods.ts';
+import { makeApiKey } from '../auth/api-key.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { exactRouter } from '../http/json-route.ts';
 import { toldOnce } from '../ingest/classify/policy.ts';
 import { Refusal } from '../lib/errors.ts';
-import { makeUlid } from '../lib/random.ts';
-import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { createTenant } from '../ops/new-tenant-service.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { makeApiKeyStore } from '../tenants/api-key-store.ts';
@@ -37,44 +36,24 @@ function throwAwayDirectory(): string {
 }
 
 /** A free port, so that the tenant's origin is known before the server listens. */
-function freePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, host, () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+async function freePort(host: string): Promise<number> {
+  const probe = createServer().listen(0, host);
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await once(probe.close(), 'close');
+  return port;
 }
 
-interface DemoKeys {
-  /** The shop's backend holds it. */
-  readonly secret: string;
-  /** Shown in the page. */
-  readonly publishable: string;
-}
-
-async function seed(config: Config, origins: readonly string[]): Promise<DemoKeys> {
+/** @returns the keys of the shop: its backend holds the secret one, its page shows the publishable one */
+async function seed(config: Config, origins: readonly string[]) {
   const store = await initialiseStore(config);
   try {
     const now = Date.now();
-    const book = makeCheckpointBook(config.data_dir, store.serverSecret);
-    await createTenant(store, book, { kid: DEMO_KID, origins, baseUrl: baseUrl(config), now });
+    await createTenant(store, config, { kid: DEMO_KID, origins, now });
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
-      const made = makeApiKeySecret(scope, randomBytes);
-      const key = {
-        id: `key_${makeUlid(() => now, randomBytes)}`,
-        kid: DEMO_KID,
-        scope,
-        name,
-        hash: hashSecret(made),
-        createdAt: now,
-        revokedAt: null,
-        lastUsedOn: null,
-      };
+      const { key, secret } = makeApiKey({ kid: DEMO_KID, scope, name }, now, randomBytes);
       await makeApiKeyStore(store.database).insert(key, { role: 'system', ref: 'demo', at: now });
-      return made;
+      return secret;
     };
     return {
       secret: await addKey('secret', 'demo shop backend'),
@@ -86,7 +65,7 @@ async function seed(config: Config, origins: readonly string[]): Promise<DemoKey
 }
 
 /** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
-function shopRoutes(keys: DemoKeys, url: () => string): Router {
+function shopRoutes(keys: Awaited<ReturnType<typeof seed>>, url: () => string): Router {
   const router = exactRouter();
   const decisionOf = (requestId: string): Promise<Response> =>
     fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -6,20 +7,14 @@ import ejs from 'ejs';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type Provider from 'oidc-provider';
 import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider';
+import { readBody } from '../http/body.ts';
 
 /**
  * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page
  * is not a real one: the user picks a person, without a password. Everything is gone when the demo ends.
  */
 
-export interface DemoUser {
-  readonly account: string;
-  readonly name: string;
-  readonly role: 'reviewer' | 'dpo' | 'subject';
-  readonly about: string;
-}
-
-export const DEMO_USERS: readonly DemoUser[] = [
+export const DEMO_USERS = [
   { account: 'rosa', name: 'Rosa Reviewer', role: 'reviewer', about: 'reviews and resolves contests' },
   {
     account: 'remy',
@@ -34,7 +29,7 @@ export const DEMO_USERS: readonly DemoUser[] = [
     role: 'subject',
     about: 'a customer; the console refuses customers',
   },
-];
+] as const;
 
 const CLIENT_ID = 'console';
 const TOKEN_SECONDS = 300;
@@ -105,12 +100,8 @@ const page = (name: 'sign-in' | 'sign-out', data: object = {}): Promise<string> 
   ejs.renderFile(fileURLToPath(new URL(`../../views/demo/${name}.ejs`, import.meta.url)), data);
 
 async function readAccount(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of request) {
-    text += String(chunk);
-    if (text.length > MAX_BODY) return '';
-  }
-  return new URLSearchParams(text).get('account') ?? '';
+  const body = await readBody(request, MAX_BODY);
+  return new URLSearchParams(String(body ?? '')).get('account') ?? '';
 }
 
 async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse) {
@@ -150,11 +141,8 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
   const secret = randomBytes(32).toString('base64url');
   let listener = (_request: IncomingMessage, response: ServerResponse): void =>
     void response.writeHead(503).end();
-  const server = createServer((request, response) => listener(request, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const server = createServer((request, response) => listener(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const provider = await quietly(async () => {
     const { default: Oidc, interactionPolicy } = await import('oidc-provider');

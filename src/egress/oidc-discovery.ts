@@ -1,10 +1,8 @@
-import type { JWK } from 'jose';
 import { z } from 'zod';
 import { readSigningKeys } from '../auth/jwks.ts';
 import { SECOND } from '../lib/clock.ts';
-import { type FetchOptions, fetchJsonDocument } from './fetch-document.ts';
 import { EgressRefused } from './guard.ts';
-import { anywhere } from './send.ts';
+import { anywhere, type FetchOptions, fetchJsonDocument } from './send.ts';
 
 /** OpenID Connect Discovery 1.0, as far as a resource server needs it: from the issuer to its signing keys. */
 
@@ -31,10 +29,7 @@ async function fetchPart(what: string, address: string, options: FetchOptions): 
  * Reads the keys that an issuer signs with now.
  * @throws {EgressRefused} with a reason that quotes nothing of the answers
  */
-export async function fetchSigningKeys(
-  issuer: string,
-  options: Partial<FetchOptions> = {},
-): Promise<readonly JWK[]> {
+export async function fetchSigningKeys(issuer: string, options: Partial<FetchOptions> = {}) {
   const fetchOptions = { ...ISSUER_FETCH, ...options };
   // Discovery section 4.1: a slash at the end of the issuer is taken off first.
   const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;

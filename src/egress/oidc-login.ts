@@ -18,8 +18,9 @@ import {
   WWWAuthenticateChallengeError,
 } from 'openid-client';
 import { readClaims, readJws } from '../auth/jwt.ts';
-import type { LoginBegun, LoginProvider, Switching, VerifiedLogin } from '../auth/login.ts';
+import type { LoginBegun, Switching, VerifiedLogin } from '../auth/login.ts';
 import { LoginRefused } from '../auth/login.ts';
+import { bound } from '../lib/bound.ts';
 import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { isLoopback } from '../lib/ip.ts';
@@ -132,6 +133,11 @@ async function configuration(login: Login): Promise<Configuration> {
   }
 }
 
+/**
+ * The URL to send the browser to.
+ * @param switching the person wants to be somebody else: the provider must not answer for the person already signed in there
+ * @throws {Unavailable} when the provider cannot be read
+ */
 async function begin(login: Login, switching: Switching | null): Promise<LoginBegun & { url: string }> {
   const { random, redirectUri } = login.options;
   const config = await configuration(login);
@@ -174,6 +180,11 @@ async function exchange(config: Configuration, callback: URL, begun: LoginBegun)
   };
 }
 
+/**
+ * The verified claims of who came back.
+ * @throws {LoginRefused} the answer is not one to this sign-in, or the person or the provider said no
+ * @throws {Unavailable} when the provider cannot be reached
+ */
 async function finish(login: Login, callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
   const config = await configuration(login);
   try {
@@ -193,6 +204,10 @@ async function finish(login: Login, callback: URL, begun: LoginBegun): Promise<V
 const mayLead = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 
+/**
+ * Where the browser ends its session at the provider, too (RP-Initiated Logout 1.0); null: the provider has no such
+ * address, or cannot be read now.
+ */
 async function endSession(login: Login, idToken: string | null): Promise<string | null> {
   const config = await configuration(login).catch(() => null);
   const address = config?.serverMetadata().end_session_endpoint;
@@ -202,12 +217,11 @@ async function endSession(login: Login, idToken: string | null): Promise<string 
   return buildEndSessionUrl(config, parameters).href;
 }
 
-export function makeLoginProvider(options: LoginOptions): LoginProvider {
+export type LoginProvider = ReturnType<typeof makeLoginProvider>;
+
+/** OIDC authorization code flow with PKCE (RFC 6749 section 4.1, RFC 7636, RFC 9700). */
+export function makeLoginProvider(options: LoginOptions) {
   const { monotonic = () => performance.now() } = options;
   const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
-  return {
-    begin: (switching) => begin(login, switching),
-    finish: (callback, begun) => finish(login, callback, begun),
-    endSession: (idToken) => endSession(login, idToken),
-  };
+  return bound(login, { begin, finish, endSession });
 }

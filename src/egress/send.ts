@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
-import { type AllowAddress, checkLiteralHost, EgressRefused, guardedLookup } from './guard.ts';
+import { SECOND } from '../lib/clock.ts';
+import { type AllowAddress, checkLiteralHost, EgressRefused, guardedLookup, publicOnly } from './guard.ts';
 
 /** The only way to call an address that the operator did not choose. */
 
@@ -41,18 +42,16 @@ async function send(url: URL, options: SendOptions): Promise<IncomingMessage> {
   });
 }
 
-export function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    response.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > maxBytes) response.destroy(new EgressRefused('the document is too large'));
-      else chunks.push(chunk);
-    });
-    response.on('end', () => resolve(Buffer.concat(chunks)));
-    response.on('error', reject);
-  });
+/** @throws {EgressRefused} when it is larger */
+export async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > maxBytes) throw new EgressRefused('the document is too large');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }
 
 /**
@@ -81,4 +80,79 @@ function whyRefused(error: unknown, signal: AbortSignal): EgressRefused {
   if (signal.aborted) return new EgressRefused('it did not answer in time');
   const { code } = error as { code?: unknown };
   return new EgressRefused(typeof code === 'string' ? `it cannot be reached (${code})` : 'it cannot be read');
+}
+
+export interface FetchOptions extends Partial<Pick<SendOptions, 'allow' | 'ca'>> {
+  /** Asked for, and required of the answer; null takes any that holds JSON. */
+  readonly mediaType: string | null;
+  readonly maxBytes: number;
+  readonly timeoutMs: number;
+  /** Takes http too, from this machine alone. */
+  readonly plainLoopback?: boolean;
+}
+
+function checkResponse(response: IncomingMessage, mediaType: string | null): void {
+  if (response.statusCode !== 200)
+    throw new EgressRefused(`it answered ${response.statusCode ?? 0} and not 200`);
+  if (mediaType === null) return;
+  const type = response.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== mediaType) throw new EgressRefused(`its media type is not ${mediaType}`);
+}
+
+/**
+ * GETs a JSON document over https: exact 200, the right media type, no redirect, a size and a time limit, public
+ * addresses only unless `allow` says otherwise.
+ * @throws {EgressRefused} with a reason that quotes nothing of the answer
+ */
+export async function fetchJsonDocument(address: string, options: FetchOptions): Promise<unknown> {
+  const { mediaType, maxBytes, allow = publicOnly, plainLoopback, ca } = options;
+  const signal = AbortSignal.timeout(options.timeoutMs);
+  const headers = { accept: mediaType ?? 'application/json', 'user-agent': 'gpd' };
+  const allowPlain = plainLoopback === true ? onlyLoopback : null;
+  return call(address, { headers, signal, allow, allowPlain, ca }, async (response) => {
+    checkResponse(response, mediaType);
+    const bytes = await readBody(response, maxBytes);
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
+  });
+}
+
+const post = (body: string, headers: Readonly<Record<string, string>>) => ({
+  method: 'POST',
+  headers: { ...headers, 'content-length': Buffer.byteLength(body), 'user-agent': 'gpd' },
+  body,
+  signal: AbortSignal.timeout(10 * SECOND),
+});
+
+/**
+ * POSTs a delivery; the answer's body is not read and a redirect is not followed. By `allowPrivate` the operator vouches for an
+ * address inside the perimeter, plain http included.
+ * @returns the status
+ * @throws {EgressRefused} with a reason that names no address
+ */
+export async function postWebhook(
+  target: { readonly url: string; readonly allowPrivate: boolean },
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<number> {
+  const url = new URL(target.url);
+  if (url.protocol !== 'https:' && !target.allowPrivate)
+    throw new EgressRefused('only https targets are called');
+  const delivery = post(body, { ...headers, 'content-type': 'application/json' });
+  const allow = target.allowPrivate ? anywhere : publicOnly;
+  return call(url, { ...delivery, allow, allowPlain: anywhere }, ({ statusCode }) => statusCode ?? 0);
+}
+
+const MAX_COSIGNATURES_BYTES = 16_384;
+
+/**
+ * Asks a witness that the operator named for its cosignature: https anywhere, plain http inside the perimeter alone.
+ * @throws {EgressRefused} with a reason that quotes nothing of the answer
+ */
+export async function addCheckpoint(prefix: string, body: string) {
+  const allowPlain: AllowAddress = (address) => !publicOnly(address);
+  const options = { ...post(body, {}), allow: anywhere, allowPlain };
+  return call(`${prefix}/add-checkpoint`, options, async (response) => ({
+    status: response.statusCode ?? 0,
+    text: (await readBody(response, MAX_COSIGNATURES_BYTES)).toString(),
+  }));
 }

@@ -7,13 +7,7 @@ import { anywhere, onlyLoopback } from './send.ts';
 
 /** The mail relay that the operator named. Without TLS only a loopback address is connected to, whatever a name resolves to. */
 
-export interface Relay {
-  readonly host: string;
-  readonly port: number;
-  /** tls: from the first byte; starttls: or nothing is said; plain: on a loopback address alone. */
-  readonly mode: 'tls' | 'starttls' | 'plain';
-  readonly auth: { readonly user: string; readonly pass: string } | null;
-}
+export type Relay = ReturnType<typeof parseRelay>;
 
 export interface Mail {
   readonly from: string;
@@ -30,16 +24,17 @@ const PATIENCE_MS = 45 * SECOND;
 const STEP_MS = 20 * SECOND;
 
 /** @param text as the setting's schema accepted it */
-export function parseRelay(text: string): Relay {
+export function parseRelay(text: string) {
   const { protocol, hostname, port, username, password } = new URL(text);
   const host = hostname.replace(/^\[|\]$/g, '');
   const tls = protocol === 'smtps:';
   return {
     host,
     port: port === '' ? (tls ? 465 : 587) : Number(port),
+    /** tls: from the first byte; starttls: or nothing is said; plain: on a loopback address alone. */
     mode: tls ? 'tls' : isLoopback(host) ? 'plain' : 'starttls',
     auth: username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
-  };
+  } as const;
 }
 
 /** @throws {EgressRefused} */

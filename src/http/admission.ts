@@ -16,13 +16,11 @@ export function makeConcurrencyLimit(places = MAX_UNDER_WAY) {
   return {
     isFull: () => held >= places,
     /** Holds a place until the work that began is done, however it ends. */
-    async hold<Result>(work: Promise<Result>) {
+    hold<Result>(work: Promise<Result>) {
       held += 1;
-      try {
-        return await work;
-      } finally {
+      return work.finally(() => {
         held -= 1;
-      }
+      });
     },
   };
 }

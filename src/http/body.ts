@@ -2,10 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** Nobody is there to be answered, and nothing is wrong here. */
 class SenderLeft extends Error {
-  constructor() {
-    super('the sender disconnected');
-    this.name = 'SenderLeft';
-  }
+  override readonly name = 'SenderLeft';
 }
 
 /** The client disconnected before its answer, which is not a fault. */
@@ -21,31 +18,21 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    let settled = false;
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > limit) {
-        settled = true;
-        request.off('data', onData);
-        request.pause();
-        resolve(null);
-      } else {
+      if (size <= limit) {
         chunks.push(chunk);
+        return;
       }
-    };
-    const onEnd = (): void => {
-      if (settled) return;
-      settled = true;
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    };
-    const onClose = (): void => {
-      if (settled) return;
-      settled = true;
-      reject(new SenderLeft());
+      request.off('data', onData);
+      request.pause();
+      resolve(null);
     };
     request.on('data', onData);
-    request.on('end', onEnd);
-    request.on('close', onClose);
+    request.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    request.on('close', () => {
+      if (!request.readableEnded) reject(new SenderLeft('the sender disconnected'));
+    });
     // A sender that disconnects: `close` follows, and says so.
     request.on('error', () => {});
   });

@@ -14,12 +14,9 @@ export const FOREVER = 'public, max-age=31536000, immutable';
 const compress = promisify(gzip);
 
 async function read(url: URL) {
-  let body: Buffer;
-  try {
-    body = await readFile(url);
-  } catch {
+  const body = await readFile(url).catch(() => {
     throw new Refusal('not-found', { details: ['The browser files are not built: run `npm run build`.'] });
-  }
+  });
   const gzipped = (await compress(body, { level: 9 })) as Buffer;
   return { body, gzipped, etag: sha256Text(body) };
 }

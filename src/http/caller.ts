@@ -1,9 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { type ApiKey, bearerToken } from '../auth/api-key.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/session.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { KeyScope, Route } from '../schema/route.ts';
-import type { Limiter } from './hot.ts';
+import type { HotRequest, Limiter } from './hot.ts';
 import { charge, refuseOver, type WatchedLimiter } from './limiter.ts';
 
 /** Who calls the consent API: a key of a tenant, or a person in a session. */
@@ -26,10 +25,7 @@ export type Caller = KeyCaller | SessionCaller;
 export type FindApiKey = (secret: string, client: string, spent: number) => Promise<ApiKey | null>;
 
 /** Of a request what says who sent it. */
-export interface Asker {
-  readonly headers: IncomingHttpHeaders;
-  readonly limitKey: string;
-}
+export type Asker = Pick<HotRequest, 'headers' | 'limitKey'>;
 
 /** The buckets of the consent API (ADR 0035). */
 export interface ConsentLimits {

@@ -1,14 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorCode, errorBody } from '../lib/errors.ts';
 import { LINGER_MS } from './linger.ts';
 
 /** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
 
-/** Pipelined: answers come in the order of requests. */
-interface Exchange {
-  readonly request: IncomingMessage;
+/** The newest answer of a connection. Pipelined: answers come in the order of requests. */
+interface Newest {
   readonly response: ServerResponse;
+  readonly before: ServerResponse | null;
 }
 
 function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
@@ -30,7 +30,7 @@ function afterwards(response: ServerResponse | null, next: () => void): void {
 }
 
 export function makeClientErrors(makeRequestId: () => string) {
-  const newest = new WeakMap<Socket, Exchange & { readonly before: ServerResponse | null }>();
+  const newest = new WeakMap<Socket, Newest>();
   const refused = new WeakSet<Socket>();
 
   function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
@@ -42,16 +42,13 @@ export function makeClientErrors(makeRequestId: () => string) {
 
   return {
     /** The newest request of its connection. */
-    began({ request, response }: Exchange) {
-      const before = newest.get(request.socket)?.response ?? null;
-      newest.set(request.socket, {
-        request,
-        response,
-        before: before?.writableFinished === true ? null : before,
-      });
+    began(response: ServerResponse) {
+      const { socket } = response.req;
+      const before = newest.get(socket)?.response ?? null;
+      newest.set(socket, { response, before: before?.writableFinished === true ? null : before });
     },
     /** Not all of it has arrived, or was read. */
-    hasUnread: (socket: Socket) => newest.get(socket)?.request.complete === false,
+    hasUnread: (socket: Socket) => newest.get(socket)?.response.req.complete === false,
     onError(error: NodeJS.ErrnoException, socket: Socket) {
       if (!socket.writable || error.code === 'ECONNRESET') {
         socket.destroy();
@@ -61,10 +58,10 @@ export function makeClientErrors(makeRequestId: () => string) {
       if (refused.has(socket)) return;
       refused.add(socket);
       const code = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request-timeout' : 'invalid-request';
-      const { request, response, before } = newest.get(socket) ?? {};
-      if (!request || !response) refuse(socket, code, makeRequestId());
-      else if (request.complete) afterwards(response, () => refuse(socket, code, makeRequestId()));
-      else afterwards(before ?? null, () => onBadBody(socket, response, code));
+      const { response, before = null } = newest.get(socket) ?? {};
+      if (!response) refuse(socket, code, makeRequestId());
+      else if (response.req.complete) afterwards(response, () => refuse(socket, code, makeRequestId()));
+      else afterwards(before, () => onBadBody(socket, response, code));
     },
   };
 }

@@ -1,12 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
+import { forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
+import { headerText } from './network.ts';
 
 /** Who asks, behind the trust boundary. */
-
-export function headerText(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(',') : value;
-}
 
 /** How often a header came; `headers` holds only the first of some. */
 export function countHeader(request: IncomingMessage, name: string): number {
@@ -19,12 +15,13 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count;
 }
 
-export interface Client {
-  readonly address: Address | null;
-  readonly limitKey: string;
-  readonly networkKey: string;
-  readonly behindProxy: boolean;
-  readonly untrustedForwarded: boolean;
+export type Client = ReturnType<typeof withKeys>;
+
+function withKeys({ address, ...trust }: ReturnType<typeof resolveClient>) {
+  const keys = address
+    ? { limitKey: limitKey(address), networkKey: networkKey(address) }
+    : { limitKey: 'unknown', networkKey: 'unknown' };
+  return { address, ...keys, ...trust };
 }
 
 /** Clients come back; what was worked out for a connection's addresses is kept, so many at most. */
@@ -34,16 +31,12 @@ export function makeClientReader(trusted: readonly Range[]): (request: IncomingM
   const known = new Map<string, Client>();
   return (request) => {
     const peer = request.socket.remoteAddress;
-    const forwardedFor = headerText(request, 'x-forwarded-for');
-    const forwarded = headerText(request, 'forwarded');
+    const forwardedFor = headerText(request.headers, 'x-forwarded-for') ?? undefined;
+    const forwarded = headerText(request.headers, 'forwarded') ?? undefined;
     const key = `${peer}|${forwardedFor}|${forwarded}`;
     const found = known.get(key);
     if (found) return found;
-    const { address, ...trust } = resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted);
-    const keys = address
-      ? { limitKey: limitKey(address), networkKey: networkKey(address) }
-      : { limitKey: 'unknown', networkKey: 'unknown' };
-    const client = { address, ...keys, ...trust };
+    const client = withKeys(resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted));
     if (known.size >= MAX_CLIENTS) known.clear();
     // A header of kilobytes is not worth its place.
     if (key.length <= 256) known.set(key, client);

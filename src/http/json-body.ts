@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import { Refusal } from '../lib/errors.ts';
+import { orElse } from '../lib/or-else.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -29,12 +30,8 @@ function detailsOf(error: z.ZodError): string[] {
 
 /** @throws {Refusal} `invalid-json`, or `invalid-request` with what to fix */
 export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Schema): z.output<Schema> {
-  let value: unknown;
-  try {
-    value = parseStrictJson(utf8.decode(body));
-  } catch {
-    throw new Refusal('invalid-json');
-  }
+  const value = orElse(() => parseStrictJson(utf8.decode(body)), undefined);
+  if (value === undefined) throw new Refusal('invalid-json');
   return parseShape(value, schema);
 }
 

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Router } from 'express';
+import { type Request, type RequestHandler, Router } from 'express';
 import type { z } from 'zod';
 import { Refusal } from '../lib/errors.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
@@ -9,14 +9,10 @@ import { API_CORS, corsHeaders, INGEST_CORS, type KnowsOrigin, preflightHeaders 
 import type { Limiter } from './hot.ts';
 import { declaresTooMuch, isPlainJson, parseBody } from './json-body.ts';
 import { charge } from './limiter.ts';
-import { exactRouter } from './methods.ts';
 import { requestFacts } from './server.ts';
 
 /** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
-export async function readJson<Schema extends z.ZodType>(
-  request: Request,
-  schema: Schema,
-): Promise<z.output<Schema>> {
+export async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema) {
   const { headers } = request;
   const closing = { headers: { connection: 'close' } };
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
@@ -27,6 +23,11 @@ export async function readJson<Schema extends z.ZodType>(
   const body = await readBody(request, MAX_BODY_BYTES);
   if (!body) throw new Refusal('payload-too-large', closing);
   return parseBody(body, schema);
+}
+
+/** Paths are compared by case: a proxy that keeps /console from strangers has to keep /CONSOLE from them as well. */
+export function exactRouter(): Router {
+  return Router({ caseSensitive: true });
 }
 
 /** `/v1/consent`, `/v1/sessions`, `/privacy` …: all below answers preflights, what is not there too. */

@@ -1,3 +1,5 @@
+import type { HotRequest } from './hot.ts';
+
 /** The network tier as the classifier sees it: header facts behind the trust boundary. Nothing of it is stored. */
 export type NetworkFacts = ReturnType<typeof readNetwork>;
 
@@ -11,12 +13,9 @@ export function headerText(headers: HeaderMap, name: string): string | null {
 }
 
 /** What the trust boundary knows of a request apart from its body. */
-export interface RequestTier {
+export interface RequestTier extends Pick<HotRequest, 'https' | 'ja4'> {
   /** With lower-case names, as `node:http` gives them. */
   readonly headers: HeaderMap;
-  readonly https: boolean;
-  /** JA4, when a trusted proxy handed it over. */
-  readonly ja4: string | null;
   readonly hosting: boolean | null;
 }
 

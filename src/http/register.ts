@@ -5,11 +5,19 @@ import type { Claimant } from '../auth/claims.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Answer } from '../schema/answer.ts';
 import type { Credential, Parameter, Route, RouteAnswer } from '../schema/route.ts';
-import { headerName, ROUTE_NAMES, ROUTES, type RouteName, type Routes } from '../schema/routes.ts';
-import { type AuthorizeDeps, authorize, type Caller, type KeyCaller, type SessionCaller } from './caller.ts';
+import {
+  ALL_ROUTES,
+  allowedMethods,
+  headerName,
+  ROUTE_NAMES,
+  ROUTES,
+  type RouteName,
+  type Routes,
+} from '../schema/routes.ts';
+import { type AuthorizeDeps, authorize, type KeyCaller, type SessionCaller } from './caller.ts';
 import { open } from './cors.ts';
-import { readJson } from './json-route.ts';
-import { exactRouter, expressPath, refuseOtherMethods } from './methods.ts';
+import type { HotRequest } from './hot.ts';
+import { exactRouter, readJson } from './json-route.ts';
 import { requestFacts } from './server.ts';
 
 /**
@@ -29,22 +37,18 @@ export type CallerOf<C extends Credential> = C extends 'oidc'
     : null;
 
 /** What is known of a request before its body is read. */
-export interface Arrived<R extends Route> {
+export interface Arrived<R extends Route>
+  extends Pick<HotRequest, 'headers' | 'requestId' | 'target' | 'https'> {
   readonly caller: CallerOf<R['credential']>;
   /** By the schemas of the row; null for what does not fit. */
   readonly params: R extends { readonly params: infer P }
     ? { readonly [N in keyof P]: Output<P[N]> | null }
     : unknown;
   readonly query: Readonly<Record<string, unknown>>;
-  readonly headers: IncomingHttpHeaders;
   /** The client behind the trust boundary, for limits; never stored raw. */
   readonly client: string;
   /** Its network: an IPv4 /24, an IPv6 /48. */
   readonly network: string;
-  readonly requestId: string;
-  /** The request target as sent. */
-  readonly target: string;
-  readonly https: boolean;
 }
 
 export interface Call<R extends Route> extends Arrived<R> {
@@ -86,40 +90,33 @@ export interface RegisterDeps {
   readonly authenticate: (authorization: string | undefined) => Promise<Claimant>;
 }
 
-function callerOf(
-  deps: RegisterDeps,
-  { credential, counted }: Route,
-  request: IncomingMessage,
-): Promise<Caller | Claimant | null> {
+function callerOf(deps: RegisterDeps, { credential, counted }: Route, request: IncomingMessage) {
   if (credential === 'oidc') return deps.authenticate(request.headers.authorization);
   if (credential === 'none' || credential === 'kid') return Promise.resolve(null);
   return authorize(deps.authorization, requestFacts(request), { credential, counted });
 }
 
-function readParams(
+/** What the row names of a request, each read by its schema. */
+const readNamed = (
   named: Readonly<Record<string, Parameter>> = {},
-  given: Readonly<Record<string, string | readonly string[]>>,
-): Record<string, unknown> {
-  const read = ([name, { schema }]: readonly [string, Parameter]): [string, unknown] => {
+  read: (schema: Parameter['schema'], name: string) => unknown,
+): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(named).map(([name, { schema }]) => [name, read(schema, name)]));
+
+const readParams = ({ params }: Route, given: Readonly<Record<string, string | readonly string[]>>) =>
+  readNamed(params, (schema, name) => {
     const parsed = schema.safeParse([given[name]].flat().join('/'));
-    return [name, parsed.success ? parsed.data : null];
-  };
-  return Object.fromEntries(Object.entries(named).map(read));
-}
+    return parsed.success ? parsed.data : null;
+  });
 
 /** @throws {Refusal} `invalid-request` */
-function readHeaders(
-  named: Readonly<Record<string, Parameter>> = {},
-  given: IncomingHttpHeaders,
-): Record<string, unknown> {
-  const read = ([name, { schema }]: readonly [string, Parameter]): [string, unknown] => {
+const readHeaders = ({ headers }: Route, given: IncomingHttpHeaders) =>
+  readNamed(headers, (schema, name) => {
     const parsed = schema.optional().safeParse(given[name]);
-    if (parsed.success) return [name, parsed.data];
+    if (parsed.success) return parsed.data;
     const details = parsed.error.issues.map(({ message }) => `${headerName(name)}: ${message}`);
     throw new Refusal('invalid-request', { details });
-  };
-  return Object.fromEntries(Object.entries(named).map(read));
-}
+  });
 
 function successOf({ responses }: Route): readonly [status: number, answer: RouteAnswer] {
   const [status, answer] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? [];
@@ -133,6 +130,11 @@ type ErasedAdmitted = Erased | { readonly request: z.ZodType; readonly respond: 
 type ErasedHandler =
   | Erased
   | { readonly admit: (arrived: object) => Promise<ErasedAdmitted> | ErasedAdmitted };
+
+/** The path of a row as Express spells it. */
+function expressPath({ path, rest }: Route): string {
+  return path.replace(/\{(\w+)\}/g, (_all, name: string) => (name === rest ? `*${name}` : `:${name}`));
+}
 
 /** Takes a row of the table by its name. Its method alone. */
 function register<N extends RouteName>(
@@ -149,14 +151,14 @@ function register<N extends RouteName>(
     const { headers, query } = request;
     const caller = await callerOf(deps, route, request);
     const { limitKey: client, networkKey: network, requestId, https } = requestFacts(request);
-    const params = readParams(route.params, request.params);
+    const params = readParams(route, request.params);
     const target = request.originalUrl;
     const arrived = { caller, params, query, headers, client, network, requestId, target, https };
     const admitted = typeof served === 'function' ? served : await served.admit(arrived);
     const isPlain = typeof admitted === 'function';
     const schema = isPlain ? route.request : admitted.request;
     const body = schema && (await readJson(request, schema));
-    const call = { ...arrived, body, named: readHeaders(route.headers, headers) };
+    const call = { ...arrived, body, named: readHeaders(route, headers) };
     if (type === undefined) response.status(status).set('cache-control', 'no-store');
     const answer = await (isPlain ? admitted : admitted.respond)(call, response);
     if (type === undefined) response.json(answer);
@@ -168,7 +170,12 @@ export function registerAll(deps: RegisterDeps, handlers: Handlers<ServedName>):
   const router = exactRouter();
   const isServed = (name: RouteName): name is ServedName => !('lane' in ROUTES[name]);
   for (const name of ROUTE_NAMES.filter(isServed)) register(router, deps, name, handlers[name]);
-  // In the same router: Express would answer an OPTIONS that it does not find here.
-  refuseOtherMethods(router);
+  // In the same router, behind the handlers: Express would answer an OPTIONS that it does not find here.
+  for (const route of ALL_ROUTES.filter(({ lane }) => lane !== true)) {
+    const allow = allowedMethods(route.path).join(', ');
+    router.all(expressPath(route), () => {
+      throw new Refusal('method-not-allowed', { headers: { allow, ...(route.cors === 'open' ? open : {}) } });
+    });
+  }
   return router;
 }

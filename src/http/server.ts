@@ -5,10 +5,11 @@ import type { TlsOptions } from 'node:tls';
 import type { Range } from '../lib/ip.ts';
 import { makeSlotList } from '../lib/slot-list.ts';
 import { readBody } from './body.ts';
-import { type Client, countHeader, dropSeveralCredentials, headerText, makeClientReader } from './client.ts';
+import { type Client, countHeader, dropSeveralCredentials, makeClientReader } from './client.ts';
 import { makeClientErrors } from './client-error.ts';
-import type { HotHandler, HotReply } from './hot.ts';
+import type { HotHandler, HotReply, HotRequest } from './hot.ts';
 import { drainConnections, makeLinger } from './linger.ts';
+import { headerText } from './network.ts';
 import { errorReply, HSTS_SECONDS } from './reply.ts';
 import { literalTarget, originForm, pathOf } from './target.ts';
 
@@ -37,11 +38,9 @@ export interface ServerDeps {
 }
 
 /** Set on every request before a handler runs. */
-type RequestFacts = ReturnType<typeof readFacts>;
+const facts = new WeakMap<IncomingMessage, HotRequest>();
 
-const facts = new WeakMap<IncomingMessage, RequestFacts>();
-
-export function requestFacts(request: IncomingMessage): RequestFacts {
+export function requestFacts(request: IncomingMessage): HotRequest {
   const found = facts.get(request);
   if (!found) throw new Error('the request did not come through the server');
   return found;
@@ -63,46 +62,37 @@ function namesOneHost(request: IncomingMessage): boolean {
   return names === 1 || (names === 0 && request.httpVersion !== '1.1');
 }
 
-function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage) {
+function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, target: string | null) {
   const { socket } = request;
   if (client.untrustedForwarded) deps.onUntrustedForwarded();
   const encrypted = 'encrypted' in socket && socket.encrypted === true;
-  const proxied = (name: string): string | undefined =>
-    client.behindProxy ? headerText(request, name) : undefined;
+  const proxied = (name: string): string | null =>
+    client.behindProxy ? headerText(request.headers, name) : null;
   return {
+    method: request.method ?? 'GET',
+    target: target ?? '/',
     headers: request.headers,
     requestId: deps.makeRequestId(),
     limitKey: client.limitKey,
     client: client.address,
     networkKey: client.networkKey,
-    ja4: deps.ja4Header === null ? null : (proxied(deps.ja4Header) ?? null),
+    ja4: deps.ja4Header === null ? null : proxied(deps.ja4Header),
     https: encrypted || proxied('x-forwarded-proto') === 'https',
+    readBody: (limit: number) => readBody(request, limit),
   };
 }
 
 async function runLane(
   deps: ServerDeps,
   lane: HotHandler,
-  known: RequestFacts,
+  known: HotRequest,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const always = ['X-Request-Id', known.requestId, 'Content-Security-Policy', NOTHING];
   if (deps.https) always.push('Strict-Transport-Security', STRICT_TRANSPORT);
   try {
-    const reply = await lane({
-      method: request.method ?? 'GET',
-      target: originForm(request.url ?? '/') ?? '/',
-      headers: request.headers,
-      requestId: known.requestId,
-      limitKey: known.limitKey,
-      networkKey: known.networkKey,
-      client: known.client,
-      ja4: known.ja4,
-      https: known.https,
-      readBody: (limit) => readBody(request, limit),
-    });
-    send(response, reply, always);
+    send(response, await lane(known), always);
   } catch (error) {
     if (request.destroyed && !request.complete) return;
     deps.onFault(known.requestId, error);
@@ -127,19 +117,13 @@ const OPTIONS = {
 /** Larger bodies are never asked for: every route's limit is at most this. */
 const MAX_CONTINUE_BYTES = 32_768;
 
-interface Listening {
-  readonly clientOf: ReturnType<typeof makeClientReader>;
-  readonly clientErrors: ReturnType<typeof makeClientErrors>;
-  readonly open: ReturnType<typeof makeSlotList<ServerResponse>>;
-  readonly isDraining: () => boolean;
-}
-
-function makeListener(
-  deps: ServerDeps,
-  { clientOf, clientErrors, open, isDraining }: Listening,
-): RequestListener {
-  return (request, response) => {
-    clientErrors.began({ request, response });
+function makeListener(deps: ServerDeps) {
+  let draining = false;
+  const open = makeSlotList<ServerResponse>();
+  const clientErrors = makeClientErrors(deps.makeRequestId);
+  const clientOf = makeClientReader(deps.trustedProxies);
+  const listener: RequestListener = (request, response) => {
+    clientErrors.began(response);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
     const begun = deps.onAnswered ? performance.now() : 0;
@@ -149,8 +133,8 @@ function makeListener(
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
       deps.onAnswered?.(path, status, (performance.now() - begun) / 1000);
     });
-    const known = readFacts(deps, clientOf(request), request);
-    if (isDraining()) response.setHeader('Connection', 'close');
+    const known = readFacts(deps, clientOf(request), request, target);
+    if (draining) response.setHeader('Connection', 'close');
     if (target === null || !namesOneHost(request)) {
       const refused = errorReply('invalid-request', { connection: 'close' });
       send(response, refused, ['X-Request-Id', known.requestId]);
@@ -168,14 +152,16 @@ function makeListener(
     request.url = literalTarget(target);
     deps.express(request, response);
   };
+  /** Answers that are still to come close their connections. */
+  const closeAfterAnswers = (): void => {
+    draining = true;
+    for (const response of open.list()) if (!response.headersSent) response.setHeader('Connection', 'close');
+  };
+  return { listener, clientErrors, closeAfterAnswers };
 }
 
 export function makeServer(deps: ServerDeps) {
-  let draining = false;
-  const open = makeSlotList<ServerResponse>();
-  const clientErrors = makeClientErrors(deps.makeRequestId);
-  const clientOf = makeClientReader(deps.trustedProxies);
-  const listener = makeListener(deps, { clientOf, clientErrors, open, isDraining: () => draining });
+  const { listener, clientErrors, closeAfterAnswers } = makeListener(deps);
   const server = deps.tls
     ? createTlsServer({ ...OPTIONS, ...deps.tls }, listener)
     : createServer(OPTIONS, listener);
@@ -199,9 +185,7 @@ export function makeServer(deps: ServerDeps) {
     server,
     /** Readiness is false from here on; connections finish what they began, then close. */
     drain(deadlineMs: number) {
-      draining = true;
-      for (const response of open.list())
-        if (!response.headersSent) response.setHeader('Connection', 'close');
+      closeAfterAnswers();
       return drainConnections(server, deadlineMs);
     },
   };

@@ -1,3 +1,5 @@
+import { works } from '../lib/or-else.ts';
+
 /** Request targets (RFC 9112 section 3.2): the origin form, the absolute form of a proxy, and the asterisk. */
 
 /** With an authority, which is not looked at: one gpd answers under all its names. */
@@ -23,10 +25,6 @@ export function pathOf(target: string): string {
  */
 export function literalTarget(target: string): string {
   const path = pathOf(target);
-  try {
-    decodeURIComponent(path);
-    return target;
-  } catch {
-    return path.replaceAll('%', '%25') + target.slice(path.length);
-  }
+  if (works(() => decodeURIComponent(path))) return target;
+  return path.replaceAll('%', '%25') + target.slice(path.length);
 }

@@ -1,5 +1,5 @@
 import type { Signals } from '../schema/signals.ts';
-import { softwareGraphicsOnly, type Unusable } from './stable.ts';
+import { isNewSafari, softwareGraphicsOnly, type Unusable } from './stable.ts';
 import type { AgentFacts } from './user-agent.ts';
 
 /** When an id may belong to several people, so that nothing of weight should hang on it (contract 3.4). */
@@ -42,8 +42,7 @@ const UNSEEN = 0.5;
 /** (a) Families whose members look alike by nature. An iPad in desktop mode is a Macintosh with touch points. */
 export function isCoarse(signals: Signals, agent: AgentFacts, unusable: Unusable): boolean {
   const ipad = agent.os === 'macos' && agent.engine === 'webkit' && (signals.page?.maxTouchPoints ?? 0) > 1;
-  const newSafari = agent.browser === 'safari' && agent.major >= 17;
-  return agent.os === 'ios' || ipad || newSafari || unusable.rfp || softwareGraphicsOnly(signals);
+  return agent.os === 'ios' || ipad || isNewSafari(agent) || unusable.rfp || softwareGraphicsOnly(signals);
 }
 
 /**

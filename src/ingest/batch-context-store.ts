@@ -24,12 +24,8 @@ export async function prefetch(tx: HotTransaction, totals: Totals, sightings: re
   const pairsOf = await totals(tx, devices);
   const claims = sightings.map(({ claim }) => claim);
   const kids = claims.map(({ kid }) => kid);
-  const [cells = [], taken = [], marks = []] = await readAll(
-    tx,
-    askedDevices(devices),
-    askedNonces(claims),
-    markedKids(kids),
-  );
+  const asked = [askedDevices(devices), askedNonces(claims), markedKids(kids)];
+  const [cells = [], taken = [], marks = []] = await readAll(tx, ...asked);
   const claim: Claim = (decided) =>
     Promise.resolve({ won: claimFree(decided, taken), marks: toTimeMarks(marks) });
   return { known: toKnownDevices(devices, cells, pairsOf), claim };

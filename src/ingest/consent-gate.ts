@@ -14,14 +14,6 @@ export interface GateInput {
   readonly basis: ConsentState['basis'];
 }
 
-export interface GateResult {
-  /** As far as the bundle says: what is in `overGpc` is still to be proven. */
-  readonly allowed: boolean;
-  /** Purposes whose policy is `ask`, which survive GPC only if the ledger proves a grant over it. */
-  readonly overGpc: readonly string[];
-  readonly state: ConsentState;
-}
-
 function gpcSource(header: boolean, bundle: boolean): ConsentState['gpcSource'] {
   if (header && bundle) return 'both';
   if (header) return 'header';
@@ -31,8 +23,10 @@ function gpcSource(header: boolean, bundle: boolean): ConsentState['gpcSource'] 
 /**
  * Each GPC source only ever reduces permission (contract 3.2): it removes every purpose whose policy is not `ignore`. A claim
  * for one whose policy is `ask` is handed on with what the bundle brings to prove it (contract-2 section 13).
+ * @returns `allowed` as far as the bundle says; `overGpc`: purposes whose policy is `ask`, which survive GPC only if the ledger
+ * proves a grant over it
  */
-export function consentGate(input: GateInput): GateResult {
+export function consentGate(input: GateInput) {
   const { receipt } = input;
   const inBundle = receipt.gpc || input.gpcSignal;
   const gpc = inBundle || input.gpcHeader;

@@ -1,23 +1,18 @@
-import type { ConsentState, SmartSignals, VisitorClass } from '../schema/responses.ts';
+import type { SmartSignals, VisitorClass } from '../schema/responses.ts';
 import type { Classification } from './classify/classify.ts';
 import { confidenceOf } from './identity.ts';
 import type { Identity, KnownDevice } from './ports.ts';
 import type { Verdict } from './verdict.ts';
 
-export interface DecideInput {
-  readonly requestId: string;
+type AsGiven = 'requestId' | 'defenses' | 'needsAttestation' | 'consentState' | 'policyVersion';
+
+export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomplete'> {
   readonly now: number;
   readonly identity: Identity | null;
   readonly known: KnownDevice;
   readonly classification: Classification;
-  readonly defenses: readonly string[];
   /** The verified agent's directory, or null: `declared_agent` if and only if Web Bot Auth verified. */
   readonly declaredAgentId: string | null;
-  readonly needsAttestation: boolean;
-  readonly consentState: ConsentState;
-  readonly policyVersion: string;
-  readonly monitor: boolean;
-  readonly incomplete: boolean;
   readonly grantSeq?: number | undefined;
 }
 

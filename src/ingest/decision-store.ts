@@ -1,60 +1,45 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
+import { cellOf } from '../db/sql.ts';
 import { raiseForgotten } from '../db/time-marks-store.ts';
 import { unmarked } from './erasing-store.ts';
 import type { Verdict } from './verdict.ts';
 
-export interface StoredDecision {
-  readonly verdict: Verdict;
-  /** A contest is open: nobody should act on it (contract 6.2). */
-  readonly restricted: boolean;
-  /** A reviewer found that the person is no automation. */
-  readonly overturned: boolean;
-}
+export type StoredDecision = NonNullable<Awaited<ReturnType<typeof findDecision>>>;
 
-interface DecisionRow {
-  readonly verdict: string;
-  readonly status: string | null;
-  readonly outcome: string | null;
-}
+type DecisionRow = Readonly<Record<'verdict', string> & Record<'status' | 'outcome', string | null>>;
 
 /** One verdict of one tenant; another tenant's looks like none. */
-export async function findDecision(
-  database: Database,
-  kid: string,
-  requestId: string,
-): Promise<StoredDecision | null> {
+export async function findDecision(database: Database, kid: string, requestId: string) {
   const query = database
     .read('decisions as d')
     .leftJoin('contests as c', (join) => join.on('c.kid', 'd.kid').andOn('c.request_id', 'd.request_id'))
     .where({ 'd.kid': kid, 'd.request_id': requestId });
-  const row = (await unmarked(query, 'd').first('d.verdict', 'c.status', 'c.outcome')) as
-    | DecisionRow
-    | undefined;
+  const columns = ['d.verdict', 'c.status', 'c.outcome'];
+  const row = await unmarked(query, 'd').first<DecisionRow | undefined>(columns);
   if (!row) return null;
   return {
     verdict: JSON.parse(row.verdict) as Verdict,
+    /** A contest is open: nobody should act on it (contract 6.2). */
     restricted: row.status === 'open',
+    /** A reviewer found that the person is no automation. */
     overturned: row.outcome === 'overturned',
   };
 }
 
 /** Which tenant has this decision. Ids are unique over all tenants; asked for staff only, who get "not yours". */
-export async function tenantOfDecision(database: Database, requestId: string): Promise<string | null> {
-  const query = database
-    .read('decisions')
-    .whereIn('kid', database.read('tenants').select('kid'))
+export async function tenantOfDecision({ read }: Database, requestId: string): Promise<string | null> {
+  const rows = read('decisions')
+    .whereIn('kid', read('tenants').select('kid'))
     .where({ request_id: requestId });
-  const row = await unmarked(query, 'decisions').first<{ kid: string } | undefined>('kid');
-  return row?.kid ?? null;
+  return (await cellOf<string>(unmarked(rows, 'decisions'), 'kid')) ?? null;
 }
 
 /** What a contest, a link or an erasure needs to know of a decision. */
 export async function decisionKey(db: Knex, kid: string, requestId: string) {
-  const row = await unmarked(db('decisions').where({ kid, request_id: requestId }), 'decisions').first<
-    { durable: string | null; class: string } | undefined
-  >('durable', 'class');
+  const rows = unmarked(db('decisions').where({ kid, request_id: requestId }), 'decisions');
+  const row = await rows.first<{ durable: string | null; class: string } | undefined>('durable', 'class');
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }
 

@@ -1,6 +1,5 @@
 import type { Database } from '../db/db.ts';
 import { isoTime } from '../lib/clock.ts';
-import type { DecisionResponse } from '../schema/responses.ts';
 import { ruleText } from './classify/policy.ts';
 import { CALM_SCORE } from './decide.ts';
 import { findDecision } from './decision-store.ts';
@@ -22,11 +21,8 @@ export function reconcile(verdict: Verdict): Verdict {
 }
 
 /** The stored verdict as the backend reads it; the visitorId is computed again and never stored with it. */
-export function makeDecisionFinder(
-  database: Database,
-  tenantOf: (kid: string) => IngestTenant | undefined,
-): (kid: string, requestId: string) => Promise<DecisionResponse | null> {
-  return async (kid, requestId) => {
+export function makeDecisionFinder(database: Database, tenantOf: (kid: string) => IngestTenant | undefined) {
+  return async (kid: string, requestId: string) => {
     const tenant = tenantOf(kid);
     const stored = await findDecision(database, kid, requestId);
     if (!tenant || !stored) return null;

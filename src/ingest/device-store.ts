@@ -58,11 +58,7 @@ type PairsOf = (kid: string) => number;
  * What is known of each device that was asked about, in that order; `spread` counts this sighting already.
  * @param cells of {@link DEVICES}
  */
-export function toKnownDevices(
-  queries: readonly DeviceQuery[],
-  cells: readonly Cells[],
-  pairsOf: PairsOf,
-): KnownDevice[] {
+export function toKnownDevices(queries: readonly DeviceQuery[], cells: readonly Cells[], pairsOf: PairsOf) {
   const found = new Map(cells.map((row) => [row[0], row]));
   return queries.map(({ kid }, i) => toKnown(found.get(i) ?? [], pairsOf(kid)));
 }
@@ -93,11 +89,7 @@ export function makeTotals(monotonic: () => number): Totals {
 
 const readDevices = makeReads(DEVICES);
 
-export async function lookUpDevices(
-  hot: Hot,
-  totals: Totals,
-  queries: readonly DeviceQuery[],
-): Promise<KnownDevice[]> {
+export async function lookUpDevices(hot: Hot, totals: Totals, queries: readonly DeviceQuery[]) {
   const pairsOf = await totals(hot, queries);
   const [cells = []] = await readDevices(hot, askedDevices(queries));
   return toKnownDevices(queries, cells, pairsOf);

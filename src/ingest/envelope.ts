@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { decodeBase64 } from '../lib/base64.ts';
+import { orElse } from '../lib/or-else.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 import { type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
-
-/** What the fields hold once decoded (interface section 2). */
-const IV_BYTES = 12;
-const POINT_BYTES = 65;
+import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
 
 const compiled = z.compile(sealedBundleSchema);
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -15,16 +13,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * base64. Null: it is not.
  */
 export function readEnvelope(body: Uint8Array): SealedBundle | null {
-  let value: unknown;
-  try {
-    value = parseStrictJson(utf8.decode(body));
-  } catch {
-    return null;
-  }
-  const parsed = compiled.safeParse(value);
-  if (!parsed.success) return null;
-  const { iv, ct, epk } = parsed.data;
+  const value = orElse((): unknown => parseStrictJson(utf8.decode(body)), null);
+  const bundle = compiled.safeParse(value).data;
+  if (!bundle) return null;
+  const { iv, ct, epk } = bundle;
   const sized = decodeBase64(iv)?.length === IV_BYTES && decodeBase64(ct) !== null;
   const pointed = epk === undefined || decodeBase64(epk)?.length === POINT_BYTES;
-  return sized && pointed ? parsed.data : null;
+  return sized && pointed ? bundle : null;
 }

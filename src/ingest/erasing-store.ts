@@ -30,13 +30,7 @@ export const between = (rows: Knex.QueryBuilder, ids: readonly string[]): Knex.Q
   rows.whereBetween('erasing.request_id', [ids[0] ?? '', ids.at(-1) ?? '']);
 
 /** Marked requests between the first of these ids and the last. */
-export async function markedBetween(
-  db: Knex,
-  kid: string,
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
+export async function markedBetween(db: Knex, kid: string, ids: readonly string[]) {
   const rows = db('erasing').join('erasures', 'erasures.receipt_id', 'erasing.receipt_id');
-  return new Set(
-    (await between(rows.where('erasing.kid', kid), ids).pluck('erasing.request_id')) as string[],
-  );
+  return new Set<string>(await between(rows.where('erasing.kid', kid), ids).pluck('erasing.request_id'));
 }

@@ -5,15 +5,14 @@ import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';
 import { isCoarse } from './attestation.ts';
-import type { Classification } from './classify/classify.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { currentEpoch } from './identity.ts';
 import type { Unsealed } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
-import type { EvaluateDeps, Identity, IngestTenant } from './ports.ts';
+import type { EvaluateDeps, IngestTenant } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
 import { stableInputs } from './stable.ts';
-import { type KeyedSignals, summarise } from './summary.ts';
+import { summarise } from './summary.ts';
 
 /** The frame of the stages that need the bundle and touch nothing: open to classify. */
 
@@ -29,24 +28,7 @@ export function asserted(state: ConsentState): ConsentState {
 }
 
 /** What follows from the signals alone. */
-interface Classified {
-  readonly identity: Identity | null;
-  readonly summary: KeyedSignals | null;
-  readonly classification: Classification;
-  readonly shadow: Classification | null;
-  readonly defenses: readonly string[];
-  readonly incomplete: boolean;
-  readonly coarse: boolean;
-  /** Nothing was asked in a worker, or it did not answer. */
-  readonly workerless: boolean;
-}
-
-function classifyBundle(
-  tenant: IngestTenant,
-  read: ReadSignals,
-  tier: RequestTier,
-  epoch: number,
-): Classified {
+function classifyBundle(tenant: IngestTenant, read: ReadSignals, tier: RequestTier, epoch: number) {
   const { facts, unusable } = STAGES.network.run(read, tier);
   const { signals, agent, defenses, incomplete } = facts;
   const { populationKey } = tenant;
@@ -59,42 +41,22 @@ function classifyBundle(
     defenses,
     incomplete,
     coarse: isCoarse(signals, agent, unusable),
+    /** Nothing was asked in a worker, or it did not answer. */
     workerless: signals.worker === null,
   };
 }
 
 /** All that is needed of a bundle from here on. */
-export interface Evaluated {
-  readonly tenant: IngestTenant;
-  /** It came without `epk`. */
-  readonly symmetric: boolean;
-  readonly now: number;
-  /** base64url of a hash. */
-  readonly nonce: string;
-  readonly clientTs: number;
-  readonly consentState: ConsentState;
-  /** The grant that the bundle names; null where it names none. */
-  readonly rides: GrantClaim | null;
-  /** Compared with the ledger. */
-  readonly mustProve: boolean;
-  /** See `GateResult`. */
-  readonly overGpc: readonly string[];
-  readonly classified: Classified;
-  readonly after: string | undefined;
-}
+export type Evaluated = Readonly<Exclude<ReturnType<typeof evaluate>, IngestAnswer>>;
 
+/** The grant that the bundle names; null where it names none. */
 function claimOf(kid: string, { principalId, proof }: ConsentReceipt): GrantClaim | null {
   if (principalId === undefined || proof === undefined) return null;
   return { kid, principalId, purpose: NEEDED_PURPOSE, proof };
 }
 
 /** An answer is a refusal. */
-export function evaluate(
-  deps: EvaluateDeps,
-  unsealed: Unsealed,
-  tier: RequestTier,
-  requestId: string,
-): Evaluated | IngestAnswer {
+export function evaluate(deps: EvaluateDeps, unsealed: Unsealed, tier: RequestTier, requestId: string) {
   const opened = STAGES.open.run(unsealed, deps.tenants);
   if (!opened.ok) return refuse('open', opened.reason, requestId);
   const { tenant, plaintext } = opened;
@@ -115,10 +77,12 @@ export function evaluate(
     tenant,
     symmetric: unsealed.symmetric,
     now,
+    /** base64url of a hash. */
     nonce: nonceKey(plaintext.nonce),
     clientTs: plaintext.clientTs,
     consentState: gate.state,
     rides: claimOf(tenant.kid, plaintext.consent),
+    /** Compared with the ledger. */
     mustProve: tenant.needsProof || gate.overGpc.length > 0,
     overGpc: gate.overGpc,
     after: plaintext.after,

@@ -1,7 +1,7 @@
 import { DAY } from '../lib/clock.ts';
 import { hmacSha256, hmacSha256Text } from '../lib/hash.ts';
 import type { Signals } from '../schema/signals.ts';
-import type { Identity, IngestTenant } from './ports.ts';
+import type { Identified, Identity, IngestTenant } from './ports.ts';
 import { aboveFloor, stableInputs, type Unusable } from './stable.ts';
 import type { AgentFacts } from './user-agent.ts';
 
@@ -35,6 +35,13 @@ export function identify(
   const durable = hmacSha256Text(tenant.durableKey, stableHash);
   return { durable, visitorId: visitorIdOf(tenant, durable, facts.epoch), epoch: facts.epoch };
 }
+
+/** As it is recorded, of a visit of this day. */
+export const identifiedOn = (
+  identity: Identity,
+  epochDays: number,
+  visit: Pick<Identified, 'network' | 'day' | 'marked'>,
+): Identified => ({ ...identity, epochEndsAt: epochEnd(identity.epoch, epochDays), ...visit });
 
 /** interface 2: confidence in the identity, not in bot-ness. */
 export function confidenceOf(identity: Identity | null, seen: boolean): number {

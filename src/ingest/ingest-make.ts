@@ -1,7 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { makeConcurrencyLimit } from '../http/admission.ts';
-import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
@@ -30,7 +29,7 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
   };
 }
 
-export interface IngestPlatform {
+export interface IngestPlatform extends Pick<IngestLaneDeps, 'knowsOrigin' | 'onFault'> {
   readonly config: Config;
   readonly database: Database;
   readonly serverSecret: Uint8Array;
@@ -39,18 +38,14 @@ export interface IngestPlatform {
   readonly random: Random;
   readonly decryptor: Pick<Decryptor, 'open'>;
   readonly ingestTenantOf: TenantLookup;
-  readonly knowsOrigin: KnowsOrigin;
   readonly limiters: { readonly ingest: Limiter };
   readonly address: { readonly url: string };
   readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
-  readonly onFault: IngestLaneDeps['onFault'];
 }
 
 export interface IngestNeeds
-  extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'binding'> {
-  readonly isHosting: IngestLaneDeps['isHosting'];
-  /** Salts a client's network for a day. */
-  readonly markNetwork: IngestLaneDeps['markNetwork'];
+  extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'binding'>,
+    Pick<IngestLaneDeps, 'isHosting' | 'markNetwork'> {
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];
 }

@@ -1,5 +1,4 @@
 import { Refusal } from '../lib/errors.ts';
-import type { ConsentState } from '../schema/responses.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { asserted, type Evaluated, evaluate } from './evaluate.ts';
 import type { Unsealed } from './open.ts';
@@ -12,15 +11,10 @@ import type { IngestAnswer } from './respond.ts';
  * What of the consent is proven: a tenant that wants that gets no verdict on an assertion (contract 3.3), and none gets one
  * on an assertion that a person overruled GPC.
  */
-async function prove(
-  deps: IngestDeps,
-  { tenant, consentState, overGpc, rides }: Evaluated,
-): Promise<ConsentState | null> {
+async function prove(deps: IngestDeps, { tenant, consentState, overGpc, rides }: Evaluated) {
   if (!rides) return null;
-  const { kid, principalId, proof } = rides;
   const claimed = [...consentState.purposes, ...overGpc];
-  const asked = { kid, principalId, needed: NEEDED_PURPOSE, purposes: claimed, overGpc, proof };
-  const proven = new Set(await STAGES['consent proof'].run(deps, asked));
+  const proven = new Set(await STAGES['consent proof'].run(deps, { ...rides, purposes: claimed, overGpc }));
   const said = new Set(tenant.needsProof ? [] : consentState.purposes);
   const purposes = claimed.filter((purpose) => proven.has(purpose) || said.has(purpose));
   return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes } : null;
@@ -50,20 +44,13 @@ async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated)
   const grant = rides && (await STAGES.grant.run(deps, rides));
   const { target, headers, https } = input;
   const bundle = `${tenant.kid}|${evaluated.nonce}`;
-  const declared = await STAGES['bot auth'].run(
-    deps,
-    { method: 'POST', target, headers, https, bundle },
-    now,
-  );
+  const signed = { method: 'POST', target, headers, https, bundle };
+  const declared = await STAGES['bot auth'].run(deps, signed, now);
   return record(deps, input, { ...evaluated, consentState }, { declared, grant });
 }
 
 /** Runs the stages of pipeline.ts. The bundle is garbage before the first of them that waits. */
-export async function ingest(
-  deps: IngestDeps,
-  unsealed: Unsealed,
-  input: IngestInput,
-): Promise<IngestAnswer> {
+export async function ingest(deps: IngestDeps, unsealed: Unsealed, input: IngestInput) {
   const evaluated = evaluate(deps, unsealed, input, input.requestId);
   return 'status' in evaluated ? evaluated : admit(deps, input, evaluated);
 }

@@ -59,31 +59,24 @@ async function finishReply(
   headers: Readonly<Record<string, string>>,
   outcome: Promise<IngestAnswer>,
 ): Promise<HotReply> {
+  const finish = ({ status, headers: own, body }: HotReply): HotReply => ({
+    status,
+    headers: Object.assign({}, headers, own),
+    body,
+  });
   try {
-    const { status, headers: own, body } = await replyTo(deps, requestId, outcome);
-    return { status, headers: Object.assign({}, headers, own), body };
+    const { status, response, headers: own } = await outcome;
+    return finish(jsonReply(status, response, own));
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    // A later bundle without the session of the first: a page may read why, and its browser keeps the session that it has.
-    const { 'set-cookie': _, ...cors } = headers;
-    return errorReply(error.code, cors);
-  }
-}
-
-async function replyTo(
-  deps: IngestLaneDeps,
-  requestId: string,
-  outcome: Promise<IngestAnswer>,
-): Promise<HotReply> {
-  try {
-    const { status, response, headers } = await outcome;
-    return jsonReply(status, response, headers);
-  } catch (error) {
-    if (error instanceof Unavailable) return unavailableReply(error);
-    if (error instanceof Refusal) throw error;
+    if (error instanceof Unavailable) return finish(unavailableReply(error));
+    if (error instanceof Refusal) {
+      // A later bundle without the session of the first: a page may read why, and its browser keeps the session that it has.
+      const { 'set-cookie': _, ...cors } = headers;
+      return errorReply(error.code, cors);
+    }
     deps.onFault(requestId, error);
     const { status, response } = refusal('unknown', requestId);
-    return jsonReply(status, response);
+    return finish(jsonReply(status, response));
   }
 }
 

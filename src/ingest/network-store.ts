@@ -25,10 +25,7 @@ export async function purgeNetworks(database: Database, now: number, steady: num
  * Rows of any day: the day comes first in the key, so that each day that is stored takes one seek. A server that was off, or whose
  * clock was ahead, has other days than the last week's.
  */
-export function ofStoredDays(
-  rows: Knex.QueryBuilder,
-  table: 'network_marks' | 'network_days',
-): Knex.QueryBuilder {
+export function ofStoredDays(rows: Knex.QueryBuilder, table: string) {
   return rows.whereRaw(
     `day IN (WITH RECURSIVE days (day) AS (SELECT min(day) FROM ${table}
       UNION ALL SELECT (SELECT min(next.day) FROM ${table} next WHERE next.day > days.day) FROM days WHERE days.day IS NOT NULL)

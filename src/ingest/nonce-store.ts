@@ -15,24 +15,17 @@ const idOf = (kid: string, nonce: string): string => `${kid}|${nonce}`;
 
 /** A claim is a row: another node that has the same nonce waits for this transaction. */
 export async function claimRows(tx: HotTransaction, claims: readonly NonceClaim[]): Promise<Claims> {
-  const claimed = await insertMany<{ kid: string; nonce: string }>(
-    tx,
-    'INSERT INTO nonces (kid, nonce, expires_at)',
-    nonceRows(claims),
-    'ON CONFLICT DO NOTHING RETURNING kid, nonce',
-  );
+  const head = 'INSERT INTO nonces (kid, nonce, expires_at)';
+  const tail = 'ON CONFLICT DO NOTHING RETURNING kid, nonce';
+  const claimed = await insertMany<{ kid: string; nonce: string }>(tx, head, nonceRows(claims), tail);
   const free = new Set(claimed.map(({ kid, nonce }) => idOf(kid, nonce)));
   const won = claims.map(({ kid, nonce }) => free.delete(idOf(kid, nonce)));
   // After the claims: what another node forgets meanwhile, they waited for.
-  const marks = await readTimeMarks(
-    tx,
-    claims.map(({ kid }) => kid),
-  );
-  for (const claim of claims) {
-    if (isOfTenant(claim, marks)) continue;
-    const { kid, nonce } = claim;
-    if (claimed.some((row) => row.kid === kid && row.nonce === nonce))
-      await runHot(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [kid, nonce]);
+  const kids = claims.map(({ kid }) => kid);
+  const marks = await readTimeMarks(tx, kids);
+  for (const [i, claim] of claims.entries()) {
+    if (won[i] && !isOfTenant(claim, marks))
+      await runHot(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [claim.kid, claim.nonce]);
   }
   return { won, marks };
 }

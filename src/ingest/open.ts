@@ -1,3 +1,4 @@
+import { orElse } from '../lib/or-else.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle } from '../schema/bundle.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';
@@ -13,11 +14,7 @@ export interface Unsealed {
 
 export type Openers = Pick<IngestTenant, 'openers' | 'symmetricOpener'>;
 
-export type Opened =
-  | { readonly ok: true; readonly tenant: IngestTenant; readonly plaintext: Plaintext }
-  | { readonly ok: false; readonly reason: 'decrypt-failed' | 'unknown-key' };
-
-const DECRYPT_FAILED: Opened = { ok: false, reason: 'decrypt-failed' };
+const DECRYPT_FAILED = { ok: false, reason: 'decrypt-failed' } as const;
 
 /** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
 export const ofNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
@@ -42,19 +39,14 @@ export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unseale
 
 /** A plaintext that does not parse looks like a bad tag to anyone without the key. */
 function parsePlaintext(bytes: Buffer): Plaintext | null {
-  try {
-    const parsed = plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes)));
-    return parsed.success ? parsed.data : null;
-  } catch {
-    return null;
-  }
+  return orElse(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 
 /** The tenant is asked for here: it may have gone while a thread opened its bundle. */
-export function readOpened(unsealed: Unsealed, tenants: TenantLookup): Opened {
+export function readOpened(unsealed: Unsealed, tenants: TenantLookup) {
   const tenant = tenants(unsealed.kid);
   if (!tenant || (unsealed.symmetric && !tenant.symmetricOpener))
-    return { ok: false, reason: ofNoTenant(unsealed.symmetric) };
+    return { ok: false, reason: ofNoTenant(unsealed.symmetric) } as const;
   const plaintext = unsealed.plaintext && parsePlaintext(unsealed.plaintext);
-  return plaintext ? { ok: true, tenant, plaintext } : DECRYPT_FAILED;
+  return plaintext ? ({ ok: true, tenant, plaintext } as const) : DECRYPT_FAILED;
 }

@@ -43,17 +43,16 @@ export function savePolicy(
   });
 }
 
+type ShadowCount = Readonly<Record<'policyVersion' | 'live' | 'shadow', string>> & {
+  readonly verdicts: number;
+};
+
 export async function readShadowCounts(database: Database, kid: string) {
   const rows = await database
     .read('shadow_counts')
     .where({ kid })
     .groupBy('policy_version', 'live_class', 'shadow_class')
-    .select('policy_version', 'live_class', 'shadow_class')
-    .sum({ verdicts: 'verdicts' });
-  return (rows as Record<string, unknown>[]).map((row) => ({
-    policyVersion: String(row['policy_version']),
-    live: String(row['live_class']),
-    shadow: String(row['shadow_class']),
-    verdicts: Number(row['verdicts']),
-  }));
+    .select({ policyVersion: 'policy_version', live: 'live_class', shadow: 'shadow_class' })
+    .sum<ShadowCount[]>({ verdicts: 'verdicts' });
+  return rows.map((row) => ({ ...row, verdicts: Number(row.verdicts) }));
 }

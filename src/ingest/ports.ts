@@ -149,26 +149,20 @@ export type IssueToken = (grant: {
   readonly principalId?: string | undefined;
 }) => string;
 
+/** Which tenant is asked, and from which page's origin. */
+export interface AskedFrom {
+  readonly kid: string;
+  readonly origin: string | undefined;
+}
+
 /** Device-bound sessions (ADR 0051). */
 export interface SessionBinding {
   /** Of the session whose key this browser has proven a moment ago; empty for none. */
-  root(
-    cookie: string | undefined,
-    at: { readonly kid: string; readonly origin: string },
-    now: number,
-  ): string;
+  root(cookie: string | undefined, at: AskedFrom, now: number): string;
   /** Whether nobody has bound this session, or its key was proven a moment ago. */
-  holds(
-    session: string,
-    cookie: string | undefined,
-    at: { readonly kid: string; readonly origin: string | undefined },
-    now: number,
-  ): Promise<boolean>;
+  holds(session: string, cookie: string | undefined, at: AskedFrom, now: number): Promise<boolean>;
   /** The value of `Secure-Session-Registration`. */
-  offer(
-    visit: { readonly kid: string; readonly origin: string; readonly token: string },
-    now: number,
-  ): string;
+  offer(visit: Readonly<Record<'kid' | 'origin' | 'token', string>>, now: number): string;
 }
 
 /** What reading and evaluating a bundle needs; neither touches the world. */

@@ -6,7 +6,7 @@ import type { Classification } from './classify/classify.ts';
 import { decide } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
 import { earliestExpiry, nonceExpiry } from './freshness.ts';
-import { epochEnd } from './identity.ts';
+import { identifiedOn } from './identity.ts';
 import { ofNoTenant } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
 import type { IngestDeps, IngestInput, KnownDevice, RecordEntry } from './ports.ts';
@@ -90,13 +90,7 @@ function decideOn(
   const shadow = classified.shadow && tenant.shadow && decideBy(classified.shadow, tenant.shadow.version);
   return {
     kid: tenant.kid,
-    identified: identity && {
-      ...identity,
-      epochEndsAt: epochEnd(identity.epoch, deps.epochDays),
-      network,
-      day,
-      marked: known.marked,
-    },
+    identified: identity && identifiedOn(identity, deps.epochDays, { network, day, marked: known.marked }),
     verdict,
     shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: deps.random(SALT_BYTES).toString('base64url'),

@@ -4,14 +4,12 @@ import type { NonceClaim, RecordEntry } from './ports.ts';
 
 /** The rows that accepted bundles leave; pure. */
 
-/** One order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
-export function byText(column: number): (a: Bindings, b: Bindings) => number {
-  return (a, b) => (String(a[column]) < String(b[column]) ? -1 : 1);
-}
+/** By the second column: one order of rows for all nodes keeps concurrent batches from deadlocking on PostgreSQL. */
+const inOrder = (rows: Iterable<Bindings>): Bindings[] =>
+  [...rows].sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1));
 
-export function nonceRows(claims: readonly NonceClaim[]): Bindings[] {
-  return claims.map(({ kid, nonce, expiresAt }): Bindings => [kid, nonce, expiresAt]).sort(byText(1));
-}
+export const nonceRows = (claims: readonly NonceClaim[]): Bindings[] =>
+  inOrder(claims.map(({ kid, nonce, expiresAt }) => [kid, nonce, expiresAt]));
 
 interface SightingGroup {
   readonly kid: string;
@@ -43,10 +41,10 @@ function groupSightings(entries: readonly RecordEntry[]): SightingGroup[] {
 }
 
 export function sightingRows(entries: readonly RecordEntry[]): Bindings[] {
-  const rows = groupSightings(entries).map(
-    (group): Bindings => [group.kid, group.durable, group.first, group.last, group.seen, group.epoch],
-  );
-  return rows.sort(byText(1));
+  const rows = groupSightings(entries).map(({ kid, durable, first, last, seen, epoch }) => {
+    return [kid, durable, first, last, seen, epoch];
+  });
+  return inOrder(rows);
 }
 
 /** Of every visit: that the device was seen in this epoch does not say that the index has its visitorId still. */
@@ -57,7 +55,7 @@ export function indexRows(entries: readonly RecordEntry[]): Bindings[] {
     const { visitorId, durable, epoch, epochEndsAt } = identified;
     rows.set(`${kid}|${visitorId}`, [kid, visitorId, durable, epoch, epochEndsAt]);
   }
-  return [...rows.values()].sort(byText(1));
+  return inOrder(rows.values());
 }
 
 /** One row a network, device and day that was not counted before. */
@@ -68,14 +66,11 @@ export function markRows(entries: readonly RecordEntry[]): Bindings[] {
     const row = [kid, identified.durable, identified.day, identified.network];
     rows.set(row.join('|'), row);
   }
-  return [...rows.values()].sort(byText(1));
+  return inOrder(rows.values());
 }
 
-/** How many of `rows` share a key, as rows to be added up. */
-export function countBy<Row>(
-  rows: readonly Row[],
-  keyOf: (row: Row) => readonly (string | number)[],
-): Bindings[] {
+/** How many of `rows` share a key, as rows to be added up, in the order of the keys. */
+export function countBy<Row>(rows: readonly Row[], keyOf: (row: Row) => readonly (string | number)[]) {
   const counts = new Map<string, Bindings>();
   for (const row of rows) {
     const key = keyOf(row);
@@ -84,27 +79,19 @@ export function countBy<Row>(
     if (known) known[key.length] = Number(known[key.length]) + 1;
     else counts.set(id, [...key, 1]);
   }
-  return [...counts.values()];
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
 /** How often the shadow agrees and how often it does not. */
 export function shadowRows(entries: readonly RecordEntry[]): Bindings[] {
   const counted = entries.flatMap(({ kid, shadow, verdict }) => (shadow ? [{ kid, shadow, verdict }] : []));
-  const rows = countBy(counted, ({ kid, shadow, verdict }) => [
-    kid,
-    shadow.day,
-    shadow.policyVersion,
-    verdict.class,
-    shadow.class,
-  ]);
-  return rows.sort((a, b) => (a.join('|') < b.join('|') ? -1 : 1));
+  return countBy(counted, ({ kid, shadow, verdict }) => {
+    return [kid, shadow.day, shadow.policyVersion, verdict.class, shadow.class];
+  });
 }
 
 /** @param anchoredTo what is written now is no row of an anchored hour, whatever a clock that went back says */
-export function decisionRows(
-  entries: readonly RecordEntry[],
-  anchoredTo: (kid: string) => number,
-): Bindings[] {
+export function decisionRows(entries: readonly RecordEntry[], anchoredTo: (kid: string) => number) {
   return entries.map(({ kid, verdict, salt }): Bindings => {
     const text = JSON.stringify(verdict);
     const commitment = commitVerdict(Buffer.from(salt, 'base64url'), kid, verdict.requestId, text);

@@ -40,7 +40,7 @@ export function softwareGraphicsOnly(signals: Signals): boolean {
   return signals.graphics !== null && normaliseGpu(signals.graphics.renderer) === null;
 }
 
-function isNewSafari(agent: AgentFacts): boolean {
+export function isNewSafari(agent: AgentFacts): boolean {
   return agent.browser === 'safari' && agent.major >= 17;
 }
 

@@ -11,7 +11,6 @@ import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
 import { type Claims, isOfTenant } from './nonce-store.ts';
 import type { NonceClaim, RecordEntry, Recorded } from './ports.ts';
 import {
-  byText,
   countBy,
   decisionRows,
   indexRows,
@@ -51,6 +50,12 @@ const toMark = ([kid, durable, day]: Bindings): Mark => ({
   day: Number(day),
 });
 
+/** A count that is added to the one which the key has. */
+const addTo = (table: string, key: readonly string[], count: string) => {
+  const sum = `${count} = ${table}.${count} + excluded.${count}`;
+  return insertInto(table, [...key, count], `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sum}`);
+};
+
 const writeRows = makeInserts('ingest_rows', [
   insertInto('nonces', ['kid', 'nonce', 'expires_at']),
   insertInto(
@@ -62,22 +67,9 @@ const writeRows = makeInserts('ingest_rows', [
   ),
   insertInto('visitor_index', ['kid', 'visitor_id', 'durable', 'epoch', 'ends_at'], 'ON CONFLICT DO NOTHING'),
   insertInto('network_marks', ['kid', 'durable', 'day', 'network'], 'ON CONFLICT DO NOTHING'),
-  insertInto(
-    'network_days',
-    ['kid', 'durable', 'day', 'networks'],
-    'ON CONFLICT (day, kid, durable) DO UPDATE SET networks = network_days.networks + excluded.networks',
-  ),
-  insertInto(
-    'network_totals',
-    ['kid', 'day', 'shard', 'pairs'],
-    'ON CONFLICT (kid, day, shard) DO UPDATE SET pairs = network_totals.pairs + excluded.pairs',
-  ),
-  insertInto(
-    'shadow_counts',
-    ['kid', 'day', 'policy_version', 'live_class', 'shadow_class', 'verdicts'],
-    `ON CONFLICT (kid, day, policy_version, live_class, shadow_class)
-      DO UPDATE SET verdicts = shadow_counts.verdicts + excluded.verdicts`,
-  ),
+  addTo('network_days', ['kid', 'durable', 'day'], 'networks'),
+  addTo('network_totals', ['kid', 'day', 'shard'], 'pairs'),
+  addTo('shadow_counts', ['kid', 'day', 'policy_version', 'live_class', 'shadow_class'], 'verdicts'),
   insertInto('decisions', [
     'kid',
     'request_id',
@@ -129,8 +121,8 @@ async function writeAccepted(
     sightingRows(entries),
     indexRows(entries),
     shared ? [] : marks,
-    countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]).sort(byText(1)),
-    countBy(fresh, ({ kid, day }) => [kid, day, shard]).sort(byText(0)),
+    countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]),
+    countBy(fresh, ({ kid, day }) => [kid, day, shard]),
     shadowRows(entries),
     decisionRows(entries, anchoredTo),
   ]);
@@ -140,11 +132,7 @@ async function writeAccepted(
 }
 
 /** Writes what won its nonce, of tenants that are there: whole, or not at all. */
-export async function writeDecided(
-  tx: HotTransaction,
-  decided: readonly Decided[],
-  { won, marks }: Claims,
-): Promise<Recorded[]> {
+export async function writeDecided(tx: HotTransaction, decided: readonly Decided[], { won, marks }: Claims) {
   const outcomes = decided.map(({ claim, entry }, i): Recorded => {
     if (!isOfTenant(claim, marks)) return 'gone';
     if (won[i] !== true) return 'replay';

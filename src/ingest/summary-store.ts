@@ -1,14 +1,15 @@
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { makeReads } from '../db/reads.ts';
-import { type Bindings, type HotTransaction, insertMany } from '../db/sql.ts';
+import { type Bindings, cellOf, type HotTransaction, insertMany } from '../db/sql.ts';
+import { countBy } from './rows-store.ts';
 import type { StoredSummary, SummaryRequest } from './summary.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */
 
 /** Rows that count no value: devices, and how often values were counted at all. */
-const DEVICES = '*devices';
-const COUNTED = '*counted';
+const DEVICES: Cell = { name: '*devices', value: '' };
+const COUNTED: Cell = { name: '*counted', value: '' };
 const JOINT = '*joint';
 
 export interface SummaryEntry {
@@ -24,36 +25,21 @@ interface Cell {
 
 const cellsOf = ({ signals, joint }: SummaryRequest): Cell[] => [...signals, { name: JOINT, value: joint }];
 
-const TOTALS: readonly Cell[] = [
-  { name: DEVICES, value: '' },
-  { name: COUNTED, value: '' },
-];
-
 function counted(request: SummaryRequest): Cell[] {
-  return [
-    ...(request.newDevice ? [{ name: DEVICES, value: '' }] : []),
-    ...(request.counts ? [{ name: COUNTED, value: '' }, ...cellsOf(request)] : []),
-  ];
+  return [...(request.newDevice ? [DEVICES] : []), ...(request.counts ? [COUNTED, ...cellsOf(request)] : [])];
 }
 
 const idOf = (kid: string, signal: string, value: string): string => `${kid}|${signal}|${value}`;
 
 async function countAll(tx: HotTransaction, entries: readonly SummaryEntry[]): Promise<void> {
-  const counts = new Map<string, { readonly row: readonly [string, string, string]; devices: number }>();
-  for (const { kid, request } of entries) {
-    for (const { name, value } of counted(request)) {
-      const id = idOf(kid, name, value);
-      const known = counts.get(id);
-      if (known) known.devices += 1;
-      else counts.set(id, { row: [kid, name, value], devices: 1 });
-    }
-  }
-  // One order for all nodes and tenants: batches must not deadlock on PostgreSQL.
-  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  const cells = entries.flatMap(({ kid, request }) =>
+    counted(request).map(({ name, value }) => [kid, name, value] as const),
+  );
   await insertMany(
     tx,
     'INSERT INTO population (kid, signal, value, devices)',
-    sorted.map(([, { row, devices }]): Bindings => [...row, devices]),
+    // In one order for all nodes and tenants: batches must not deadlock on PostgreSQL.
+    countBy(cells, (cell) => cell),
     'ON CONFLICT (kid, signal, value) DO UPDATE SET devices = population.devices + excluded.devices',
   );
 }
@@ -69,7 +55,7 @@ const readCounts = makeReads({
 async function countsOf(tx: HotTransaction, entries: readonly SummaryEntry[]): Promise<Map<string, number>> {
   const asked = new Map<string, Bindings>();
   for (const { kid, request } of entries) {
-    for (const { name, value } of [...TOTALS, ...cellsOf(request)])
+    for (const { name, value } of [DEVICES, COUNTED, ...cellsOf(request)])
       asked.set(idOf(kid, name, value), [kid, name, value]);
   }
   const [found = []] = await readCounts(tx, [...asked.values()]);
@@ -81,14 +67,11 @@ async function countsOf(tx: HotTransaction, entries: readonly SummaryEntry[]): P
   );
 }
 
-function summaryRow(
-  { kid, requestId, request }: SummaryEntry,
-  counts: ReadonlyMap<string, number>,
-): Bindings {
-  const count = (name: string, value = ''): number | undefined => counts.get(idOf(kid, name, value));
+function summaryRow({ kid, requestId, request }: SummaryEntry, counts: ReadonlyMap<string, number>) {
+  const count = ({ name, value }: Cell): number | undefined => counts.get(idOf(kid, name, value));
   const total = count(COUNTED) ?? 1;
   // What was first seen before the tenant opted in was never counted.
-  const bitsOf = ({ name, value }: Cell): number => Math.max(0, Math.log2(total / (count(name, value) ?? 1)));
+  const bitsOf = (cell: Cell): number => Math.max(0, Math.log2(total / (count(cell) ?? 1)));
   const summary: StoredSummary = {
     devices: count(DEVICES) ?? 0,
     jointBits: bitsOf({ name: JOINT, value: request.joint }),
@@ -106,18 +89,10 @@ export async function writeSummaries(tx: HotTransaction, entries: readonly Summa
   await insertMany(tx, 'INSERT INTO signal_summaries (kid, request_id, expires_at, summary)', rows);
 }
 
-export async function findSummary(
-  database: Database,
-  kid: string,
-  requestId: string,
-  now: number,
-): Promise<StoredSummary | null> {
-  const row = await database
-    .read('signal_summaries')
-    .where({ kid, request_id: requestId })
-    .where('expires_at', '>', now)
-    .first<{ summary: string } | undefined>('summary');
-  return row ? (JSON.parse(row.summary) as StoredSummary) : null;
+export async function findSummary(database: Database, kid: string, requestId: string, now: number) {
+  const rows = database.read('signal_summaries').where({ kid, request_id: requestId });
+  const summary = await cellOf<string>(rows.where('expires_at', '>', now), 'summary');
+  return summary === undefined ? null : (JSON.parse(summary) as StoredSummary);
 }
 
 export async function purgeSummaries(database: Database, now: number): Promise<void> {

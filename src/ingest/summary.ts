@@ -5,11 +5,7 @@ import { hmacSha256 } from '../lib/hash.ts';
  * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is in the tenant's
  * population, for the life of the token. Values are counted under a keyed hash and are in no row.
  */
-export interface KeyedSignals {
-  readonly signals: readonly { readonly name: string; readonly value: string }[];
-  /** All of them together: what identifies. */
-  readonly joint: string;
-}
+type KeyedSignals = ReturnType<typeof summarise>;
 
 export interface SummaryRequest extends KeyedSignals {
   /** The device was never seen before. */
@@ -21,12 +17,13 @@ export interface SummaryRequest extends KeyedSignals {
 
 const VALUE_BYTES = 16;
 
-export function summarise(populationKey: Uint8Array, inputs: Readonly<Record<string, Json>>): KeyedSignals {
+export function summarise(populationKey: Uint8Array, inputs: Readonly<Record<string, Json>>) {
   const keyed = (text: string): string =>
     hmacSha256(populationKey, text).subarray(0, VALUE_BYTES).toString('base64url');
   const signals = Object.entries(inputs).flatMap(([name, input]) =>
     input === null ? [] : [{ name, value: keyed(`${name}|${JSON.stringify(input)}`) }],
   );
+  // Joint is all of them together: what identifies.
   return { signals, joint: keyed(`joint|${JSON.stringify(inputs)}`) };
 }
 

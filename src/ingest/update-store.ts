@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { type HotTransaction, runHot } from '../db/sql.ts';
+import { cellOf, type HotTransaction, runHot } from '../db/sql.ts';
 import { inChunks } from '../lib/chunks.ts';
 import { unmarked } from './erasing-store.ts';
 import type { RecordEntry } from './ports.ts';
@@ -21,18 +21,13 @@ export async function writeUpdates(tx: HotTransaction, entries: readonly RecordE
 
 export async function supersededBy({ read }: Database, kid: string, requestId: string) {
   const rows = read('decision_updates').where({ kid, earlier: requestId });
-  const row = await unmarked(rows, 'decision_updates').first<{ request_id: string } | undefined>(
-    'request_id',
-  );
-  return row?.request_id ?? null;
+  return (await cellOf<string>(unmarked(rows, 'decision_updates'), 'request_id')) ?? null;
 }
 
+type Link = Readonly<Record<'earlier' | 'request_id', string>>;
+
 /** These requests with all others of their sessions: one person's, whichever of them is shown. */
-export async function withUpdates(
-  { read }: Database,
-  kid: string,
-  requests: readonly string[],
-): Promise<readonly string[]> {
+export async function withUpdates({ read }: Database, kid: string, requests: readonly string[]) {
   const found = new Set(requests);
   for (let edge = [...requests]; edge.length > 0; ) {
     const next: string[] = [];
@@ -41,10 +36,7 @@ export async function withUpdates(
       const either = rows.where((row) => {
         row.whereIn('earlier', ids).orWhereIn('request_id', ids);
       });
-      const links = (await either.select('earlier', 'request_id')) as {
-        earlier: string;
-        request_id: string;
-      }[];
+      const links: Link[] = await either.select('earlier', 'request_id');
       next.push(...links.flatMap((link) => [link.earlier, link.request_id]));
     });
     edge = next.filter((id) => !found.has(id));

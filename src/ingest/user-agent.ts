@@ -36,15 +36,13 @@ function major(text: string, product: RegExp): number {
 export function readAgent(userAgent: string | null | undefined): AgentFacts {
   const text = userAgent ?? '';
   const os = osFamily(text);
-  const mobile = os === 'ios' || /\bMobile\b/.test(text);
+  const ios = os === 'ios';
+  const mobile = ios || /\bMobile\b/.test(text);
   const chrome = major(text, /\b(?:Headless)?Chrome\/(\d{1,4})/);
   const firefox = major(text, /\bFirefox\/(\d{1,4})/);
-  if (os === 'ios')
+  if (chrome > 0 && !ios) return { engine: 'blink', browser: 'chrome', major: chrome, os, mobile };
+  if (firefox > 0 && !ios) return { engine: 'gecko', browser: 'firefox', major: firefox, os, mobile };
+  if (ios || /AppleWebKit\//.test(text))
     return { engine: 'webkit', browser: 'safari', major: major(text, /Version\/(\d{1,4})/), os, mobile };
-  if (chrome > 0) return { engine: 'blink', browser: 'chrome', major: chrome, os, mobile };
-  if (firefox > 0) return { engine: 'gecko', browser: 'firefox', major: firefox, os, mobile };
-  if (/AppleWebKit\//.test(text)) {
-    return { engine: 'webkit', browser: 'safari', major: major(text, /Version\/(\d{1,4})/), os, mobile };
-  }
   return { engine: 'unknown', browser: 'other', major: 0, os, mobile };
 }

@@ -38,12 +38,6 @@ const headerSchema = z.strictObject({
 
 export type BackupHeader = z.infer<typeof headerSchema>;
 
-export interface BackupCipher {
-  encrypt(index: number, last: boolean, plaintext: Uint8Array): Buffer;
-  /** Null: the chunk is not the one that was written here. */
-  decrypt(index: number, last: boolean, ciphertext: Uint8Array): Buffer | null;
-}
-
 function chunkIv(index: number, last: boolean): Buffer {
   const iv = Buffer.alloc(GCM_IV_BYTES);
   iv.writeUIntBE(index, GCM_IV_BYTES - 7, 6);
@@ -51,12 +45,17 @@ function chunkIv(index: number, last: boolean): Buffer {
   return iv;
 }
 
-function makeCipher(masterKey: MasterKey, salt: Uint8Array, headerBytes: Uint8Array): BackupCipher {
+export type BackupCipher = ReturnType<typeof makeCipher>;
+
+function makeCipher(masterKey: MasterKey, salt: Uint8Array, headerBytes: Uint8Array) {
   const key = masterKey.derive(salt, 'gpd-backup/1 key');
   const aad = sha256(headerBytes);
   return {
-    encrypt: (index, last, plaintext) => encryptGcm(key, chunkIv(index, last), aad, plaintext),
-    decrypt: (index, last, ciphertext) => decryptGcm(key, chunkIv(index, last), aad, ciphertext),
+    encrypt: (index: number, last: boolean, plaintext: Uint8Array) =>
+      encryptGcm(key, chunkIv(index, last), aad, plaintext),
+    /** Null: the chunk is not the one that was written here. */
+    decrypt: (index: number, last: boolean, ciphertext: Uint8Array) =>
+      decryptGcm(key, chunkIv(index, last), aad, ciphertext),
   };
 }
 
@@ -67,11 +66,7 @@ function checkOf(masterKey: MasterKey, salt: Uint8Array): Buffer {
 export type BackupFacts = Pick<BackupHeader, 'createdAt' | 'gpd' | 'schema' | 'parts'>;
 
 /** What a new file begins with, and the cipher of what follows. */
-export function beginBackup(
-  masterKey: MasterKey,
-  facts: BackupFacts,
-  random: Random,
-): { readonly head: Buffer; readonly cipher: BackupCipher } {
+export function beginBackup(masterKey: MasterKey, facts: BackupFacts, random: Random) {
   const salt = random(SALT_BYTES);
   const header: BackupHeader = {
     v: 1,
@@ -101,11 +96,7 @@ export const readHeader = (json: Uint8Array): BackupHeader | null =>
   orElse(() => headerSchema.parse(JSON.parse(Buffer.from(json).toString())), null);
 
 /** Null: the backup was made under another master key. */
-export function openBackup(
-  masterKey: MasterKey,
-  header: BackupHeader,
-  headBytes: Uint8Array,
-): BackupCipher | null {
+export function openBackup(masterKey: MasterKey, header: BackupHeader, headBytes: Uint8Array) {
   const salt = Buffer.from(header.salt, 'base64url');
   const check = Buffer.from(header.check, 'base64url');
   return equalBytes(check, checkOf(masterKey, salt)) ? makeCipher(masterKey, salt, headBytes) : null;

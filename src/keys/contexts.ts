@@ -33,11 +33,7 @@ export const tenantSecretContexts = (kid: string, purpose: string): readonly Wra
     : [tenantSecretContext(kid, purpose)];
 
 /** With that of the contexts that it was wrapped under. @throws {WrongMasterKey} */
-export function openUnder(
-  masterKey: MasterKey,
-  wrapped: string,
-  contexts: readonly WrapContext[],
-): { readonly secret: Buffer; readonly context: WrapContext } {
+export function openUnder(masterKey: MasterKey, wrapped: string, contexts: readonly WrapContext[]) {
   for (const context of contexts) {
     try {
       return { secret: masterKey.unwrap(wrapped, context), context };

@@ -15,13 +15,7 @@ export interface WrapContext {
 }
 
 /** A master key wraps every private key, symmetric key and tenant secret at rest (contract section 5). */
-export interface MasterKey {
-  wrap(secret: Uint8Array, context: WrapContext): string;
-  /** @throws {WrongMasterKey} */
-  unwrap(wrapped: string, context: WrapContext): Buffer;
-  /** A key of 32 bytes for another use, by HKDF-SHA-256; `info` names the use. */
-  derive(salt: Uint8Array, info: string): Buffer;
-}
+export type MasterKey = ReturnType<typeof makeMasterKey>;
 
 export class WrongMasterKey extends Error {
   constructor() {
@@ -48,19 +42,21 @@ function additionalData(context: WrapContext): Buffer {
 }
 
 /** AES-256-GCM; the stored form is base64 of iv || ciphertext || tag. */
-export function makeMasterKey(key: Uint8Array, random: Random): MasterKey {
+export function makeMasterKey(key: Uint8Array, random: Random) {
   return {
-    wrap(secret, context) {
+    wrap: (secret: Uint8Array, context: WrapContext): string => {
       const iv = random(GCM_IV_BYTES);
       return Buffer.concat([iv, encryptGcm(key, iv, additionalData(context), secret)]).toString('base64');
     },
-    unwrap(wrapped, context) {
+    /** @throws {WrongMasterKey} */
+    unwrap: (wrapped: string, context: WrapContext): Buffer => {
       const bytes = Buffer.from(wrapped, 'base64');
       const [iv, ciphertext] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
       const secret = decryptGcm(key, iv, additionalData(context), ciphertext);
       if (!secret) throw new WrongMasterKey();
       return secret;
     },
-    derive: (salt, info) => Buffer.from(hkdfSync('sha256', key, salt, info, KEY_BYTES)),
+    /** A key of 32 bytes for another use, by HKDF-SHA-256; `info` names the use. */
+    derive: (salt: Uint8Array, info: string) => Buffer.from(hkdfSync('sha256', key, salt, info, KEY_BYTES)),
   };
 }

@@ -43,12 +43,7 @@ export function writeRecoveryKey(key: Uint8Array): readonly string[] {
   });
 }
 
-export type ReadRecoveryKey =
-  | { readonly ok: true; readonly key: Buffer }
-  /** Says which group it is, and never what is in it. */
-  | { readonly ok: false; readonly why: string };
-
-const wrong = (why: string): ReadRecoveryKey => ({ ok: false, why });
+const wrong = (why: string) => ({ ok: false, why }) as const;
 
 /** Null: a character that is not in the alphabet. */
 function digitsOf(group: string): number[] | null {
@@ -84,8 +79,8 @@ function nameFaults(groups: readonly string[]): string | null {
   return faults.length === 0 ? null : faults.join('; ');
 }
 
-/** Reads what a person typed from paper. */
-export function readRecoveryKey(text: string): ReadRecoveryKey {
+/** Reads what a person typed from paper. What is wrong says which group it is, and never what is in it. */
+export function readRecoveryKey(text: string) {
   const groups = split(text);
   if (groups.length !== GROUPS)
     return wrong(`a recovery key has ${GROUPS} groups; this has ${groups.length}`);
@@ -98,6 +93,6 @@ export function readRecoveryKey(text: string): ReadRecoveryKey {
   const hex = (all >> 24n).toString(16).padStart(KEY_BYTES * 2, '0');
   const key = Buffer.from(hex, 'hex');
   const typed = groups.join('').replace(/[OIL]/g, (letter) => MISREAD[letter] ?? letter);
-  if (writeRecoveryKey(key).join('') === typed) return { ok: true, key };
+  if (writeRecoveryKey(key).join('') === typed) return { ok: true, key } as const;
   return wrong('each group is valid, but together they are not a recovery key: compare all of them');
 }

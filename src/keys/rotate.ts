@@ -35,7 +35,6 @@ export interface RotateOptions {
 export function planRotate(keys: readonly Generation[], make: Make, options: RotateOptions): KeyPlan {
   const { now } = options;
   const live = liveGenerations(keys, now);
-  const expired = keys.filter((key) => key.state === 'retiring' && !isLive(key, now));
   // Without a grace the published one is no longer live afterwards.
   const staying = options.graceMs > 0 ? live : live.filter((key) => key.state !== 'published');
   const surplus = staying.slice(MAX_LIVE - 1);
@@ -47,7 +46,7 @@ export function planRotate(keys: readonly Generation[], make: Make, options: Rot
   const retired = live
     .filter((key) => key.state === 'published' && !surplus.includes(key))
     .map((key): Generation => ({ ...key, state: 'retiring', retiresAt: now + options.graceMs }));
-  const gone = [...surplus, ...expired].map((key) => destroyed(key, now));
+  const gone = [...surplus.map((key) => destroyed(key, now)), ...planSweep(keys, now)];
   return { ok: true, changed: [...gone, ...retired, result], result };
 }
 

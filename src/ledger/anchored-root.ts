@@ -3,18 +3,6 @@ import { entryTime } from './entries.ts';
 import { appendLeaves, type Frontier, frontierRoot } from './frontier.ts';
 import { leafHash } from './merkle.ts';
 
-/** The body of `verdicts.sealed` and `audit.sealed` (contract section 7). */
-export interface AnchorBody {
-  /** The first second that it covers, as in an entry. */
-  readonly from: string;
-  /** The first second that it does not cover any more. */
-  readonly to: string;
-  readonly count: number;
-  /** Lower-case hex, as every hash that the API tells. */
-  readonly root: string;
-  readonly [key: string]: string | number;
-}
-
 /**
  * RFC 6962 tree over commitments in their order, a leaf being the raw bytes of one. One that is changed, missing, added or out
  * of order gives another root.
@@ -29,8 +17,16 @@ export function addCommitments(frontier: Frontier, commitments: readonly string[
   return appendLeaves(frontier, leaves).frontier;
 }
 
-/** @param from epoch milliseconds, as `to`; the rows covered are those from `from` on and before `to` */
-export function anchorBody(from: number, to: number, frontier: Frontier): AnchorBody {
-  const root = frontierRoot(frontier).toString('hex');
-  return { from: entryTime(from), to: entryTime(to), count: frontier.size, root };
+/**
+ * The body of `verdicts.sealed` and `audit.sealed` (contract section 7).
+ * @param from epoch milliseconds, as `to`; the rows covered are those from `from` on and before `to`
+ */
+export function anchorBody(from: number, to: number, frontier: Frontier) {
+  return {
+    from: entryTime(from),
+    to: entryTime(to),
+    count: frontier.size,
+    /** Lower-case hex, as every hash that the API tells. */
+    root: frontierRoot(frontier).toString('hex'),
+  };
 }

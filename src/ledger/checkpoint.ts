@@ -1,7 +1,7 @@
 import { decodeBase64 } from '../lib/base64.ts';
 import { HASH_BYTES } from './merkle.ts';
 import { type NoteSigner, parseNote, signNote, verifyNote } from './note.ts';
-import type { VerifierKey } from './vkey.ts';
+import { parseVkey, type VerifierKey } from './vkey.ts';
 
 /** C2SP tlog-checkpoint: the signed head of a log. */
 
@@ -57,4 +57,11 @@ export function verifyCheckpoint(note: string, key: VerifierKey): CheckpointResu
   const checkpoint = parseCheckpoint(signed.text);
   if (checkpoint === null) return { ok: false, why: 'malformed-checkpoint' };
   return checkpoint.origin === key.name ? { ok: true, checkpoint } : { ok: false, why: 'other-log' };
+}
+
+/** The checkpoint of a note that the log with this key signed, else null. */
+export function signedCheckpoint(note: string, vkey: string): Checkpoint | null {
+  const key = parseVkey(vkey);
+  const verified = key && verifyCheckpoint(note, key);
+  return verified?.ok ? verified.checkpoint : null;
 }

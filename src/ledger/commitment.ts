@@ -1,20 +1,12 @@
 import { canonicalJson } from '../lib/canonical-json.ts';
 import { hmacSha256Text } from '../lib/hash.ts';
+import type { Answer } from '../schema/answer.ts';
+import type { entryDetailSchema } from '../schema/consent.ts';
 
 /** Contract section 7: what the log says of a person, a verdict or a row of the audit log without telling any of it. */
 
 /** What was decided and on what ground. Kept next to the log and destroyed on erasure. */
-export interface EntryDetail {
-  /** The policy version that was shown; null for an entry of no policy. */
-  readonly policyVersion: number | null;
-  readonly gpc: boolean;
-  /** Who wrote it, for example the scope of the key. */
-  readonly source: string;
-  /** RFC 3339 in UTC, or null when it does not expire. */
-  readonly expiresAt: string | null;
-  /** Only in a grant that overrules a GPC signal. */
-  readonly overGpc?: true;
-}
+export type EntryDetail = Answer<typeof entryDetailSchema>;
 
 /** Of `consent.doubted`: the class of the verdict that rode on the grant; `human` where a contest was overturned. */
 export interface DoubtDetail {

@@ -5,21 +5,18 @@ import { COSIGNATURE, formatVkey, makeVerifierKey, type VerifierKey } from './vk
 
 const TIME_BYTES = 8;
 
-export interface Cosigner {
-  readonly vkey: string;
-  /** The signature line over the text of a checkpoint, at a time in epoch seconds. */
-  cosign(text: string, time: number): string;
-}
+export type Cosigner = ReturnType<typeof makeCosigner>;
 
 const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
 
 /** @param seed of a key that makes nothing but cosignatures under this name */
-export function makeCosigner(name: string, seed: Uint8Array): Cosigner {
+export function makeCosigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
   const key = makeVerifierKey(name, pair.publicKey, COSIGNATURE);
   return {
     vkey: formatVkey(key),
-    cosign(text, time) {
+    /** The signature line over the text of a checkpoint, at a time in epoch seconds. */
+    cosign(text: string, time: number) {
       const stamp = Buffer.alloc(TIME_BYTES);
       stamp.writeBigUInt64BE(BigInt(time));
       const signature = Buffer.concat([stamp, pair.sign(signedText(text, time))]);
@@ -28,14 +25,8 @@ export function makeCosigner(name: string, seed: Uint8Array): Cosigner {
   };
 }
 
-export interface Cosignature {
-  /** Epoch seconds. */
-  readonly time: number;
-  readonly line: string;
-}
-
-/** The last one of this witness; null unless it cosigned, and each line that claims to be of it is right. */
-export function cosignatureOf(note: SignedNote, key: VerifierKey): Cosignature | null {
+/** The last one of this witness, at a time in epoch seconds; null unless it cosigned, and each line that claims to be of it is right. */
+export function cosignatureOf(note: SignedNote, key: VerifierKey) {
   const all = linesOf(note, key).map((one) => {
     const { signature } = one;
     const time = signature.length > TIME_BYTES ? Number(signature.readBigUInt64BE()) : Number.NaN;

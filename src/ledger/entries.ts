@@ -42,24 +42,21 @@ export function entryTime(epochMs: number): string {
 }
 
 /** @throws {RangeError} when it would not fit into an entry bundle, so could never be published */
-function encodeEntry(entry: { readonly [key: string]: Json }): Buffer {
-  const bytes = Buffer.from(canonicalJson(entry));
+function encodeEntry({ type, at, purpose }: EntryHead<string>, told: Readonly<Record<string, Json>>): Buffer {
+  const bytes = Buffer.from(canonicalJson({ v: 1, type, time: entryTime(at), purpose, ...told }));
   if (bytes.length > MAX_ENTRY_BYTES) throw new RangeError('an entry has at most 65,535 bytes');
   return bytes;
 }
 
 export function personalEntry(head: EntryHead<PersonalType>, opening: CommitmentOpening): Buffer {
-  const { type, at, purpose } = head;
-  const subject = commitSubject(opening);
-  return encodeEntry({ v: 1, type, time: entryTime(at), purpose, subject, body: commitBody(opening) });
+  return encodeEntry(head, { subject: commitSubject(opening), body: commitBody(opening) });
 }
 
 export function impersonalEntry(
   head: EntryHead<ImpersonalType>,
-  body: { readonly [key: string]: Json },
+  body: Readonly<Record<string, Json>>,
 ): Buffer {
-  const { type, at, purpose } = head;
-  return encodeEntry({ v: 1, type, time: entryTime(at), purpose, body });
+  return encodeEntry(head, { body });
 }
 
 /** Seq 0 of every log: its name and the key that it begins with. */

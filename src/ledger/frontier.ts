@@ -11,25 +11,16 @@ export interface Frontier {
   readonly hashes: readonly Buffer[];
 }
 
-/** The root of a subtree of 256^level leaves, whose leaves start at seq `index` * 256^level. Level 1 or more. */
-export interface CompletedSubtree {
-  readonly level: number;
-  readonly index: number;
-  readonly hash: Buffer;
-}
-
-export interface Appended {
-  readonly frontier: Frontier;
-  /** In the order of completion. Each is written once and never changes. */
-  readonly completed: readonly CompletedSubtree[];
-}
-
 export const EMPTY_FRONTIER: Frontier = { size: 0, hashes: [] };
 
-/** @param leaves leaf hashes (not entries) in the order of their seq, the first of which is `frontier.size` */
-export function appendLeaves(frontier: Frontier, leaves: readonly Buffer[]): Appended {
+/**
+ * @param leaves leaf hashes (not entries) in the order of their seq, the first of which is `frontier.size`
+ * @returns `completed`: the roots of subtrees of 256^level leaves, whose leaves start at seq `index` * 256^level, level 1 or more;
+ * in the order of completion, each is written once and never changes
+ */
+export function appendLeaves(frontier: Frontier, leaves: readonly Buffer[]) {
   const hashes = [...frontier.hashes];
-  const completed: CompletedSubtree[] = [];
+  const completed: { readonly level: number; readonly index: number; readonly hash: Buffer }[] = [];
   let size = frontier.size;
   for (const leaf of leaves) {
     size += 1;
@@ -61,11 +52,7 @@ export function encodeFrontier(frontier: Frontier): string {
   return `${frontier.size}:${Buffer.concat(frontier.hashes).toString('base64')}`;
 }
 
-function oneBits(size: number): number {
-  let bits = 0;
-  for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) bits += rest % 2;
-  return bits;
-}
+const oneBits = (size: number): number => size.toString(2).replaceAll('0', '').length;
 
 /** Null for anything that `encodeFrontier` does not write: an altered head row must not become a second log. */
 export function decodeFrontier(text: string): Frontier | null {

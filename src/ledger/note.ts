@@ -10,13 +10,7 @@ const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 /** Sixteen must be accepted; a bound keeps a note from being a way to burn CPU. */
 const MAX_SIGNATURES = 64;
 
-export interface NoteSigner {
-  readonly name: string;
-  /** The verifier key as text, for `/vkey` and for the genesis entry. */
-  readonly vkey: string;
-  /** The signature line for a text, with its newline. */
-  sign(text: string): string;
-}
+export type NoteSigner = Readonly<ReturnType<typeof makeNoteSigner>>;
 
 export interface NoteSignature {
   readonly name: string;
@@ -29,13 +23,8 @@ export interface SignedNote {
   readonly signatures: readonly NoteSignature[];
 }
 
-interface KeyPair {
-  readonly publicKey: Buffer;
-  sign(text: string): Buffer;
-}
-
 /** @param seed the 32 bytes of an Ed25519 private key (RFC 8032) */
-export function openSeed(seed: Uint8Array): KeyPair {
+export function openSeed(seed: Uint8Array) {
   if (seed.length !== SEED_BYTES) throw new TypeError('an Ed25519 seed has 32 bytes');
   const der = Buffer.concat([PKCS8_PREFIX, seed]);
   const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
@@ -43,7 +32,7 @@ export function openSeed(seed: Uint8Array): KeyPair {
   const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
   return {
     publicKey: spki.subarray(SPKI_PREFIX.length),
-    sign: (text) => sign(null, Buffer.from(text), privateKey),
+    sign: (text: string) => sign(null, Buffer.from(text), privateKey),
   };
 }
 
@@ -51,13 +40,15 @@ export const formatSignature = ({ name, id, signature }: NoteSignature): string 
   `— ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 
 /** @param seed as of `openSeed` */
-export function makeNoteSigner(name: string, seed: Uint8Array): NoteSigner {
+export function makeNoteSigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
   const key = makeVerifierKey(name, pair.publicKey);
   return {
     name,
+    /** The verifier key as text, for `/vkey` and for the genesis entry. */
     vkey: formatVkey(key),
-    sign: (text) => formatSignature({ name, id: key.id, signature: pair.sign(text) }),
+    /** The signature line for a text, with its newline. */
+    sign: (text: string) => formatSignature({ name, id: key.id, signature: pair.sign(text) }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { EMPTY_ROOT, nodeHash } from './merkle.ts';
-import { TILE_HEIGHT, TILE_WIDTH } from './tile-path.ts';
+import { type Range, TILE_HEIGHT, TILE_WIDTH } from './tile-path.ts';
 
 /**
  * The stored hashes of one log. Level 0: leaf hashes by seq; level L: roots of whole blocks of 256^L leaves, by block.
@@ -8,18 +8,6 @@ import { TILE_HEIGHT, TILE_WIDTH } from './tile-path.ts';
 export interface HashReader {
   /** The hashes start..end-1 of a level, all within one tile of 256. */
   read(tileLevel: number, start: number, end: number): Promise<readonly Buffer[]>;
-}
-
-/** The leaves start..end-1. */
-interface Range {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** The 2^height leaves from index * 2^height on. */
-interface PerfectSubtree {
-  readonly height: number;
-  readonly index: number;
 }
 
 /** Where RFC 6962 parts a tree of two leaves or more: after the largest power of two smaller than its size. */
@@ -33,49 +21,30 @@ function halvesOf({ start, end }: Range): readonly [left: Range, right: Range] {
   ];
 }
 
-/** PATH(index, D[0:size]) of RFC 6962 section 2.1.1: the runs under the hashes of the proof, leaf's sibling first. */
-function inclusionRanges(index: number, size: number): readonly Range[] {
+/** Down the tree to a part with this leaf in it: that part, and the siblings on the way, its own first. */
+function descend(leaf: number, size: number, isThere: (part: Range) => boolean) {
   const siblings: Range[] = [];
-  for (let within: Range = { start: 0, end: size }; within.end - within.start > 1; ) {
-    const [left, right] = halvesOf(within);
-    const isLeft = index < left.end;
+  let part: Range = { start: 0, end: size };
+  while (!isThere(part)) {
+    const [left, right] = halvesOf(part);
+    const isLeft = leaf < left.end;
     siblings.push(isLeft ? right : left);
-    within = isLeft ? left : right;
+    part = isLeft ? left : right;
   }
-  return siblings.reverse();
+  return { part, siblings: siblings.reverse() };
 }
+
+/** PATH(index, D[0:size]) of RFC 6962 section 2.1.1: the runs under the hashes of the proof, leaf's sibling first. */
+const inclusionRanges = (index: number, size: number): readonly Range[] =>
+  descend(index, size, ({ start, end }) => end - start === 1).siblings;
 
 /**
  * PROOF(size1, D[0:size2]) of RFC 6962 section 2.1.2, in the order of the proof. The old root itself is left out when
  * it is a whole subtree of the new tree: the verifier has it.
  */
 function consistencyRanges(size1: number, size2: number): readonly Range[] {
-  const ranges: Range[] = [];
-  let within: Range = { start: 0, end: size2 };
-  while (within.end > size1) {
-    const [left, right] = halvesOf(within);
-    const isLeft = size1 <= left.end;
-    ranges.push(isLeft ? right : left);
-    within = isLeft ? left : right;
-  }
-  if (within.start > 0) ranges.push(within);
-  return ranges.reverse();
-}
-
-/** Left to right, so largest first. Holds for the ranges of this file, which start at a multiple of their largest part. */
-function perfectSubtrees({ start, end }: Range): readonly PerfectSubtree[] {
-  const parts: PerfectSubtree[] = [];
-  for (let from = start; from < end; ) {
-    let leaves = 1;
-    let height = 0;
-    while (leaves * 2 <= end - from) {
-      leaves *= 2;
-      height += 1;
-    }
-    parts.push({ height, index: from / leaves });
-    from += leaves;
-  }
-  return parts;
+  const { part, siblings } = descend(size1 - 1, size2, ({ end }) => end <= size1);
+  return part.start > 0 ? [part, ...siblings] : siblings;
 }
 
 /** The stored hashes that a perfect subtree is the root of: 2^0 to 2^7 of them, in one tile. */
@@ -83,15 +52,24 @@ interface Run extends Range {
   readonly level: number;
 }
 
-/** What one call gave: the hashes of a tile from `start` on. */
-interface Stretch {
-  readonly start: number;
-  readonly hashes: readonly Buffer[];
-}
-
-function runOf({ height, index }: PerfectSubtree): Run {
-  const width = 2 ** (height % TILE_HEIGHT);
-  return { level: Math.floor(height / TILE_HEIGHT), start: index * width, end: (index + 1) * width };
+/**
+ * The perfect subtrees of these leaves, left to right, so largest first. Holds for the ranges of this file, which start at a
+ * multiple of their largest part.
+ */
+function runsOf({ start, end }: Range): readonly Run[] {
+  const runs: Run[] = [];
+  for (let from = start; from < end; ) {
+    let leaves = 1;
+    let height = 0;
+    while (leaves * 2 <= end - from) {
+      leaves *= 2;
+      height += 1;
+    }
+    const [width, index] = [2 ** (height % TILE_HEIGHT), from / leaves];
+    runs.push({ level: Math.floor(height / TILE_HEIGHT), start: index * width, end: (index + 1) * width });
+    from += leaves;
+  }
+  return runs;
 }
 
 const tileOf = ({ level, start }: Run): string => `${level}/${Math.floor(start / TILE_WIDTH)}`;
@@ -106,14 +84,15 @@ function stretchesOf(runs: readonly Run[]): ReadonlyMap<string, Run> {
   return stretches;
 }
 
-async function readStretch({ level, start, end }: Run, reader: HashReader): Promise<Stretch> {
+/** The hashes of a tile from `start` on, by one call. */
+async function readStretch({ level, start, end }: Run, reader: HashReader) {
   const hashes = await reader.read(level, start, end);
   if (hashes.length !== end - start)
     throw new Error(`the log lacks hashes ${start}..${end - 1} of level ${level}`);
   return { start, hashes };
 }
 
-async function readTiles(runs: readonly Run[], reader: HashReader): Promise<ReadonlyMap<string, Stretch>> {
+async function readTiles(runs: readonly Run[], reader: HashReader) {
   const stretches = [...stretchesOf(runs)];
   return new Map(
     await Promise.all(stretches.map(async ([tile, run]) => [tile, await readStretch(run, reader)] as const)),
@@ -129,7 +108,7 @@ function perfectRoot(hashes: readonly Buffer[]): Buffer {
 }
 
 async function hashRanges(ranges: readonly Range[], reader: HashReader): Promise<Buffer[]> {
-  const runs = ranges.map((range) => perfectSubtrees(range).map(runOf));
+  const runs = ranges.map(runsOf);
   const tiles = await readTiles(runs.flat(), reader);
   const rootOf = (run: Run): Buffer => {
     const { start, hashes } = tiles.get(tileOf(run)) ?? { start: 0, hashes: [] };

@@ -15,8 +15,8 @@ export interface Tile {
   readonly width: number;
 }
 
-/** The hashes start..end-1 of `level`; for a bundle the entries of these seqs. */
-export interface TileSpan {
+/** The hashes, leaves or entries start..end-1. */
+export interface Range {
   readonly start: number;
   readonly end: number;
 }
@@ -51,8 +51,11 @@ export function parseTilePath(path: string): Tile | null {
   return formatTilePath(tile) === path ? tile : null;
 }
 
-/** What a tile holds, or null when a log of `size` does not reach so far: it then must not be served. */
-export function tileSpan({ level, index, width }: Tile, size: number): TileSpan | null {
+/**
+ * The hashes of its level that a tile holds, for a bundle the seqs of its entries; null when a log of `size` does not reach so
+ * far: it then must not be served.
+ */
+export function tileSpan({ level, index, width }: Tile, size: number): Range | null {
   const hashes = level === 'entries' ? size : Math.floor(size / TILE_WIDTH ** level);
   const start = index * TILE_WIDTH;
   const end = start + width;

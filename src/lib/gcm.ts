@@ -15,12 +15,7 @@ export function encryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, pla
 }
 
 /** Null for every cause alike: a wrong key, IV, tag or additional data, or too few bytes. */
-export function decryptGcm(
-  key: Uint8Array,
-  iv: Uint8Array,
-  aad: Uint8Array,
-  ciphertext: Uint8Array,
-): Buffer | null {
+export function decryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array) {
   if (iv.length !== GCM_IV_BYTES || ciphertext.length < GCM_TAG_BYTES) return null;
   // Without authTagLength Node takes a tag of 4 bytes as good.
   const decipher = createDecipheriv('aes-256-gcm', key, iv, OPTIONS);

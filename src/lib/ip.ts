@@ -37,19 +37,20 @@ export function inRanges(address: Address, ranges: readonly Range[]): boolean {
   return ranges.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
 }
 
-/** What a limit is keyed on: an IPv4 address, or the /64 of an IPv6 client (contract section 8). */
-export function limitKey(address: Address): string {
-  if (address.kind() === 'ipv4') return address.toString();
-  const parts = (address as ipaddr.IPv6).parts.slice(0, 4);
-  return `${parts.map((part) => part.toString(16)).join(':')}::/64`;
+const isV4 = (address: Address): address is ipaddr.IPv4 => address.kind() === 'ipv4';
+
+function prefixOf({ parts }: ipaddr.IPv6, bits: 48 | 64): string {
+  const groups = parts.slice(0, bits / 16).map((part) => part.toString(16));
+  return `${groups.join(':')}::/${bits}`;
 }
 
+/** What a limit is keyed on: an IPv4 address, or the /64 of an IPv6 client (contract section 8). */
+export const limitKey = (address: Address): string =>
+  isV4(address) ? address.toString() : prefixOf(address, 64);
+
 /** The network that a client is counted under: an IPv4 /24, an IPv6 /48. */
-export function networkKey(address: Address): string {
-  if (address.kind() === 'ipv4') return `${(address as ipaddr.IPv4).octets.slice(0, 3).join('.')}.0/24`;
-  const parts = (address as ipaddr.IPv6).parts.slice(0, 3);
-  return `${parts.map((part) => part.toString(16)).join(':')}::/48`;
-}
+export const networkKey = (address: Address): string =>
+  isV4(address) ? `${address.octets.slice(0, 3).join('.')}.0/24` : prefixOf(address, 48);
 
 /** The hops of X-Forwarded-For, or else the `for` parameters of Forwarded (RFC 7239), oldest first. */
 export function forwardedHops(
@@ -75,7 +76,6 @@ export function resolveClient(
 ) {
   let client = peer === undefined ? null : parseAddress(peer);
   const behindProxy = client !== null && inRanges(client, trusted);
-  if (!behindProxy) return { address: client, behindProxy, untrustedForwarded: hops !== null };
   for (let i = (hops?.length ?? 0) - 1; i >= 0 && client !== null && inRanges(client, trusted); i -= 1) {
     const hop = parseAddress(hops?.[i] ?? '');
     if (!hop) break;
@@ -86,7 +86,7 @@ export function resolveClient(
     /** The peer is a trusted proxy: what it says of the client is believed. */
     behindProxy,
     /** A forwarding header came from a peer that is not trusted: it was ignored. */
-    untrustedForwarded: false,
+    untrustedForwarded: !behindProxy && hops !== null,
   };
 }
 

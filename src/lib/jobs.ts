@@ -57,13 +57,11 @@ export async function runJobs(
     }
   };
   for (const job of jobs) {
-    if ('run' in job) await attempt(job.name, null, () => job.run(moment));
-    else
-      await attempt(job.name, null, async () => {
-        if ('each' in job)
-          for (const kid of await kids()) await attempt(job.name, kid, () => job.each(kid, moment));
-        else for (const fault of await job.together(moment)) failed(job.name, fault);
-      });
+    await attempt(job.name, null, async () => {
+      if ('run' in job) await job.run(moment);
+      else if ('together' in job) for (const fault of await job.together(moment)) failed(job.name, fault);
+      else for (const kid of await kids()) await attempt(job.name, kid, () => job.each(kid, moment));
+    });
   }
   return failures;
 }

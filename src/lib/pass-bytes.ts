@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 
+export type Bytes = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
+
 /** Passes bytes through, counting and hashing them. `onBytes` gets the number of bytes so far. */
 export function meter(onBytes: (done: number) => void = () => {}) {
   const hash = createHash('sha256');
   let size = 0;
-  async function* pass(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+  async function* pass(source: Bytes): AsyncGenerator<Uint8Array> {
     for await (const part of source) {
       const chunk = typeof part === 'string' ? Buffer.from(part) : part;
       hash.update(chunk);

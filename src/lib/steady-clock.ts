@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { type Clock, HOUR, SECOND } from './clock.ts';
 import { orElse } from './or-else.ts';
 
@@ -8,28 +9,17 @@ const BELIEVED_AFTER_MS = 6 * HOUR;
 /** A process may have been off for so long without a doubt about the clock that it starts with. */
 const OFF_MS = 6 * HOUR;
 
-/** A jump ahead that is not believed yet. */
-export interface Jump {
-  readonly ms: number;
-  /** For how long it has stood, while somebody looked. */
-  readonly stood: number;
-}
+/** A jump ahead that is not believed yet. `stood`: for how long it has, while somebody looked. */
+const jumpSchema = z.object({ ms: z.number(), stood: z.number() }).readonly();
+type Jump = z.infer<typeof jumpSchema>;
 
 /** What the next process has to know. */
-export interface SteadyMemory {
-  readonly steady: number;
-  readonly jumps: readonly Jump[];
-}
+const memorySchema = z.object({ steady: z.number(), jumps: z.array(jumpSchema).readonly() }).readonly();
+export type SteadyMemory = z.infer<typeof memorySchema>;
 
 /** Null for anything that no process wrote. */
-export function parseSteadyMemory(text: string): SteadyMemory | null {
-  const isTime = (value: unknown): boolean => Number.isFinite(value);
-  return orElse(() => {
-    const found = JSON.parse(text) as SteadyMemory;
-    const good = isTime(found.steady) && found.jumps.every(({ ms, stood }) => isTime(ms) && isTime(stood));
-    return good ? found : null;
-  }, null);
-}
+export const parseSteadyMemory = (text: string): SteadyMemory | null =>
+  orElse(() => memorySchema.parse(JSON.parse(text)), null);
 
 /** How far the clock was ahead of what was believed. */
 export const aheadOf = ({ jumps }: Pick<SteadyMemory, 'jumps'>): number =>

@@ -1,22 +1,20 @@
 import type { Knex } from 'knex';
-import { anchoredTo } from '../audit/anchored-to-store.ts';
+import { anchoredTo } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { HOUR } from '../lib/clock.ts';
+import { cellOf } from '../db/sql.ts';
+import { HOUR, isoTime } from '../lib/clock.ts';
 import { AUDIT } from './audit-anchor-store.ts';
-import { type AnchoredHour, type Expired, expiredBy, type Fold, parseStored } from './fold.ts';
+import { type AnchoredHour, type Expired, expiredBy, type Fold, floorHour, parseStored } from './fold.ts';
 import { type AnchoredTable, bodyOf } from './hourly-anchor-store.ts';
 import type { Problems } from './problem.ts';
+import { textsSince } from './read-store.ts';
 import { VERDICTS } from './verdict-anchor-store.ts';
 
 /** The anchored hours of a log against their rows: the entries say what must be there, not the anchor tables. */
 
 /** What retention said since the log was walked: it says so before it takes anything. */
 async function expiredSince(tx: Knex, kid: string, from: number, before: Expired): Promise<Expired> {
-  const rows = (await tx('ledger_entries')
-    .where({ kid })
-    .where('seq', '>=', from)
-    .pluck('entry')) as string[];
-  return rows
+  return (await textsSince(tx, kid, from))
     .map(parseStored)
     .filter(({ type }) => type === 'retention.applied')
     .reduce((expired, entry) => expiredBy(entry, expired), before);
@@ -47,7 +45,7 @@ async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): P
     return { anchor, commitments, over: gone || hour < expiryOf({ table, expired }) };
   });
   if (found.over) return;
-  const at = new Date(hour).toISOString();
+  const at = isoTime(hour);
   const { anchor, commitments } = found;
   const { seq } = entry;
   if (!anchor) problems.add('seal-missing', `the anchor of the ${table.noun} of ${at} is missing`, seq);
@@ -71,14 +69,10 @@ async function checkGaps(checked: Checked, hours: readonly number[]): Promise<vo
   let from = expiryOf(checked);
   for (const to of ends) {
     if (to > from) {
-      const row = await database
-        .read(table.rows)
-        .where({ kid })
-        .where(table.at, '>=', from)
-        .where(table.at, '<', to)
-        .first<{ at: number } | undefined>({ at: table.at });
-      if (row) {
-        const hour = new Date(Math.floor(Number(row.at) / HOUR) * HOUR).toISOString();
+      const rows = database.read(table.rows).where({ kid }).where(table.at, '>=', from);
+      const at = await cellOf<number>(rows.where(table.at, '<', to), table.at);
+      if (at !== undefined) {
+        const hour = isoTime(floorHour(Number(at)));
         problems.add('rows-added', `there are ${table.noun} of ${hour}, which was anchored without any`);
       }
     }

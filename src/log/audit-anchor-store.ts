@@ -27,9 +27,7 @@ export const AUDIT: AnchoredTable = {
   anchoredTo: 'audit_sealed_to',
   noun: 'audit rows',
   read: async (db, kid, hour) => {
-    const commitments = (await rowsOfHour(db, AUDIT, kid, hour)
-      .orderBy('seq')
-      .pluck('commitment')) as string[];
+    const commitments: string[] = await rowsOfHour(db, AUDIT, kid, hour).orderBy('seq').pluck('commitment');
     return { commitments, live: commitments.length };
   },
   changed: changedRows,

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BrokenChain, type ChainedLogOptions, makeChainedLog } from '../db/chained-log-files.ts';
-import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
-import { parseVkey } from '../ledger/vkey.ts';
+import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
 
@@ -55,10 +54,9 @@ const toLine = ({ kid, vkey, text, signedAt }: NewCheckpoint): Line => ({
 });
 
 function toKept({ vkey, note, at }: Line): KeptCheckpoint {
-  const key = parseVkey(vkey);
-  const verified = key && verifyCheckpoint(note, key);
-  if (!verified?.ok) throw new Error('a kept checkpoint is not signed by its log');
-  return { ...verified.checkpoint, text: note, signedAt: Date.parse(at) };
+  const checkpoint = signedCheckpoint(note, vkey);
+  if (!checkpoint) throw new Error('a kept checkpoint is not signed by its log');
+  return { ...checkpoint, text: note, signedAt: Date.parse(at) };
 }
 
 async function readAll(options: Pick<ChainedLogOptions, 'path' | 'key' | 'name'>, vkey: string) {

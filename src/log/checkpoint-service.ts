@@ -1,14 +1,14 @@
 import { BrokenChain } from '../db/chained-log-files.ts';
 import type { Database } from '../db/db.ts';
-import { type Checkpoint, signCheckpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
+import { type Checkpoint, signCheckpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import type { NoteSigner } from '../ledger/note.ts';
 import { consistencyProof, rootAt } from '../ledger/proofs.ts';
 import { verifyConsistency } from '../ledger/verify.ts';
-import { parseVkey, type VerifierKey } from '../ledger/vkey.ts';
+import type { VerifierKey } from '../ledger/vkey.ts';
 import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
-import { saveCheckpoint } from './checkpoint-store.ts';
+import { putCheckpoint } from './checkpoint-store.ts';
 import { LogDamaged, type LogHead, makeHashReader, readHead } from './read-store.ts';
 
 /** Signs checkpoints, and only such as extend all that this node has signed or seen before (docs/adr/0039). */
@@ -82,14 +82,10 @@ async function requireExtended(
 /** The checkpoint in the head of the log, which another node may have signed. */
 function notedIn(head: LogHead, vkey: string): Signed | null {
   if (!head.checkpoint) return null;
-  const key = parseVkey(vkey);
-  const verified = key && verifyCheckpoint(head.checkpoint.text, key);
-  if (!verified?.ok)
-    throw new NotSigned(
-      'checkpoint-not-extended',
-      'the stored checkpoint is not signed by the key of this log',
-    );
-  return { ...head.checkpoint, ...verified.checkpoint };
+  const checkpoint = signedCheckpoint(head.checkpoint.text, vkey);
+  if (checkpoint) return { ...head.checkpoint, ...checkpoint };
+  const why = 'the stored checkpoint is not signed by the key of this log';
+  throw new NotSigned('checkpoint-not-extended', why);
 }
 
 /** PostgreSQL: a node that is new, or a log that it has not seen yet. An SQLite file has one node, which made its logs. */
@@ -99,13 +95,7 @@ const mayBegin = (
   noted: Signed | null,
 ) => !checkpointed || (database.kind === 'postgres' && noted !== null);
 
-export interface Base {
-  readonly head: LogHead;
-  /** What the next checkpoint has to extend; null: an old log without any. */
-  readonly last: KeptCheckpoint | null;
-  /** Signed by another node since; null: there is no newer one. */
-  readonly noted: Signed | null;
-}
+type Base = NonNullable<Awaited<ReturnType<typeof baseOf>>>;
 
 async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Promise<KeptCheckpoint | null> {
   try {
@@ -116,12 +106,12 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
   }
 }
 
-/** Reads alone, for the signer, verify and doctor. Null: no such log. @throws {NotSigned} */
-export async function baseOf(
-  deps: Pick<CheckpointDeps, 'database' | 'book'>,
-  kid: string,
-  keys: LogKeys,
-): Promise<Base | null> {
+/**
+ * Reads alone, for the signer, verify and doctor.
+ * @returns null: no such log; `last` is what the next checkpoint has to extend, null for an old log without any; `noted` was
+ * signed by another node since, null where there is no newer one. @throws {NotSigned}
+ */
+export async function baseOf(deps: Pick<CheckpointDeps, 'database' | 'book'>, kid: string, keys: LogKeys) {
   const { vkey, name } = keys.signer;
   // Before the head: another process may append entries and sign them meanwhile.
   const last = await lastOf(deps, vkey);
@@ -193,7 +183,7 @@ export async function currentCheckpoint(
     if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) continue;
     if (head.checkpoint?.text === next.text) return next;
     // Else some node has written another one of this moment: use that one.
-    if (await saveCheckpoint(deps.database, kid, next, head.checkpoint)) return next;
+    if (await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, head.checkpoint))) return next;
   }
 }
 

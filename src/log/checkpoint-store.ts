@@ -36,33 +36,19 @@ export async function putCheckpoint(
   return true;
 }
 
-export const saveCheckpoint = (
-  database: Database,
-  kid: string,
-  checkpoint: StoredCheckpoint,
-  read: LogHead['checkpoint'],
-): Promise<boolean> => database.transaction((tx) => putCheckpoint(tx, kid, checkpoint, read));
-
 const checkpointsOf = ({ read }: Pick<Database, 'read'>, kid: string): Knex.QueryBuilder =>
   read('checkpoints').where({ kid }).select('size', { text: 'note', signedAt: 'at' });
 
 /** In the order of their sizes. */
-export async function listCheckpoints(
-  database: Pick<Database, 'read'>,
-  kid: string,
-): Promise<StoredCheckpoint[]> {
+export async function listCheckpoints(database: Pick<Database, 'read'>, kid: string) {
   return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
 }
 
 /** The newest ones of at least so many entries that somebody cosigned. */
-export async function listCosigned(
-  database: Pick<Database, 'read'>,
-  kid: string,
-  atLeast: number,
-): Promise<(StoredCheckpoint & { readonly lines: string })[]> {
+export async function listCosigned(database: Pick<Database, 'read'>, kid: string, atLeast: number) {
   const cosigned = checkpointsOf(database, kid).where('size', '>=', atLeast).whereNot({ cosignatures: '' });
   const newest = cosigned.orderBy('size', 'desc').limit(10);
-  return (await newest.select({ lines: 'cosignatures' })) as (StoredCheckpoint & { lines: string })[];
+  return newest.select<(StoredCheckpoint & { readonly lines: string })[]>({ lines: 'cosignatures' });
 }
 
 /** @param merge of the lines that are there, which another node may have added */
@@ -75,13 +61,10 @@ export function addCosignatures(
   return database.transaction(async (tx) => {
     const about = { kid, size, note: text };
     const query = tx('checkpoints').where(about);
-    const row = await (hasRowLocks(tx) ? query.forUpdate() : query).first<
-      { cosignatures: string } | undefined
-    >();
-    if (row)
-      await tx('checkpoints')
-        .where(about)
-        .update({ cosignatures: merge(row.cosignatures).join('') });
+    const lines = await cellOf<string>(hasRowLocks(tx) ? query.forUpdate() : query, 'cosignatures');
+    if (lines === undefined) return;
+    const merged = merge(lines).join('');
+    await tx('checkpoints').where(about).update({ cosignatures: merged });
   });
 }
 

@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from '../config.ts';
-import { addCheckpoint } from '../egress/add-checkpoint.ts';
 import { EgressRefused } from '../egress/guard.ts';
+import { addCheckpoint } from '../egress/send.ts';
 import { parseDecimal } from '../ledger/checkpoint.ts';
 import { cosignatureOf } from '../ledger/cosignature.ts';
 import { parseNote } from '../ledger/note.ts';

@@ -1,13 +1,14 @@
 import type { Knex } from 'knex';
-import { type AnchoredTo, anchoredTo } from '../audit/anchored-to-store.ts';
+import { type AnchoredTo, anchoredTo } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { countOf } from '../db/sql.ts';
-import { type AnchorBody, addCommitments, anchorBody } from '../ledger/anchored-root.ts';
+import { cellOf, countOf } from '../db/sql.ts';
+import { addCommitments, anchorBody } from '../ledger/anchored-root.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
 import { chunksOf } from '../lib/chunks.ts';
 import { HOUR, MINUTE } from '../lib/clock.ts';
 import { appendOne, lockHead } from './append-store.ts';
+import { floorHour } from './fold.ts';
 
 /**
  * Every hour's rows of a table are anchored into the tenant's log by one root over their commitments, so that a changed or
@@ -48,14 +49,10 @@ const LATE_MS = 2 * MINUTE;
 /** The oldest hour that is over, has rows and is not anchored. */
 export async function nextHour(database: Database, table: AnchoredTable, kid: string, now: number) {
   const from = await anchoredTo(database.read, table.anchoredTo, kid);
-  const oldest = await database
-    .read(table.rows)
-    .where({ kid })
-    .where(table.at, '>=', from)
-    .min<{ at: number | null }[]>({ at: table.at })
-    .first();
-  if (oldest?.at == null) return null;
-  const hour = Math.floor(Number(oldest.at) / HOUR) * HOUR;
+  const rows = database.read(table.rows).where({ kid }).where(table.at, '>=', from);
+  const oldest = await cellOf<number>(rows.orderBy(table.at), table.at);
+  if (oldest === undefined) return null;
+  const hour = floorHour(Number(oldest));
   return hour + HOUR + LATE_MS <= now ? hour : null;
 }
 
@@ -63,7 +60,7 @@ export async function nextHour(database: Database, table: AnchoredTable, kid: st
 export const PIECE = 2000;
 
 /** In pieces: requests are answered in between. */
-export async function bodyOf(hour: number, commitments: readonly string[]): Promise<AnchorBody> {
+export async function bodyOf(hour: number, commitments: readonly string[]) {
   let frontier = EMPTY_FRONTIER;
   for (const some of chunksOf(commitments, PIECE)) {
     frontier = addCommitments(frontier, some);
@@ -86,7 +83,7 @@ async function anchorHour(database: Database, table: AnchoredTable, kid: string,
     await tx('ledger_heads')
       .where({ kid })
       .update({ [table.anchoredTo]: hour + HOUR });
-    const entry = impersonalEntry({ type: table.type, at: now, purpose: null }, { ...body });
+    const entry = impersonalEntry({ type: table.type, at: now, purpose: null }, body);
     const { seq } = await appendOne(tx, kid, entry);
     await tx(table.anchors).insert({ kid, hour, seq, count: body.count, root: body.root });
     return true;

@@ -1,5 +1,4 @@
-import { type Checkpoint, verifyCheckpoint } from '../ledger/checkpoint.ts';
-import { parseVkey } from '../ledger/vkey.ts';
+import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import { orElse } from '../lib/or-else.ts';
 
 /** Signed notes, one behind the other (C2SP tlog-checkpoint): name, size, root, an empty line, and lines of signatures. */
@@ -22,11 +21,7 @@ function noteOf(line: string): string[] {
 
 /** Checkpoints that somebody kept, of the log with this key; what another key signed is passed over. */
 export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
-  const key = parseVkey(vkey);
   const lines = text.split('\n');
   const notes = [...notesIn(lines), ...lines.filter((line) => line.startsWith('{')).flatMap(noteOf)];
-  return notes.flatMap((note) => {
-    const verified = key && verifyCheckpoint(note, key);
-    return verified?.ok ? [verified.checkpoint] : [];
-  });
+  return notes.flatMap((note) => signedCheckpoint(note, vkey) ?? []);
 }

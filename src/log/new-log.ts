@@ -6,7 +6,6 @@ import { leafHash } from '../ledger/merkle.ts';
 import { makeNoteSigner } from '../ledger/note.ts';
 import { logOrigin } from '../ledger/origin.ts';
 import type { Random } from '../lib/random.ts';
-import type { StoredCheckpoint } from './checkpoint-store.ts';
 
 const SEED_BYTES = 32;
 /**
@@ -15,42 +14,30 @@ const SEED_BYTES = 32;
  */
 const CHECKPOINTED = Buffer.from([1]);
 
-export interface LogSecret {
-  readonly seed: Buffer;
-  readonly checkpointed: boolean;
-}
+export type LogSecret = ReturnType<typeof readLogSecret>;
 
-export function readLogSecret(secret: Buffer): LogSecret {
+export function readLogSecret(secret: Buffer) {
   return { seed: secret.subarray(0, SEED_BYTES), checkpointed: secret.length > SEED_BYTES };
 }
 
 export function wrapLogSecret(masterKey: MasterKey, kid: string, seed: Uint8Array): string {
-  return wrapTenantSecret(masterKey, kid, LEDGER_SECRET, Buffer.concat([seed, CHECKPOINTED]));
+  return masterKey.wrap(Buffer.concat([seed, CHECKPOINTED]), tenantSecretContext(kid, LEDGER_SECRET));
 }
 
-export interface NewLog {
-  readonly origin: string;
-  readonly vkey: string;
-  readonly genesis: Uint8Array;
-  /** Over the genesis alone. */
-  readonly checkpoint: StoredCheckpoint;
-}
+export type NewLog = Omit<ReturnType<typeof newLog>, 'wrapped'>;
 
 /** The wrapped seed of a tenant's log, and what its head and its first entry say. */
 export function newLog(
   { masterKey, random }: { readonly masterKey: MasterKey; readonly random: Random },
   request: { readonly kid: string; readonly baseUrl: string; readonly now: number },
-): NewLog & { readonly wrapped: string } {
+) {
   const { kid, baseUrl, now } = request;
   const seed = random(SEED_BYTES);
   const signer = makeNoteSigner(logOrigin(baseUrl, kid), seed);
   const { name: origin, vkey } = signer;
   const genesis = genesisEntry(now, vkey);
+  // Over the genesis alone.
   const text = signCheckpoint(1, leafHash(genesis), signer);
   const wrapped = wrapLogSecret(masterKey, kid, seed);
   return { wrapped, origin, vkey, genesis, checkpoint: { text, size: 1, signedAt: now } };
-}
-
-export function wrapTenantSecret(masterKey: MasterKey, kid: string, purpose: string, secret: Uint8Array) {
-  return masterKey.wrap(secret, tenantSecretContext(kid, purpose));
 }

@@ -1,6 +1,8 @@
+import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { decodeFrontier, type Frontier, frontierRoot } from '../ledger/frontier.ts';
 import type { HashReader } from '../ledger/proofs.ts';
+import { pagesBy } from '../lib/chunks.ts';
 
 /** Reading a tenant's log: heads, entries, hashes for proofs, checkpoints. */
 
@@ -16,11 +18,7 @@ export interface LogHead {
   readonly checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number } | null;
 }
 
-interface HeadRow {
-  readonly kid: string;
-  readonly origin: string;
-  readonly vkey: string;
-  readonly size: number;
+interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
   readonly frontier: string;
   readonly checkpoint: string | null;
   readonly checkpoint_size: number;
@@ -28,7 +26,7 @@ interface HeadRow {
 }
 
 export async function readHead(database: Pick<Database, 'read'>, kid: string): Promise<LogHead | null> {
-  const row = await database.read<HeadRow>('ledger_heads').where({ kid }).first();
+  const row = await database.read('ledger_heads').where({ kid }).first<HeadRow | undefined>();
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);
   if (frontier?.size !== Number(row.size)) throw new LogDamaged('the head of a log was altered');
@@ -74,21 +72,12 @@ const PAGE = 500;
 
 /** Entries as NDJSON, without holding the log in memory. */
 export async function* entryLines(database: Database, kid: string): AsyncGenerator<string> {
-  for (let start = 0; ; ) {
-    const page = await readEntries(database, kid, start, PAGE);
-    for (const { seq, hash, entry } of page) yield `${JSON.stringify({ seq, hash, entry })}\n`;
-    if (page.length < PAGE) return;
-    start += page.length;
-  }
+  const next = (last?: StoredEntry) => readEntries(database, kid, last ? last.seq + 1 : 0, PAGE);
+  for await (const page of pagesBy(PAGE, next)) for (const one of page) yield `${JSON.stringify(one)}\n`;
 }
 
 /** Entries from `start`, at most `limit` of them. */
-export async function readEntries(
-  database: Database,
-  kid: string,
-  start: number,
-  limit: number,
-): Promise<readonly StoredEntry[]> {
+export async function readEntries(database: Database, kid: string, start: number, limit: number) {
   const rows = await database
     .read('ledger_entries')
     .where({ kid })
@@ -97,4 +86,9 @@ export async function readEntries(
     .limit(limit)
     .select<StoredEntry[]>('seq', 'hash', 'entry');
   return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
+}
+
+/** The texts of all entries from `start` on: of what was appended since a walk. */
+export async function textsSince(db: Knex, kid: string, start: number): Promise<readonly string[]> {
+  return db('ledger_entries').where({ kid }).where('seq', '>=', start).pluck('entry');
 }

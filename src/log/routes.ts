@@ -45,12 +45,9 @@ async function sendTile(
   deps: LedgerDeps,
   response: Response,
   kid: string,
-  {
-    level,
-    index,
-    isPublic,
-  }: { readonly level: string | null; readonly index: string | null; readonly isPublic: boolean },
+  asked: { readonly level: string | null; readonly index: string | null; readonly isPublic: boolean },
 ): Promise<void> {
+  const { level, index, isPublic } = asked;
   if (level === null || index === null) throw new Refusal('not-found');
   const tile = await deps.tile(kid, `tile/${level}/${index}`);
   if (!tile) throw new Refusal('not-found');

@@ -3,6 +3,7 @@ import type { Database } from '../db/db.ts';
 import { type Bindings, cellOf, insertMany, pagesOf } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
+import { floorHour } from './fold.ts';
 import {
   type AnchoredTable,
   anchorHours,
@@ -39,20 +40,18 @@ async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
 async function readVerdicts(db: Knex, kid: string, hour: number): Promise<HourRead> {
   const rows = await liveOf(db, kid, hour);
   const commitments = rows.map(({ commitment }) => commitment);
-  const erased = (await db('erased_verdicts')
+  const erased = await db('erased_verdicts')
     .where({ kid, hour })
     .orderBy('position')
-    .select('position', 'commitment')) as { position: number; commitment: string }[];
+    .select<{ position: number; commitment: string }[]>('position', 'commitment');
   // In ascending order each lands at its own place, the ones before it being there already.
   for (const { position, commitment } of erased) commitments.splice(position, 0, commitment);
   return { commitments, live: rows.length };
 }
 
-interface DecisionRow {
-  readonly request_id: string;
+interface DecisionRow extends Live {
   readonly verdict: string;
   readonly salt: string;
-  readonly commitment: string;
 }
 
 async function* changedVerdicts({ read }: Database, kid: string, hour: number): AsyncGenerator<string> {
@@ -91,7 +90,7 @@ export interface ErasedVerdict {
 }
 
 const takenOf = async (db: Knex, kid: string, hour: number): Promise<number[]> =>
-  (await db('erased_verdicts').where({ kid, hour }).orderBy('position').pluck('position')) as number[];
+  db('erased_verdicts').where({ kid, hour }).orderBy('position').pluck('position');
 
 /** Null: the hour is not anchored. */
 async function anchoredCount(db: Knex, kid: string, hour: number): Promise<number | null> {
@@ -104,19 +103,14 @@ type PlacesOfHour = ReadonlyMap<string, number>;
  * Places of verdicts in their hours, in the order in which they were anchored. No erasure ever moves one, so that each hour is
  * read once, and outside the writer when there is time for it.
  */
-export interface AnchoredPlaces {
-  /** Reads the anchored ones of these hours, without a lock. */
-  prepare(db: Knex, hours: Iterable<number>): Promise<void>;
-  /** Null: the hour is not anchored. The head of the log has to be locked. */
-  of(tx: Knex.Transaction, hour: number): Promise<PlacesOfHour | null>;
-}
+export type AnchoredPlaces = ReturnType<typeof makeAnchoredPlaces>;
 
 /** @param wanted the verdicts that are asked about: an hour may have a million */
-export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string): boolean }): AnchoredPlaces {
+export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string): boolean }) {
   const known = new Map<number, PlacesOfHour>();
 
   /** One pass over those that are there and the places that are taken, both in their order. */
-  async function read(db: Knex, hour: number): Promise<{ places: PlacesOfHour; count: number }> {
+  async function read(db: Knex, hour: number) {
     const places = new Map<string, number>();
     const live = await liveOf(db, kid, hour);
     const taken = await takenOf(db, kid, hour);
@@ -131,7 +125,8 @@ export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string)
   }
 
   return {
-    async prepare(db, hours) {
+    /** Reads the anchored ones of these hours, without a lock. */
+    async prepare(db: Knex, hours: Iterable<number>) {
       for (const hour of hours) {
         const anchored = known.has(hour) ? null : await anchoredCount(db, kid, hour);
         if (anchored === null) continue;
@@ -140,7 +135,8 @@ export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string)
         if (count === anchored) known.set(hour, places);
       }
     },
-    async of(tx, hour) {
+    /** Null: the hour is not anchored. The head of the log has to be locked. */
+    async of(tx: Knex.Transaction, hour: number) {
       const found = known.get(hour);
       if (found) return found;
       if ((await anchoredCount(tx, kid, hour)) === null) return null;
@@ -152,7 +148,7 @@ export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string)
 }
 
 export const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_at'>): number =>
-  Math.floor(Number(at) / HOUR) * HOUR;
+  floorHour(Number(at));
 
 /**
  * Leaves the commitments of verdicts that are about to be deleted at their places in their anchored hours; of an hour that

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { BrokenChain, makeChainedLog } from '../db/chained-log-files.ts';
-import { parseCheckpoint, parseHash } from '../ledger/checkpoint.ts';
+import { type Checkpoint, parseCheckpoint, parseHash } from '../ledger/checkpoint.ts';
 import { parseNote } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
@@ -11,33 +11,24 @@ import { hmacSha256 } from '../lib/hash.ts';
  * line has half of the witness's key, so that there is no key without what it signed (docs/adr/0044).
  */
 
+const text = z.string();
+const head = z.object({ v: z.literal(1), at: text });
 const lineSchema = z.discriminatedUnion('event', [
-  z.object({ v: z.literal(1), event: z.literal('key'), at: z.string(), name: z.string(), salt: z.string() }),
-  z.object({
-    v: z.literal(1),
-    event: z.literal('log'),
-    at: z.string(),
-    origin: z.string(),
-    vkey: z.string(),
-  }),
-  z.object({ v: z.literal(1), event: z.literal('cosigned'), at: z.string(), note: z.string() }),
-  z.object({
-    v: z.literal(1),
+  head.extend({ event: z.literal('key'), name: text, salt: text }),
+  head.extend({ event: z.literal('log'), origin: text, vkey: text }),
+  head.extend({ event: z.literal('cosigned'), note: text }),
+  head.extend({
     event: z.literal('refused'),
-    at: z.string(),
-    kept: z.string(),
-    refused: z.string(),
-    proof: z.array(z.string()),
+    kept: text,
+    refused: text,
+    proof: z.array(text),
     proven: z.boolean(),
   }),
 ]);
 export type WitnessLine = z.infer<typeof lineSchema>;
 export type Refused = Extract<WitnessLine, { event: 'refused' }>;
 
-export interface WitnessedTree {
-  readonly size: number;
-  readonly root: Buffer;
-}
+export type WitnessedTree = Pick<Checkpoint, 'size' | 'root'>;
 
 export interface WitnessedLog {
   readonly origin: string;
@@ -55,13 +46,13 @@ export interface Witnessing {
 }
 
 /** The first three lines of a note's text; extension lines may follow (C2SP tlog-checkpoint). */
-export function treeOf(text: string): (WitnessedTree & { readonly origin: string }) | null {
+export function treeOf(text: string): Checkpoint | null {
   const lines = text.split('\n');
   const isWhole = lines.at(-1) === '' && lines.slice(0, -1).every((line) => line !== '');
   return isWhole ? parseCheckpoint(`${lines.slice(0, 3).join('\n')}\n`) : null;
 }
 
-export function treeIn(note: string): WitnessedTree & { readonly origin: string } {
+export function treeIn(note: string): Checkpoint {
   const tree = treeOf(parseNote(note)?.text ?? '');
   if (!tree) throw new TypeError('not a checkpoint');
   return tree;

@@ -20,10 +20,7 @@ export class DamagedBackup extends Error {
   }
 }
 
-export async function* encryptBytes(
-  source: AsyncIterable<Uint8Array>,
-  cipher: BackupCipher,
-): AsyncGenerator<Buffer> {
+export async function* encryptBytes(source: AsyncIterable<Uint8Array>, cipher: BackupCipher) {
   for await (const { bytes, index, last } of pieces(source, CHUNK_BYTES))
     yield cipher.encrypt(index, last, bytes);
 }
@@ -50,11 +47,7 @@ export async function readHead(file: string) {
 }
 
 /** @throws {DamagedBackup} at the first chunk that is not the one that was written */
-export async function* decryptBytes(
-  file: string,
-  head: BackupHead,
-  cipher: BackupCipher,
-): AsyncGenerator<Buffer> {
+export async function* decryptBytes(file: string, head: BackupHead, cipher: BackupCipher) {
   const source = createReadStream(file, { start: head.bytes.length, highWaterMark: SEALED_CHUNK_BYTES });
   for await (const { bytes, index, last } of pieces(source, SEALED_CHUNK_BYTES)) {
     const opened = cipher.decrypt(index, last, bytes);

@@ -18,16 +18,17 @@ import { copyInto, makeSingleFile, quickCheck, usedBytes } from '../db/file-copy
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
 import { beginBackup, openBackup } from '../keys/backup-format.ts';
-import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
-import { type MasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { SERVER_SECRET } from '../keys/contexts.ts';
+import type { MasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
 import { closing } from '../lib/closing.ts';
 import { meter } from '../lib/pass-bytes.ts';
-import { readErasureLines } from '../rights/erase/erasure-log-files.ts';
+import { readErasureLines } from '../rights/erase/tombstone-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { BackupFailed, DamagedBackup, decryptBytes, encryptBytes, readHead } from './backup-stream.ts';
 import { copyMeta, copyRows, emptyAll } from './copy-store.ts';
+import { opens } from './escrow.ts';
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
@@ -51,12 +52,8 @@ export function requireRoom(directory: string, bytes: number): void {
 
 /** `keys rewrap` came in between: the file would open with the old master key, and what is in it with the new one. */
 async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
-  try {
-    masterKey.unwrap((await readMeta(copied, SERVER_SECRET)) ?? '', serverSecretContext);
-  } catch (error) {
-    if (!(error instanceof WrongMasterKey)) throw error;
+  if (!opens(masterKey, (await readMeta(copied, SERVER_SECRET)) ?? ''))
     throw new BackupFailed('the master key changed during the backup: run it again');
-  }
 }
 
 /** The rows of PostgreSQL as of one moment in an SQLite file, so that every backup restores into either. */

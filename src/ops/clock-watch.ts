@@ -3,6 +3,7 @@ import { readForgottenTo } from '../db/time-marks-store.ts';
 import { type Clock, HOUR, MINUTE } from '../lib/clock.ts';
 import { aheadOf, makeSteadyClock } from '../lib/steady-clock.ts';
 import { readSteadyMemory } from './job-store.ts';
+import { leastSkew, noteSkew } from './skew-store.ts';
 
 /**
  * `clock-ahead`: the clock jumped, or was ahead at the start, and is not believed yet; what cannot be taken back waits.
@@ -47,5 +48,23 @@ export async function watchClock(
       }
       return now;
     },
+  };
+}
+
+export type SkewWatch = Awaited<ReturnType<typeof watchSkew>>;
+
+/** Noted before the first bundle, so that a later, larger one is compared with it. */
+export async function watchSkew(database: Database, own: number, clock: Clock) {
+  let least = own;
+  const note = async (): Promise<void> => {
+    await noteSkew(database, own, clock());
+    least = await leastSkew(database, own, clock());
+  };
+  await note();
+  return {
+    /** The smallest skew by which a bundle that is fresh now may have been claimed, on whichever node. */
+    least: () => least,
+    /** Says that this node judges by its skew still, and hears of the others. */
+    note,
   };
 }

@@ -6,11 +6,12 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { makeFolder } from '../db/durable-files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
-import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
-import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { openUnder, SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { type MasterKey, makeMasterKey, type WrapContext } from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
 import { closing } from '../lib/closing.ts';
 import { equalBytes } from '../lib/hash.ts';
+import { works } from '../lib/or-else.ts';
 import { openData } from '../tenants/data-lock-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
@@ -40,12 +41,7 @@ export function printRecoveryKey(store: Store, config: Config) {
 const noteSchema = z.object({ fingerprint: z.string(), at: z.number() });
 
 /** Whether the recovery key is that of this master key; only then it is noted. */
-export async function confirmRecoveryKey(
-  store: Store,
-  config: Config,
-  key: Buffer,
-  now: number,
-): Promise<{ readonly matches: boolean; readonly fingerprint: string }> {
+export async function confirmRecoveryKey(store: Store, config: Config, key: Buffer, now: number) {
   const fingerprint = fingerprintOf(store.masterKey);
   const matches = equalBytes(key, readMasterKey(config));
   if (matches) {
@@ -68,20 +64,20 @@ export async function readEscrow(database: Database, masterKey: MasterKey) {
   };
 }
 
+/** Whether this master key opens a secret, the server's own if nothing else is said: by that one a database knows its key. */
+export const opens = (
+  masterKey: MasterKey,
+  wrapped: string,
+  contexts: readonly WrapContext[] = [serverSecretContext],
+): boolean => works(() => openUnder(masterKey, wrapped, contexts).secret.fill(0));
+
 /** Null: there is no database yet that it could be tried on. */
 async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) return null;
   const wrapped = await closing(openData(config), async (database) =>
     (await database.read.schema.hasTable('meta')) ? readMeta(database, SERVER_SECRET) : null,
   );
-  if (wrapped === null) return null;
-  try {
-    masterKey.unwrap(wrapped, serverSecretContext).fill(0);
-    return true;
-  } catch (error) {
-    if (error instanceof WrongMasterKey) return false;
-    throw error;
-  }
+  return wrapped === null ? null : opens(masterKey, wrapped);
 }
 
 /**

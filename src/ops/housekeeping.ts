@@ -70,8 +70,11 @@ export interface HousekeepingDeps
 /** `gpd doctor` looks for its failures. */
 export const COSIGN = 'cosign-checkpoints';
 
-/** What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. */
-function jobsOf(deps: HousekeepingDeps): readonly Job[] {
+/**
+ * What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. What is due every hour may take long: the
+ * rounds of a minute continue meanwhile.
+ */
+function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
   const { database } = deps;
   return [
     { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
@@ -108,7 +111,7 @@ function jobsOf(deps: HousekeepingDeps): readonly Job[] {
     {
       name: RETENTION,
       every: HOUR,
-      each: (kid, { steady }) => retainTenant(database, kid, steady),
+      each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn }),
     },
     { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
     { name: 'release-pages', every: HOUR, run: deps.releasePages },
@@ -137,6 +140,7 @@ interface Rounds {
   readonly ranAt: Map<string, number>;
   readonly failing: Set<string>;
   stopping: boolean;
+  hourly: Promise<void> | null;
   watch: ClockWatch | null;
   swept: Swept;
 }
@@ -159,23 +163,25 @@ function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[]
   return jobs.filter(({ name, every }) => now - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= wait(every));
 }
 
-async function runRound(rounds: Rounds): Promise<void> {
-  const { deps, ranAt, failing, swept } = rounds;
+async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
+  const { deps, ranAt, failing } = rounds;
   const steady = await lookAtClock(rounds);
   if (steady === null) return;
   const begun = rounds.monotonic();
-  const due = dueJobs(rounds, begun);
+  const due = dueJobs(rounds, begun).filter(({ every }) => (every === HOUR) === hourly);
+  if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
-  const at = deps.clock();
   const tenants = makeTenantStore(deps.database);
   const options = { kids: () => tenants.kids(), stopping: () => rounds.stopping };
-  const failures = [...(await runJobs(due, { now: at, steady }, options))];
+  const failures = [...(await runJobs(due, { now: deps.clock(), steady }, options))];
   if (rounds.stopping) return;
   for (const name of ran) {
     ranAt.set(name, begun);
     failing.delete(name);
   }
   for (const { job } of failures) failing.add(job);
+  // Now, and not when it began: rounds of a minute were recorded while an hourly one ran.
+  const at = deps.clock();
   const complete = failing.size === 0;
   const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
   const clock = rounds.watch?.steady.memory() ?? null;
@@ -185,24 +191,34 @@ async function runRound(rounds: Rounds): Promise<void> {
   );
   rounds.complaints.note([...ran, CLOCK, RECORD], failures);
   rounds.swept = {
-    completeAt: complete ? isoTime(at) : swept.completeAt,
-    retentionAt: retained ? isoTime(at) : swept.retentionAt,
+    completeAt: complete ? isoTime(at) : rounds.swept.completeAt,
+    retentionAt: retained ? isoTime(at) : rounds.swept.retentionAt,
   };
 }
 
-/** Runs each job when it is due until stopped; one at a time. */
+async function runRound(rounds: Rounds): Promise<void> {
+  await runDue(rounds, false);
+  rounds.hourly ??= runDue(rounds, true)
+    .catch((error: unknown) => rounds.deps.onFailure({ job: RECORD, kid: null, error }))
+    .finally(() => {
+      rounds.hourly = null;
+    });
+}
+
+/** Runs each job when it is due until stopped. */
 export function startHousekeeping(deps: HousekeepingDeps) {
   const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = deps;
   const complaints = makeComplaints(onFailure);
   const rounds: Rounds = {
     deps,
-    jobs: jobsOf(deps),
+    jobs: jobsOf(deps, () => !rounds.stopping),
     complaints,
     monotonic,
     interval,
     ranAt: new Map(),
     failing: new Set(),
     stopping: false,
+    hourly: null,
     watch: null,
     swept: { completeAt: null, retentionAt: null },
   };
@@ -219,10 +235,14 @@ export function startHousekeeping(deps: HousekeepingDeps) {
   return {
     swept: () => rounds.swept,
     /** Runs what is due; of two calls the second waits. */
-    round: loop.soon,
+    async round() {
+      await loop.soon();
+      await rounds.hourly;
+    },
     async stop() {
       rounds.stopping = true;
       await Promise.all([begun, loop.stop()]);
+      await rounds.hourly;
     },
   };
 }

@@ -4,15 +4,14 @@ import { createSecureContext, type TlsOptions } from 'node:tls';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
 import { parseRange, type Range } from '../lib/ip.ts';
+import { orElse, works } from '../lib/or-else.ts';
 
 /** @throws {ConfigError} */
 export function parseRanges(texts: readonly string[]): Range[] {
   return texts.map((text) => {
-    try {
-      return parseRange(text);
-    } catch {
-      throw new ConfigError(`GPD_TRUSTED_PROXIES: ${text} is not an address or CIDR`);
-    }
+    const range = orElse(() => parseRange(text), null);
+    if (!range) throw new ConfigError(`GPD_TRUSTED_PROXIES: ${text} is not an address or CIDR`);
+    return range;
   });
 }
 
@@ -35,22 +34,17 @@ const TLS_POLICY = {
 
 /** @throws {ConfigError} */
 export function readTls(config: Config): TlsOptions | null {
-  if (config.tls_cert === null || config.tls_key === null) return null;
-  let pair: { readonly cert: Buffer; readonly key: Buffer };
-  try {
-    pair = { cert: readFileSync(config.tls_cert), key: readFileSync(config.tls_key) };
-  } catch {
+  const { tls_cert, tls_key } = config;
+  if (tls_cert === null || tls_key === null) return null;
+  const pair = orElse(() => ({ cert: readFileSync(tls_cert), key: readFileSync(tls_key) }), null);
+  if (!pair)
     throw new ConfigError(
       'GPD_TLS_CERT or GPD_TLS_KEY cannot be read: name two PEM files that this user may read',
     );
-  }
-  try {
-    createSecureContext(pair);
-  } catch {
+  if (!works(() => createSecureContext(pair)))
     throw new ConfigError(
       'GPD_TLS_CERT and GPD_TLS_KEY are not a PEM certificate and its private key: `gpd doctor` says more',
     );
-  }
   return { ...TLS_POLICY, ...pair };
 }
 

@@ -6,10 +6,7 @@ import { EgressRefused } from '../egress/guard.ts';
 import { SECOND } from '../lib/clock.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
-export function makeLogger(
-  level: string,
-  to: DestinationStream = pino.destination({ fd: 2, sync: true }),
-): Logger {
+export function makeLogger(level: string, to: DestinationStream = pino.destination({ fd: 2, sync: true })) {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   return pino(options, to);
 }

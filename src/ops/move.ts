@@ -107,12 +107,7 @@ async function clear(target: Database, source: string): Promise<Begun> {
 }
 
 /** Copies what is missing and compares all of it. What an interrupted move left may be older than the source. */
-async function fill(
-  source: Database,
-  target: Database,
-  id: string,
-  onRows: OnRows,
-): Promise<Record<string, number>> {
+async function fill(source: Database, target: Database, id: string, onRows: OnRows) {
   const total = 2 * (await countRows(source.read));
   const begun = await begin(target, id);
   const copy = async ({ place }: Begun): Promise<Awaited<ReturnType<typeof compareRows>>> => {

@@ -6,28 +6,21 @@ import type { SharedCounter } from '../http/limiter.ts';
 
 type Hit = Parameters<SharedCounter>[0];
 
-type HitRow = {
-  readonly bucket: string;
-  readonly client: string;
-  readonly window_ends: number;
-  readonly hits: number;
-};
+type HitRow = Omit<Required<Hit>, 'windowEnds'> & { readonly window_ends: number };
 
-const idOf = (bucket: string, client: string, windowEnds: number): string =>
+const idOf = ({ bucket, client }: Omit<Hit, 'windowEnds'>, windowEnds: number): string =>
   `${bucket}|${client}|${windowEnds}`;
 
 async function countBatch(database: Database, batch: readonly Hit[]): Promise<number[]> {
-  const counts = new Map<string, { hit: Hit; hits: number }>();
+  const counts = new Map<string, Required<Hit>>();
   for (const hit of batch) {
-    const id = idOf(hit.bucket, hit.client, hit.windowEnds);
-    const entry = counts.get(id);
-    if (entry) entry.hits += hit.hits ?? 1;
-    else counts.set(id, { hit, hits: hit.hits ?? 1 });
+    const id = idOf(hit, hit.windowEnds);
+    counts.set(id, { ...hit, hits: (counts.get(id)?.hits ?? 0) + (hit.hits ?? 1) });
   }
   const ids = [...counts.keys()].sort();
   const rows = ids.map((id): Bindings => {
-    const entry = counts.get(id) as { hit: Hit; hits: number };
-    return [entry.hit.bucket, entry.hit.client, entry.hit.windowEnds, entry.hits];
+    const { bucket, client, windowEnds, hits } = counts.get(id) as Required<Hit>;
+    return [bucket, client, windowEnds, hits];
   });
   const add = (hot: Hot) =>
     insertMany<HitRow>(
@@ -39,14 +32,15 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     );
   // On PostgreSQL one round trip: a single statement is its own transaction, and an unlogged table waits for no disk and no standby.
   const totals = await (database.kind === 'postgres' ? add(database.read) : database.hotTransaction(add));
-  const total = new Map(totals.map((row) => [idOf(row.bucket, row.client, row.window_ends), row.hits]));
-  // Each hit gets the count at its own turn: a burst over the limit loses only its excess.
-  return batch.map((hit) => {
-    const id = idOf(hit.bucket, hit.client, hit.windowEnds);
-    const entry = counts.get(id) as { hits: number };
-    entry.hits -= hit.hits ?? 1;
-    return (total.get(id) ?? 0) - entry.hits;
+  const total = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
+  // Each hit gets the count at its own turn, the last one all of them: a burst over the limit loses only its excess.
+  const backwards = batch.toReversed().map((hit) => {
+    const id = idOf(hit, hit.windowEnds);
+    const count = total.get(id) ?? 0;
+    total.set(id, count - (hit.hits ?? 1));
+    return count;
   });
+  return backwards.reverse();
 }
 
 /** Hits of one turn share one statement. */

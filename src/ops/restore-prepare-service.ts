@@ -17,12 +17,17 @@ import {
   mergeLines,
 } from '../rights/erase/erasure-chain-service.ts';
 import { applyCuts, cutOff, putLogHead, readLogHead } from '../rights/erase/erasure-head-store.ts';
-import { countUndone, lostHolds, readErasureLines, requireWhole } from '../rights/erase/erasure-log-files.ts';
-import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
+import {
+  countUndone,
+  lostHolds,
+  readErasureLines,
+  requireWhole,
+  tombstoneFile,
+} from '../rights/erase/tombstone-files.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
-import { planGoingOn } from './restore-checkpoints-service.ts';
+import { planGoingOn } from './checkpoints-service.ts';
 import { openBook } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
 import { leastSkew } from './skew-store.ts';

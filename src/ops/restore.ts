@@ -97,13 +97,8 @@ async function restoreFrom({ file, head, keys }: Source, config: Config, options
   const staged = stagingFile(config.data_dir, 'restore.db');
   try {
     requireRoom(config.data_dir, head.header.parts[0]?.bytes ?? 0);
-    const carried = await unpack(
-      file,
-      head,
-      makeMasterKey(keys.backup, randomBytes),
-      staged,
-      options.onProgress,
-    );
+    const backupKey = makeMasterKey(keys.backup, randomBytes);
+    const carried = await unpack(file, head, backupKey, staged, options.onProgress);
     options.onProgress('checking', 0, 0);
     const made = await prepareStaged({ file, head, keys }, config, { path: staged, carried }, options.by);
     const { rewrapped, undone, holds, going, lines, back } = made;

@@ -6,17 +6,23 @@ import { recordRound } from './job-store.ts';
 
 export const RETENTION = 'retention';
 
+export interface RetentionOptions {
+  readonly dryRun?: boolean | undefined;
+  /** False stops it between two steps. */
+  readonly goesOn?: () => boolean;
+}
+
 /** What a tenant's retention takes away now, or would; null: the tenant is gone. */
 export async function retainTenant(
   database: Database,
   kid: string,
   now: number,
-  dryRun = false,
-): Promise<RetentionCounts | null> {
+  { dryRun = false, goesOn }: RetentionOptions = {},
+) {
   const tenant = await makeTenantStore(database).get(kid);
   if (!tenant) return null;
   const rules = { kid, days: tenant.settings['retention.days'], now };
-  return (dryRun ? planRetention : retain)(database, rules);
+  return dryRun ? planRetention(database, rules) : retain(database, rules, goesOn);
 }
 
 /** Retention of every tenant, now; if one fails, the others continue. */
@@ -26,7 +32,7 @@ export async function runRetention(database: Database, now: number, dryRun = fal
     name: RETENTION,
     every: 0,
     each: async (kid: string): Promise<void> => {
-      const counts = await retainTenant(database, kid, now, dryRun);
+      const counts = await retainTenant(database, kid, now, { dryRun });
       if (counts) results.push({ kid, ...counts });
     },
   };

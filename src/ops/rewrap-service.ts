@@ -15,10 +15,7 @@ import {
 import { countWrapped, rewrapAll } from './rewrap-store.ts';
 
 /** Where the new key lies, and whether it takes the old one's place. */
-function newKey(
-  config: Config,
-  newKeyFile: string | undefined,
-): { key: Buffer; path: string; inPlace: boolean } {
+function newKey(config: Config, newKeyFile: string | undefined) {
   if (newKeyFile !== undefined)
     return { key: readMasterKeyFile(newKeyFile), path: newKeyFile, inPlace: false };
   const path = masterKeyPath(config);

@@ -61,13 +61,8 @@ export async function allWrapped(db: Knex) {
   return all.flat();
 }
 
-export interface RewrapCounts {
-  readonly secrets: number;
-  readonly sealKeys: number;
-}
-
 /** With the archive's signer and the server's own secret. */
-function countsOf(all: Awaited<ReturnType<typeof allWrapped>>, signers: number): RewrapCounts {
+function countsOf(all: Awaited<ReturnType<typeof allWrapped>>, signers: number) {
   const sealKeys = all.filter(({ table }) => table === 'seal_keys').length;
   return { secrets: all.length - sealKeys + signers + 1, sealKeys };
 }
@@ -78,7 +73,7 @@ export function rewrapAll(
   to: MasterKey,
   serverSecret: Uint8Array,
   by: InstallationAct,
-): Promise<RewrapCounts> {
+): Promise<ReturnType<typeof countsOf>> {
   return database.transaction(async (tx) => {
     const kids = await tx('tenants').select<{ kid: string }[]>('kid').orderBy('kid');
     for (const { kid } of kids) await bumpTenant(tx, kid);
@@ -99,7 +94,7 @@ export function rewrapAll(
 }
 
 /** How many there are, for `--dry-run`. */
-export async function countWrapped(database: Database): Promise<RewrapCounts> {
+export async function countWrapped(database: Database) {
   const signers = (await readArchiveSigner(database)) === null ? 0 : 1;
   return countsOf(await allWrapped(database.read), signers);
 }

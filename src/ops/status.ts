@@ -1,10 +1,9 @@
 import { type Config, databaseLocation } from '../config.ts';
-import { LAST_BACKUP, readMeta } from '../db/meta-store.ts';
 import { lastMigration } from '../db/migrate.ts';
-import { isoTime } from '../lib/clock.ts';
+import { iso, isoTime } from '../lib/clock.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { gatherServer, localUrl } from './doctor/gather-outside.ts';
-import { incompleteErasures, overdueContests } from './doctor/inspect-store.ts';
+import { incompleteErasures, lastBackupAt, overdueContests } from './doctor/inspect-store.ts';
 import { readStock, readTraffic } from './metrics/stock-store.ts';
 
 export type Status = Awaited<ReturnType<typeof readStatus>>;
@@ -22,7 +21,6 @@ export async function readStatus(
     readStock(database, databaseLocation(config)),
     readTraffic(database, now),
   ]);
-  const backup = await readMeta(database, LAST_BACKUP);
   return {
     version,
     at: isoTime(now),
@@ -38,7 +36,7 @@ export async function readStatus(
       bytes: stock.databaseBytes,
       walBytes: stock.walBytes,
       schema: await lastMigration(database),
-      lastBackupAt: backup === null ? null : isoTime((JSON.parse(backup) as { at: number }).at),
+      lastBackupAt: iso(await lastBackupAt(database)),
     },
     tenants: stock.tenants,
     decisions: traffic,

@@ -27,7 +27,7 @@ interface Told extends MailItem {
 async function look({ database, contestTexts }: MailDeps, kid: string, item: MailItem): Promise<Told | null> {
   const { event, number } = item;
   if (number === null || !event.startsWith('contest.')) return { ...item, contest: null };
-  const contest = await findContest(database.read, contestTexts, number);
+  const contest = await findContest(database.read, contestTexts, { contestId: number });
   if (contest?.kid !== kid) return null;
   if (contest.status !== 'open' && OF_OPEN.includes(event)) return null;
   return event === 'contest.asked' && contest.answer !== null ? null : { ...item, contest };

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { isTrue } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
@@ -6,8 +7,6 @@ import { SOON_DAYS } from './contests/due.ts';
 import { UNFINISHED } from './erase/receipts-store.ts';
 
 /** Finds the notices that are due, and marks them as sent. */
-
-type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
 const SOON_MS = SOON_DAYS * DAY;
 /** At most this many per round; the next round continues. */
@@ -32,7 +31,7 @@ export async function dueContests({ read }: Database, kid: string, now: number):
 }
 
 /** @returns whether this call marked it: of many nodes one does */
-export async function markDue(tx: Tx, contestId: string, level: number): Promise<boolean> {
+export async function markDue(tx: Knex.Transaction, contestId: string, level: number): Promise<boolean> {
   const untold = tx('contests')
     .where({ contest_id: contestId, status: 'open' })
     .where('due_notice', '<', level);
@@ -65,7 +64,7 @@ export async function unfinishedReceipts(
 }
 
 /** @returns as `markDue` */
-export async function markUnfinished(tx: Tx, receiptId: string): Promise<boolean> {
+export async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
   const untold = tx('erasures').where({ receipt_id: receiptId, noticed: false }).whereIn('step', UNFINISHED);
   return ((await untold.update({ noticed: true })) as unknown as number) === 1;
 }

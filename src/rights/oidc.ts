@@ -19,14 +19,6 @@ export function missingOidcSettings(config: OidcSettings): readonly string[] {
     .map((name) => `No identity provider is configured: set ${environmentName(name)} to ${what[name]}.`);
 }
 
-/** The claims of a token that say who asks. */
-export const claimNames = (config: OidcSettings) => ({
-  roleClaim: config.oidc_role_claim,
-  tenantClaim: config.oidc_tenant_claim,
-  visitorClaim: config.oidc_visitor_claim,
-  principalClaim: config.oidc_principal_claim,
-});
-
 /** Denies all until it is configured; asks the identity provider for nothing before the first token comes. */
 export function makeAuthenticator(
   config: OidcSettings,
@@ -39,7 +31,7 @@ export function makeAuthenticator(
     const missing = missingOidcSettings(config);
     return () => Promise.reject(unauthenticated(missing));
   }
-  const rules = { issuer, audience, ...claimNames(config) };
+  const rules = { ...config, issuer, audience };
   const keys = makeIssuerKeys({ monotonic, fetchKeys: () => fetchSigningKeys(issuer), onFault });
   return (authorization) => verifyBearer({ rules, keys, clock }, authorization);
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts';
+import { pagesBy } from '../lib/chunks.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import type { RightsProfile } from '../tenants/settings.ts';
 import { PERIODS } from './contests/due.ts';
@@ -40,33 +41,25 @@ export const REGISTER_COLUMNS = [
   'askedBy',
 ] as const satisfies readonly (keyof RegisteredRequest)[];
 
-export interface RegisterView {
-  readonly requests: readonly RegisteredRequest[];
-  /** Where the next page begins; null on the last one. */
-  readonly next: RegisterCursor | null;
-}
-
 /** The newest first. */
 export async function readRegister(
   database: Database,
   { kid, settings }: Tenant,
   after: RegisterCursor | null,
-  limit = PAGE,
-): Promise<RegisterView> {
+  limit: number,
+) {
   const rows = await registerPage(database, kid, after, limit + 1);
   const shown = rows.slice(0, limit);
   return {
     requests: shown.map((row) => requestOf(row, settings['rights.profile'])),
+    /** Where the next page begins; null on the last one. */
     next: rows.length > limit ? (shown.at(-1) ?? null) : null,
   };
 }
 
 /** All of it, a page at a time. */
-export async function* wholeRegister(database: Database, tenant: Tenant) {
-  for (let after: RegisterCursor | null = null; ; ) {
-    const { requests, next }: RegisterView = await readRegister(database, tenant, after);
-    yield requests;
-    if (next === null) return;
-    after = next;
-  }
+export async function* wholeRegister(database: Database, { kid, settings }: Tenant) {
+  const read = (after: RegisterRow | undefined) => registerPage(database, kid, after ?? null, PAGE);
+  for await (const rows of pagesBy(PAGE, read))
+    yield rows.map((row) => requestOf(row, settings['rights.profile']));
 }

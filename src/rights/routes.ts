@@ -3,12 +3,11 @@ import { pipeline } from 'node:stream/promises';
 import type { Response, Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
 import type { Limiter } from '../http/hot.ts';
-import { limitClients } from '../http/json-route.ts';
-import { exactRouter } from '../http/methods.ts';
-import type { Handler, Handlers } from '../http/register.ts';
+import { exactRouter, limitClients } from '../http/json-route.ts';
+import type { Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema, eraseTargetSchema } from '../schema/rights.ts';
-import { ROUTES, type Routes } from '../schema/routes.ts';
+import { ROUTES } from '../schema/routes.ts';
 import type { CaseService } from './contests/case-service.ts';
 import { classText } from './dsar/dsar.ts';
 import { type Dsar, dsarJson } from './dsar/service.ts';
@@ -33,39 +32,6 @@ function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' 
   return api.identify(claimant);
 }
 
-const contest = (api: RightsApi): Handler<Routes['contest']> => ({
-  async admit({ caller }) {
-    const reach = await identified(api, caller, 'subject-only');
-    return ({ body }) => api.fileContest(caller, reach, body);
-  },
-});
-
-const contestAnswer = (api: RightsApi): Handler<Routes['contestAnswer']> => ({
-  async admit({ caller }) {
-    const { kid } = await identified(api, caller, 'subject-only');
-    return ({ body }) => api.answerContest(caller, kid, body);
-  },
-});
-
-const resolve = (api: RightsApi): Handler<Routes['resolve']> => ({
-  admit({ caller }) {
-    const role = staffRole(caller);
-    if (role === null) throw new Refusal('reviewer-only');
-    const kid = requireTenant(caller);
-    return ({ body: { version = null, ...ruling } }) =>
-      api.resolveContest(caller, kid, role, { ...ruling, version });
-  },
-});
-
-const dsar = (api: RightsApi): Handler<Routes['dsar']> => ({
-  async admit({ caller }) {
-    const reach = await identified(api, caller, 'staff-export-elsewhere');
-    return async (_call, response) => {
-      await sendDsar(response, await api.exportOwn(caller, reach));
-    };
-  },
-});
-
 /** With a target and the role dpo it is a dpo's erasure, else a subject's. */
 async function eraseAs(api: RightsApi, claimant: Claimant, own: Reach | null, body: EraseTargetBody) {
   const { roles } = claimant;
@@ -77,19 +43,6 @@ async function eraseAs(api: RightsApi, claimant: Claimant, own: Reach | null, bo
   return api.eraseOwn(claimant, own ?? (await api.identify(claimant)), body.visitorId);
 }
 
-const erase = (api: RightsApi): Handler<Routes['erase']> => ({
-  async admit({ caller }) {
-    const { roles } = caller;
-    if (!roles.has('subject') && !roles.has('dpo')) throw new Refusal('not-your-data');
-    if (!roles.has('subject')) requireTenant(caller);
-    const own = roles.has('dpo') ? null : await api.identify(caller);
-    return {
-      request: own ? eraseOwnRequestSchema : eraseTargetSchema,
-      respond: ({ body }) => eraseAs(api, caller, own, body),
-    };
-  },
-});
-
 /** Contract-2 section 18. */
 export const outcomeRoutes = (report: OutcomeReporter): Handlers<'outcome'> => ({
   async outcome({ caller, params, body }, response) {
@@ -99,15 +52,50 @@ export const outcomeRoutes = (report: OutcomeReporter): Handlers<'outcome'> => (
   },
 });
 
-export function privacyRoutes(api: RightsApi) {
-  return {
-    contest: contest(api),
-    contestAnswer: contestAnswer(api),
-    resolve: resolve(api),
-    dsar: dsar(api),
-    erase: erase(api),
-  };
-}
+/** Each refuses before it reads a body; a dpo may do what a reviewer may. */
+export const privacyRoutes = (
+  api: RightsApi,
+): Handlers<'contest' | 'contestAnswer' | 'resolve' | 'dsar' | 'erase'> => ({
+  contest: {
+    async admit({ caller }) {
+      const reach = await identified(api, caller, 'subject-only');
+      return ({ body }) => api.fileContest(caller, reach, body);
+    },
+  },
+  contestAnswer: {
+    async admit({ caller }) {
+      const { kid } = await identified(api, caller, 'subject-only');
+      return ({ body }) => api.answerContest(caller, kid, body);
+    },
+  },
+  resolve: {
+    admit({ caller }) {
+      const role = (['dpo', 'reviewer'] as const).find((name) => caller.roles.has(name));
+      if (role === undefined) throw new Refusal('reviewer-only');
+      const kid = requireTenant(caller);
+      return ({ body: { version = null, ...ruling } }) =>
+        api.resolveContest(caller, kid, role, { ...ruling, version });
+    },
+  },
+  dsar: {
+    async admit({ caller }) {
+      const reach = await identified(api, caller, 'staff-export-elsewhere');
+      return async (_call, response) => sendDsar(response, await api.exportOwn(caller, reach));
+    },
+  },
+  erase: {
+    async admit({ caller }) {
+      const { roles } = caller;
+      if (!roles.has('subject') && !roles.has('dpo')) throw new Refusal('not-your-data');
+      if (!roles.has('subject')) requireTenant(caller);
+      const own = roles.has('dpo') ? null : await api.identify(caller);
+      return {
+        request: own ? eraseOwnRequestSchema : eraseTargetSchema,
+        respond: ({ body }) => eraseAs(api, caller, own, body),
+      };
+    },
+  },
+});
 
 /** A contest by its case key. The page reads the key from its address's fragment, which no server is sent. */
 export function caseRoutes(cases: CaseService): Handlers<'casePage' | 'case' | 'caseAnswer'> {
@@ -132,10 +120,4 @@ export async function sendDsar(response: Response, dsar: Dsar): Promise<void> {
 function requireTenant(claimant: Claimant): string {
   if (claimant.tenant === null) throw new Refusal('reviewer-tenant-unbound');
   return claimant.tenant;
-}
-
-/** The staff role in which somebody acts; a dpo may do what a reviewer may. */
-function staffRole(claimant: Claimant): 'reviewer' | 'dpo' | null {
-  if (claimant.roles.has('dpo')) return 'dpo';
-  return claimant.roles.has('reviewer') ? 'reviewer' : null;
 }

@@ -3,6 +3,7 @@ import type { Claimant } from '../auth/claims.ts';
 import { principalRef } from '../consent/principal.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decision-store.ts';
+import type { Actor } from '../lib/act.ts';
 import { bound } from '../lib/bound.ts';
 import { Refusal } from '../lib/errors.ts';
 import type {
@@ -29,10 +30,9 @@ export interface RightsApiDeps extends ContestDeps, DsarDeps {
 }
 
 /** Who erases somebody else's data, and as what. */
-export interface Eraser {
+export interface Eraser extends Actor {
   readonly kid: string;
   readonly role: Exclude<Requester, 'subject'>;
-  readonly ref: string;
 }
 
 export type RightsApi = ReturnType<typeof makeRightsApi>;
@@ -46,15 +46,6 @@ function refOf({ tenantOf }: RightsApiDeps, kid: string, claimant: Claimant): st
 function principalOf({ tenantOf }: RightsApiDeps, kid: string, principalId: string): string | null {
   const tenant = tenantOf(kid);
   return tenant ? principalRef(tenant.principalKey, principalId) : null;
-}
-
-function ownTarget(reach: Reach): ErasureTarget {
-  return {
-    durables: reach.durable === null ? [] : [reach.durable],
-    requests: [...reach.linked],
-    principal: null,
-    linksOf: reach.principal,
-  };
 }
 
 async function targetOfRequest(database: Database, kid: string, requestId: string): Promise<ErasureTarget> {
@@ -111,17 +102,23 @@ async function eraseOwn(
   reach: Reach,
   visitorId: string | undefined,
 ): Promise<ErasureReceipt> {
+  const { kid, durable, linked, principal } = reach;
   if (visitorId !== undefined && visitorId !== reach.visitorId) {
-    const durable = await durableOfVisitor(deps.database, reach.kid, visitorId);
-    if (durable === null || durable !== reach.durable) throw new Refusal('not-your-data');
+    const named = await durableOfVisitor(deps.database, kid, visitorId);
+    if (named === null || named !== durable) throw new Refusal('not-your-data');
   }
-  const tenant = deps.tenantOf(reach.kid);
+  const tenant = deps.tenantOf(kid);
   if (!tenant) throw new Refusal('subject-not-identified');
   return deps.eraser.erase({
     tenant,
-    target: ownTarget(reach),
+    target: {
+      ...NOTHING,
+      durables: durable === null ? [] : [durable],
+      requests: [...linked],
+      linksOf: principal,
+    },
     requestedBy: 'subject',
-    actor: { role: 'subject', ref: refOf(deps, reach.kid, claimant) },
+    actor: { role: 'subject', ref: refOf(deps, kid, claimant) },
     keep: KEEP_NOTHING,
   });
 }
@@ -143,7 +140,6 @@ export function makeRightsApi(deps: RightsApiDeps) {
   const contests = makeContestService(deps);
   return {
     contests,
-    ingestTenantOf: deps.ingestTenantOf,
     ...bound(deps, { gather, refOf, findTarget, identify, eraseOwn, eraseFor }),
     async fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling) {
       const { requestId, statement = null } = filing;

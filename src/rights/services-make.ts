@@ -1,10 +1,6 @@
 import type { Config } from '../config.ts';
 import { tellDigests } from '../consent/tell-service.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
 import { bound } from '../lib/bound.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Random } from '../lib/random.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
 import { tenantFor } from './contests/change-service.ts';
 import { contestTextsOf } from './contests/contest-text.ts';
@@ -12,15 +8,11 @@ import { erasureLogKey } from './erase/erasure-chain-service.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
 import { type EraseDeps, makeEraseService } from './erase/service.ts';
 import { tellDue, tellUnfinished } from './notices-service.ts';
-import { makeRightsApi } from './service.ts';
+import { makeRightsApi, type RightsApiDeps } from './service.ts';
 
-export interface RightsPlatform {
+export interface RightsPlatform extends Omit<RightsApiDeps, 'database' | 'eraser' | 'contestTexts'> {
   readonly config: Pick<Config, 'data_dir' | 'rewrite_window'>;
   readonly store: Pick<OpenedStore, 'database' | 'erasing' | 'serverSecret'>;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
 }
 
 export type RightsServices = ReturnType<typeof makeRights>;

@@ -18,6 +18,16 @@ export interface Reach {
   readonly principalId: string | null;
 }
 
+/** Of these requests, and nothing else. */
+export const requestsAlone = (kid: string, requests: Iterable<string>): Reach => ({
+  kid,
+  durable: null,
+  visitorId: null,
+  linked: new Set(requests),
+  principal: null,
+  principalId: null,
+});
+
 /** Reads of one moment; an unknown id is null or an empty list, never an exception. */
 export interface SubjectLookup {
   /** The durable id that a visitorId of the current or an earlier epoch belongs to. */

@@ -3,7 +3,8 @@ import type { Database } from '../db/db.ts';
 import { cellOf } from '../db/sql.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
 import type { Verdict } from '../ingest/verdict.ts';
-import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import { DAY, MINUTE } from '../lib/clock.ts';
+import { floorHour } from '../log/fold.ts';
 import type { Outcome } from '../schema/rights.ts';
 
 /** Counts by hour for the overview. Each row is counted once, by a job, and what is erased later stays counted. */
@@ -41,16 +42,12 @@ interface Batch {
   readonly full: boolean;
 }
 
-const startOfHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
-
 function group(rows: readonly { readonly at: number; readonly name: string }[]): Batch['counts'] {
-  const counts = new Map<string, { hour: number; name: string; n: number }>();
+  const counts = new Map<string, TallyRow>();
   for (const { at, name } of rows) {
-    const hour = startOfHour(Number(at));
+    const hour = floorHour(Number(at));
     const key = `${hour} ${name}`;
-    const found = counts.get(key);
-    if (found) found.n += 1;
-    else counts.set(key, { hour, name, n: 1 });
+    counts.set(key, { hour, name, n: (counts.get(key)?.n ?? 0) + 1 });
   }
   return [...counts.values()];
 }
@@ -120,7 +117,7 @@ async function takeBackMark(database: Database, kid: string, now: number): Promi
     .where({ kid, kind: 'verdict' })
     .where('hour', '<=', now)
     .max({ hour: 'hour' })) as { hour: unknown }[];
-  const from = Math.max(Number(last?.hour ?? 0), startOfHour(now - FIRST_DAYS * DAY));
+  const from = Math.max(Number(last?.hour ?? 0), floorHour(now - FIRST_DAYS * DAY));
   await database.transaction(async (tx) => {
     const marks = tx('tally_marks').where({ kid, kind: 'verdict', upto: mark });
     if ((await marks.update({ upto: from - 1 })) !== 1) return;

@@ -5,38 +5,27 @@ import { bump } from '../db/revision.ts';
 import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
 import { GOING } from '../db/tenant-hold.ts';
 import { unmarked } from '../ingest/erasing-store.ts';
+import { ofStoredDays } from '../ingest/network-store.ts';
 import { takeHead } from '../log/append-store.ts';
 import type { TableName } from './subject-data.ts';
 import { rowOf, TENANT_DATA_TABLES } from './subject-folds.ts';
 
 /** All rows of a tenant, whether there is such a tenant or not. */
 
-/** The days that a table has rows of, a seek each: a day comes first in its key. */
-const daysIn = (table: TableName): string => `day IN (WITH RECURSIVE d(day) AS (SELECT min(day) FROM ${table}
-  UNION ALL SELECT (SELECT min(day) FROM ${table} WHERE day > d.day) FROM d WHERE d.day IS NOT NULL) SELECT day FROM d)`;
-
 function within(rows: Knex.QueryBuilder, table: TableName, kid: string): Knex.QueryBuilder {
   const own = rows.where({ kid });
-  return rowOf(table).key[0] === 'day' ? own.whereRaw(daysIn(table)) : own;
+  return rowOf(table).key[0] === 'day' ? ofStoredDays(own, table) : own;
 }
 
-/** Rows that a removed tenant left in a table; none of a tenant that exists, or was made again meanwhile. */
-function emptyTable(database: Database, kid: string, table: TableName): Promise<number> {
-  return purge(database, table, rowOf(table).key, (rows) =>
-    within(rows, table, kid).whereRaw('NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = ?)', [kid]),
-  );
-}
-
-/** @returns the rows that went, by table */
-export async function emptyTables(
-  database: Database,
-  kid: string,
-  onProgress: (table: string) => void = () => {},
-): Promise<Record<string, number>> {
+/** Rows that a removed tenant left; none of a tenant that exists, or was made again meanwhile. @returns how many went, by table */
+export async function emptyTables(database: Database, kid: string, onProgress?: (table: string) => void) {
+  const isGone = 'NOT EXISTS (SELECT 1 FROM tenants WHERE tenants.kid = ?)';
   const counts: Record<string, number> = {};
   for (const table of TENANT_DATA_TABLES) {
-    onProgress(table);
-    counts[table] = await emptyTable(database, kid, table);
+    onProgress?.(table);
+    counts[table] = await purge(database, table, rowOf(table).key, (rows) =>
+      within(rows, table, kid).whereRaw(isGone, [kid]),
+    );
   }
   return counts;
 }
@@ -108,10 +97,7 @@ const ROUNDS = 10;
 export async function removeTenant(
   database: Database,
   kid: string,
-  {
-    onGone = () => Promise.resolve(),
-    onProgress = () => {},
-  }: {
+  told: {
     /** The tenant's own row is gone, and the rest begins to follow. */
     readonly onGone?: () => Promise<void>;
     readonly onProgress?: (table: string) => void;
@@ -125,8 +111,8 @@ export async function removeTenant(
     await takeHead(tx, kid);
     return (await tx('tenants').where({ kid }).delete()) === 1;
   });
-  if (existed) await onGone();
-  const counts = await emptyTables(database, kid, onProgress);
+  if (existed) await told.onGone?.();
+  const counts = await emptyTables(database, kid, told.onProgress);
   for (let round = 1; round < ROUNDS; round += 1) {
     const more = Object.entries(await emptyTables(database, kid)).filter(([, count]) => count > 0);
     if (more.length === 0) break;

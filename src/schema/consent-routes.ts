@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { bannerResponseSchema, languageSchema } from './banner.ts';
 import * as consent from './consent.ts';
 import { erasureReceiptSchema } from './rights.ts';
-import { BODY_ERRORS, type Route } from './route.ts';
+import { answer, BODY_ERRORS, type Route } from './route.ts';
 
 /** The consent API (contract section 7). */
 
-const PROTECTED = ['unauthenticated', 'insufficient-scope', 'rate-limited'] as const;
+export const PROTECTED = ['unauthenticated', 'insufficient-scope', 'rate-limited'] as const;
 const WITH_BODY = [...PROTECTED, ...BODY_ERRORS] as const;
 
 const READERS = ['secret', 'read-only', 'operator'] as const;
@@ -24,7 +24,7 @@ const WRITE = {
     },
   },
   request: consent.consentWriteSchema,
-  responses: { 201: { text: 'One entry of the log a purpose', schema: consent.writeResponseSchema } },
+  responses: answer(201, 'One entry of the log a purpose', consent.writeResponseSchema),
   errors: [
     ...WITH_BODY,
     'origin-not-allowed',
@@ -56,7 +56,7 @@ export const CONSENT_ROUTES = {
     credential: READERS,
     lane: true,
     request: consent.canProcessRequestSchema,
-    responses: { 200: { text: 'The decision, why, and with what proof', schema: consent.decisionSchema } },
+    responses: answer(200, 'The decision, why, and with what proof', consent.decisionSchema),
     errors: [...WITH_BODY, 'unavailable'],
   },
   checkBatch: {
@@ -65,7 +65,7 @@ export const CONSENT_ROUTES = {
     summary: 'Up to 100 decisions of one snapshot.',
     credential: READERS,
     request: consent.batchRequestSchema,
-    responses: { 200: { text: 'The decisions by id', schema: consent.batchResponseSchema } },
+    responses: answer(200, 'The decisions by id', consent.batchResponseSchema),
   },
   grant: {
     ...WRITE,
@@ -87,7 +87,7 @@ export const CONSENT_ROUTES = {
     summary: 'What a principal said last, purpose by purpose.',
     credential: OWN_READERS,
     request: consent.principalRequestSchema,
-    responses: { 200: { text: 'The state', schema: consent.stateResponseSchema } },
+    responses: answer(200, 'The state', consent.stateResponseSchema),
     errors: [...WITH_BODY, 'not-your-principal'],
   },
   history: {
@@ -96,14 +96,14 @@ export const CONSENT_ROUTES = {
     summary: 'What a principal said, newest first.',
     credential: OWN_READERS,
     request: consent.historyRequestSchema,
-    responses: { 200: { text: 'A page of events', schema: consent.historyResponseSchema } },
+    responses: answer(200, 'A page of events', consent.historyResponseSchema),
     errors: [...WITH_BODY, 'not-your-principal'],
   },
   purposes: {
     ...READ,
     path: '/v1/consent/purposes',
     summary: 'The purposes of the tenant.',
-    responses: { 200: { text: 'The purposes of the tenant.', schema: consent.purposesResponseSchema } },
+    responses: answer(200, 'The purposes of the tenant.', consent.purposesResponseSchema),
   },
   savePurposes: {
     ...POST,
@@ -112,17 +112,13 @@ export const CONSENT_ROUTES = {
     summary: 'Define or change purposes.',
     credential: ['operator'],
     request: consent.purposesRequestSchema,
-    responses: {
-      200: { text: 'All purposes, and the entries that say so', schema: consent.savedPurposesSchema },
-    },
+    responses: answer(200, 'All purposes, and the entries that say so', consent.savedPurposesSchema),
   },
   policies: {
     ...READ,
     path: '/v1/consent/policies',
     summary: 'The policy versions of the tenant.',
-    responses: {
-      200: { text: 'The policy versions of the tenant.', schema: consent.policiesResponseSchema },
-    },
+    responses: answer(200, 'The policy versions of the tenant.', consent.policiesResponseSchema),
   },
   publishPolicy: {
     ...POST,
@@ -130,9 +126,7 @@ export const CONSENT_ROUTES = {
     summary: 'Publish the next policy version.',
     credential: ['operator'],
     request: consent.policyRequestSchema,
-    responses: {
-      201: { text: 'The version with the SHA-256 of its text', schema: consent.publishedPolicySchema },
-    },
+    responses: answer(201, 'The version with the SHA-256 of its text', consent.publishedPolicySchema),
   },
   banner: {
     ...READ,
@@ -142,7 +136,7 @@ export const CONSENT_ROUTES = {
     optionalQuery: {
       lang: { text: 'Primary subtag of the language; default `en`.', schema: languageSchema },
     },
-    responses: { 200: { text: 'Policy version, purposes and texts', schema: bannerResponseSchema } },
+    responses: answer(200, 'Policy version, purposes and texts', bannerResponseSchema),
     errors: [...PROTECTED, 'invalid-request', 'unavailable'],
   },
   receipt: {
@@ -151,12 +145,11 @@ export const CONSENT_ROUTES = {
     summary: 'A signed copy of one entry for the person it is about.',
     credential: ['secret', 'session'],
     params: { seq: SEQ },
-    responses: {
-      200: {
-        text: 'A signed copy of one entry for the person it is about.',
-        schema: consent.issuedReceiptSchema,
-      },
-    },
+    responses: answer(
+      200,
+      'A signed copy of one entry for the person it is about.',
+      consent.issuedReceiptSchema,
+    ),
     errors: [...PROTECTED, 'not-found', 'not-your-principal'],
   },
   session: {
@@ -165,7 +158,7 @@ export const CONSENT_ROUTES = {
     summary: 'Open a session for one principal, for at most 15 minutes.',
     credential: ['secret'],
     request: consent.principalRequestSchema,
-    responses: { 201: { text: 'The session’s token', schema: consent.sessionResponseSchema } },
+    responses: answer(201, 'The session’s token', consent.sessionResponseSchema),
   },
   erasePrincipal: {
     ...POST,
@@ -173,6 +166,6 @@ export const CONSENT_ROUTES = {
     summary: 'Erase one’s own consent record; the log keeps entries that can no longer be opened.',
     credential: ['session'],
     request: consent.emptyRequestSchema,
-    responses: { 200: { text: 'The receipt', schema: erasureReceiptSchema } },
+    responses: answer(200, 'The receipt', erasureReceiptSchema),
   },
 } as const satisfies Readonly<Record<string, Route>>;

@@ -147,10 +147,13 @@ export const stateResponseSchema = z.object({
 });
 
 /** What an entry's body commits to (contract section 7: detail). */
-const detailSchema = z.object({
+export const entryDetailSchema = z.object({
+  /** The policy version that was shown; null for an entry of no policy. */
   policyVersion: z.int().nullable(),
   gpc: z.boolean(),
+  /** Who wrote it, for example the scope of the key. */
   source: z.string(),
+  /** RFC 3339 in UTC, or null when it does not expire. */
   expiresAt: z.string().nullable(),
   /** Only in a grant that overrules a GPC signal. */
   overGpc: z.literal(true).optional(),
@@ -159,7 +162,7 @@ const detailSchema = z.object({
 export const historyResponseSchema = z.object({
   principalId: z.string(),
   events: z.array(
-    detailSchema.extend({
+    entryDetailSchema.extend({
       seq: z.int(),
       type: z.templateLiteral(['consent.', z.enum([...choiceSchema.options, 'doubted'])]),
       /** Only in `consent.doubted`: the class of the verdict; `human` where a review cleared the doubt. */
@@ -211,7 +214,7 @@ export const consentReceiptAnswerSchema = z.object({
   recipients: z.string(),
   transfers: z.string(),
   supervisoryAuthority: z.string(),
-  consent: detailSchema.extend({
+  consent: entryDetailSchema.extend({
     status: choiceSchema,
     time: z.string(),
     policySha256: hashSchema.nullable(),

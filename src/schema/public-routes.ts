@@ -3,7 +3,7 @@ import { embedManifestSchema, languageSchema } from './banner.ts';
 import { kidSchema, sealedBundleSchema } from './bundle.ts';
 import { gpcSupportSchema } from './gpc.ts';
 import * as answers from './responses.ts';
-import { BODY_ERRORS, type Route } from './route.ts';
+import { answer, BODY_ERRORS, type Route } from './route.ts';
 
 /** The ingest, verdicts, the browser's files, health and the reference. */
 
@@ -67,14 +67,14 @@ export const PUBLIC_ROUTES = {
     path: '/_fp/attest/v1/options',
     summary: 'What to ask a passkey of, for a request that needs attestation; by its transparency token.',
     request: answers.attestOptionsRequestSchema,
-    responses: { 200: { text: 'Options of WebAuthn with a challenge', schema: answers.attestOptionsSchema } },
+    responses: answer(200, 'Options of WebAuthn with a challenge', answers.attestOptionsSchema),
   },
   attestVerify: {
     ...ATTEST,
     path: '/_fp/attest/v1/verify',
     summary: 'Takes the passkey’s answer: a new decision for the attested device.',
     request: answers.attestVerifyRequestSchema,
-    responses: { 200: { text: 'The new decision', schema: answers.ingestResponseSchema } },
+    responses: answer(200, 'The new decision', answers.ingestResponseSchema),
   },
   bindSession: {
     ...SESSION,
@@ -96,7 +96,7 @@ export const PUBLIC_ROUTES = {
     path: '/_fp/pubkey',
     summary: 'The published seal key of a tenant.',
     query: { kid: { text: 'The tenant.', schema: kidSchema } },
-    responses: { 200: { text: 'The key', schema: answers.pubKeyResponseSchema } },
+    responses: answer(200, 'The key', answers.pubKeyResponseSchema),
     errors: ['missing-kid', 'unknown-kid'],
   },
   decision: {
@@ -105,7 +105,7 @@ export const PUBLIC_ROUTES = {
     summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
     credential: ['secret', 'read-only', 'operator'],
     params: { requestId: { text: 'As the ingest answered it.', schema: answers.requestIdSchema } },
-    responses: { 200: { text: 'The verdict with the rules that fired', schema: answers.heldDecisionSchema } },
+    responses: answer(200, 'The verdict with the rules that fired', answers.heldDecisionSchema),
     errors: ['unauthenticated', 'insufficient-scope', 'no-such-decision', 'rate-limited'],
   },
   agentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
@@ -139,7 +139,7 @@ export const PUBLIC_ROUTES = {
     ...OPEN,
     path: '/v1/embed.json',
     summary: 'The pinned address of the banner with its integrity hash.',
-    responses: { 200: { text: 'Address, hash and languages', schema: embedManifestSchema } },
+    responses: answer(200, 'Address, hash and languages', embedManifestSchema),
   },
   embedTypes: {
     ...OPEN,
@@ -151,13 +151,13 @@ export const PUBLIC_ROUTES = {
     ...OPEN,
     path: '/.well-known/gpc.json',
     summary: 'This site honours Global Privacy Control.',
-    responses: { 200: { text: 'That it does, and since when it does so', schema: gpcSupportSchema } },
+    responses: answer(200, 'That it does, and since when it does so', gpcSupportSchema),
   },
   health: {
     ...OWN,
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
-    responses: { 200: { text: 'Alive', schema: answers.healthSchema } },
+    responses: answer(200, 'Alive', answers.healthSchema),
   },
   ready: {
     ...OWN,

@@ -4,7 +4,7 @@ import { emptyRequestSchema } from './consent.ts';
 import { script } from './public-routes.ts';
 import { outcomeRequestSchema, outcomeResponseSchema, requestIdSchema } from './responses.ts';
 import * as rights from './rights.ts';
-import { BODY_ERRORS, type Route } from './route.ts';
+import { answer, BODY_ERRORS, type Route } from './route.ts';
 
 /** The privacy-rights API (contract sections 3.5 and 6). */
 
@@ -24,7 +24,7 @@ const PAGE = {
 
 const CASE = {
   ...BY_TOKEN,
-  responses: { 200: { text: 'The case', schema: rights.caseResponseSchema } },
+  responses: answer(200, 'The case', rights.caseResponseSchema),
   errors: ['rate-limited', 'unavailable', ...BODY_ERRORS, 'no-such-case'],
 } as const;
 
@@ -87,9 +87,7 @@ export const RIGHTS_ROUTES = {
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
     request: rights.contestRequestSchema,
-    responses: {
-      202: { text: 'Filed; a second contest answers the first', schema: rights.contestResponseSchema },
-    },
+    responses: answer(202, 'Filed; a second contest answers the first', rights.contestResponseSchema),
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
   },
   contestAnswer: {
@@ -97,7 +95,7 @@ export const RIGHTS_ROUTES = {
     path: '/privacy/contest/answer',
     summary: 'Answer the reviewer’s question about a contest that one filed.',
     request: rights.contestAnswerSchema,
-    responses: { 200: { text: 'The record as it is now', schema: rights.ownContestSchema } },
+    responses: answer(200, 'The record as it is now', rights.ownContestSchema),
     errors: [
       ...PROTECTED,
       'subject-not-identified',
@@ -131,7 +129,7 @@ export const RIGHTS_ROUTES = {
     path: '/privacy/contest/resolve',
     summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
     request: rights.resolveRequestSchema,
-    responses: { 200: { text: 'The record as it is now', schema: rights.contestResponseSchema } },
+    responses: answer(200, 'The record as it is now', rights.contestResponseSchema),
     errors: [
       ...PROTECTED,
       'reviewer-only',
@@ -163,7 +161,7 @@ export const RIGHTS_ROUTES = {
     path: '/privacy/erase',
     summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
     request: rights.eraseTargetSchema,
-    responses: { 200: { text: 'The receipt, scope by scope', schema: rights.erasureReceiptSchema } },
+    responses: answer(200, 'The receipt, scope by scope', rights.erasureReceiptSchema),
     errors: [
       ...PROTECTED,
       'subject-not-identified',
@@ -193,7 +191,7 @@ export const RIGHTS_ROUTES = {
     credential: ['session'],
     cors: 'api',
     request: rights.linkRequestSchema,
-    responses: { 201: { text: 'Linked', schema: rights.linkResponseSchema } },
+    responses: answer(201, 'Linked', rights.linkResponseSchema),
     errors: [...PROTECTED, 'insufficient-scope', 'claimed-by-another'],
   },
 } as const satisfies Readonly<Record<string, Route>>;

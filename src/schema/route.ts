@@ -37,6 +37,13 @@ export interface RouteAnswer {
   readonly type?: string;
 }
 
+/** What a route answers with one status. */
+export const answer = <const Status extends number, const Schema extends z.ZodType>(
+  status: Status,
+  text: string,
+  schema: Schema,
+) => ({ [status]: { text, schema } }) as Readonly<Record<Status, { text: string; schema: Schema }>>;
+
 export interface Route {
   readonly method: 'get' | 'post' | 'put';
   /** `{name}` is one segment; the name in `rest` takes all that follow. */

@@ -24,7 +24,7 @@ export const wholeNumber = (min: number, max: number) =>
   z.coerce.number(`a whole number from ${min} to ${max}`).int().min(min).max(max);
 /** A chance: 0 to 1. */
 export const chance = z.coerce.number('a number from 0 to 1').min(0).max(1);
-export const optionalText = z.string().min(1).nullable();
+export const text = z.string().min(1);
 export const words = z.union([
   z.array(z.string()),
   z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),

@@ -3,49 +3,41 @@ import * as kinds from './setting-kinds.ts';
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
 
-interface SettingSpec<Schema extends z.ZodType = z.ZodType> {
-  readonly schema: Schema;
-  readonly fallback: z.input<Schema>;
-  readonly doc: string;
-}
-
-function setting<Schema extends z.ZodType>(
-  schema: Schema,
-  fallback: z.input<Schema>,
-  doc: string,
-): SettingSpec<Schema> {
-  return { schema, fallback, doc };
+function setting<Schema extends z.ZodType>(schema: Schema, fallback: z.input<Schema>, doc: string) {
+  return { schema, fallback, doc } as const;
 }
 
 const limit = (fallback: string, counted: string) =>
   setting(kinds.rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
 
-const optional = (doc: string) => setting(kinds.optionalText, null, doc);
+/** Null where it is not set. */
+const nullable = <Schema extends z.ZodType>(schema: Schema, doc: string) => ({
+  schema: schema.nullable(),
+  fallback: null,
+  doc,
+});
 
-const count = (min: number, max: number, fallback: number, doc: string) =>
-  setting(kinds.wholeNumber(min, max), fallback, doc);
+const optional = (doc: string) => nullable(kinds.text, doc);
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 export const SETTINGS = {
   data_dir: setting(
-    z.string().min(1),
+    kinds.text,
     './gpd-data',
     'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
   ),
-  database_url: setting(
-    kinds.postgresUrl.nullable(),
-    null,
+  database_url: nullable(
+    kinds.postgresUrl,
     'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
   ),
-  migrate_database_url: setting(
-    kinds.postgresUrl.nullable(),
-    null,
+  migrate_database_url: nullable(
+    kinds.postgresUrl,
     'The same database as the role that owns its tables, for migrations alone; unset: GPD_DATABASE_URL.',
   ),
-  host: setting(z.string().min(1), '127.0.0.1', 'Address to listen on.'),
-  port: count(0, 65535, 8080, 'Port to listen on; 0 takes a free one.'),
-  base_url: setting(kinds.publicOrigin.nullable(), null, 'The public origin; http://HOST:PORT when unset.'),
+  host: setting(kinds.text, '127.0.0.1', 'Address to listen on.'),
+  port: setting(kinds.wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
+  base_url: nullable(kinds.publicOrigin, 'The public origin; http://HOST:PORT when unset.'),
   authorities: setting(
     kinds.words,
     [],
@@ -61,9 +53,8 @@ export const SETTINGS = {
   master_key_file: optional(
     'File of the master key; unset: the systemd credential `master-key`, else master.key in the data directory.',
   ),
-  oidc_issuer: setting(
-    kinds.issuer.nullable(),
-    null,
+  oidc_issuer: nullable(
+    kinds.issuer,
     'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
   ),
   oidc_audience: optional('Audience that a bearer token must name. Unset: /privacy answers 401.'),
@@ -83,22 +74,23 @@ export const SETTINGS = {
   console_client_secret_file: optional(
     'File with the secret of that client; unset: the systemd credential `console-client-secret`.',
   ),
-  max_clock_skew: count(1, 86_400, 300, 'Seconds that a bundle may be older or newer than the server.'),
-  epoch_days: count(
-    1,
-    3650,
+  max_clock_skew: setting(
+    kinds.wholeNumber(1, 86_400),
+    300,
+    'Seconds that a bundle may be older or newer than the server.',
+  ),
+  epoch_days: setting(
+    kinds.wholeNumber(1, 3650),
     30,
     'Days after which visitorIds rotate. A change gives every device a new one at once; the old ones still lead to it.',
   ),
-  min_identity_bits: count(
-    1,
-    64,
+  min_identity_bits: setting(
+    kinds.wholeNumber(1, 64),
     12,
     'An id with a larger share than 2^-bits of a tenant’s week needs attestation.',
   ),
-  max_networks_per_day: count(
-    1,
-    1_000_000,
+  max_networks_per_day: setting(
+    kinds.wholeNumber(1, 1_000_000),
     20,
     'An id seen from more client networks a day needs attestation.',
   ),
@@ -107,9 +99,8 @@ export const SETTINGS = {
     0.01,
     'An id on a further network of the day needs attestation when another device is likelier than this: 0 to 1.',
   ),
-  k_anonymity_floor: count(
-    2,
-    1_000_000,
+  k_anonymity_floor: setting(
+    kinds.wholeNumber(2, 1_000_000),
     50,
     'Below this number of visitors, uniqueness is given only as a band.',
   ),
@@ -131,34 +122,24 @@ export const SETTINGS = {
     false,
     'Fetch Web Bot Auth directories that are not on the list, in the background.',
   ),
-  ja4_header: setting(
-    z
-      .string()
-      .regex(/^[A-Za-z0-9-]{1,64}$/, 'the name of a header: letters, digits and -')
-      .nullable(),
-    null,
+  ja4_header: nullable(
+    z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'the name of a header: letters, digits and -'),
     'Header in which a trusted proxy hands over the JA4 fingerprint.',
   ),
   mmdb_file: optional(
     'A local MaxMind database that tells hosting providers’ networks; it only moves the score.',
   ),
-  metrics_listen: setting(
-    z
-      .string()
-      .regex(/^(?:\[[^\]]+\]|[^:\s]+):\d{1,5}$/, 'write HOST:PORT, for instance 127.0.0.1:9100')
-      .nullable(),
-    null,
+  metrics_listen: nullable(
+    z.string().regex(/^(?:\[[^\]]+\]|[^:\s]+):\d{1,5}$/, 'write HOST:PORT, for instance 127.0.0.1:9100'),
     'HOST:PORT of the Prometheus listener; off by default.',
   ),
-  disk_reserve: count(
-    0,
-    1_000_000,
+  disk_reserve: setting(
+    kinds.wholeNumber(0, 1_000_000),
     32,
     'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
   ),
-  rewrite_window: setting(
-    kinds.dailyWindow.nullable(),
-    null,
+  rewrite_window: nullable(
+    kinds.dailyWindow,
     'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',
   ),
   witnesses: setting(
@@ -166,22 +147,16 @@ export const SETTINGS = {
     [],
     'Witnesses that are asked to cosign checkpoints (C2SP tlog-witness): VKEY@URL, separated by commas.',
   ),
-  witness_policy: setting(
-    kinds.wholeNumber(1, 64).nullable(),
-    null,
+  witness_policy: nullable(
+    kinds.wholeNumber(1, 64),
     'How many witnesses must have cosigned a checkpoint before it counts as witnessed; all by default.',
   ),
   smtp_url_file: optional('File with the value of GPD_SMTP_URL, which holds a password.'),
-  smtp_url: setting(
-    kinds.smtpUrl.nullable(),
-    null,
+  smtp_url: nullable(
+    kinds.smtpUrl,
     'Mail relay for notices: smtps://user:password@host:465, or smtp://host:587 with STARTTLS, which only a loopback address may lack. Unset: what GPD_SMTP_URL_FILE holds, else no mail is sent.',
   ),
-  smtp_from: setting(
-    kinds.mailFrom.nullable(),
-    null,
-    'Sender of notices; unset: gpd at the host of the base URL.',
-  ),
+  smtp_from: nullable(kinds.mailFrom, 'Sender of notices; unset: gpd at the host of the base URL.'),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 

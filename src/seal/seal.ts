@@ -6,8 +6,10 @@ import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SYMMETRIC_ALG } from './constants.
 import { additionalData, keyInfo, type SealContext } from './context.ts';
 import { deriveKey } from './derive.ts';
 
-function encrypt(key: Buffer, context: SealContext, iv: Buffer, plaintext: Uint8Array): string {
-  return encryptGcm(key, iv, additionalData(context, iv), plaintext).toString('base64');
+function encrypt(secret: Uint8Array, context: SealContext, plaintext: Uint8Array, random: Random) {
+  const iv = random(IV_BYTES);
+  const ct = encryptGcm(deriveKey(secret, keyInfo(context)), iv, additionalData(context, iv), plaintext);
+  return { iv: iv.toString('base64'), ct: ct.toString('base64') };
 }
 
 /**
@@ -26,10 +28,8 @@ export function sealTo(
   ephemeral.setPrivateKey(random(KEY_BYTES));
   const epk = ephemeral.getPublicKey();
   const context = { alg: ASYMMETRIC_ALG, kid, epk, recipient };
-  const key = deriveKey(ephemeral.computeSecret(recipient), keyInfo(context));
-  const iv = random(IV_BYTES);
-  const ct = encrypt(key, context, iv, plaintext);
-  return { kid, epk: epk.toString('base64'), iv: iv.toString('base64'), ct };
+  const sealed = encrypt(ephemeral.computeSecret(recipient), context, plaintext, random);
+  return { kid, epk: epk.toString('base64'), ...sealed };
 }
 
 /** Seals under the tenant's 32-byte symmetric key (legacy). */
@@ -41,10 +41,5 @@ export function sealSymmetric(
 ): SealedBundle {
   const empty = new Uint8Array(0);
   const context = { alg: SYMMETRIC_ALG, kid, epk: empty, recipient: empty };
-  const iv = random(IV_BYTES);
-  return {
-    kid,
-    iv: iv.toString('base64'),
-    ct: encrypt(deriveKey(sharedKey, keyInfo(context)), context, iv, plaintext),
-  };
+  return { kid, ...encrypt(sharedKey, context, plaintext, random) };
 }

@@ -37,6 +37,12 @@ function makeLockFile(config: Config): void {
   }
 }
 
+/** Null: others hold it. */
+async function take(config: Config, how: 'shared' | 'exclusive'): Promise<Release | null> {
+  makeLockFile(config);
+  return lockFile(lockPath(config), how);
+}
+
 const NOT_OURS = /^(SQLITE_(CANTOPEN|READONLY|PERM)|E(ACCES|PERM|ROFS))/;
 
 function lockFault(config: Config, error: unknown): unknown {
@@ -59,15 +65,11 @@ const nothing: Release = () => Promise.resolve();
 /** A process that cannot write the database, as on a read-only disk, has nothing that a restore could lose. */
 async function share(config: Config): Promise<Release> {
   requireSqlite();
-  let release: Release | null;
-  try {
-    makeLockFile(config);
-    release = await lockFile(lockPath(config), 'shared');
-  } catch (error) {
+  const release = await take(config, 'shared').catch((error: unknown) => {
     const file = sqliteFile(config);
     if (NOT_OURS.test(errorCode(error as Error)) && existsSync(file) && !mayWrite(file)) return nothing;
     throw lockFault(config, error);
-  }
+  });
   if (release === null) throw new Unavailable(`a restore of ${config.data_dir} is running`);
   return release;
 }
@@ -98,10 +100,7 @@ export async function openData(
 const NOT_PERMITTED = '42501';
 
 /** By the owner of the tables, where the server's own role may not change them. @throws as migrate */
-export async function migrateData(
-  { migrate_database_url: owner }: Config,
-  database: Database,
-): Promise<readonly string[]> {
+export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
     return await (owner === null ? migrate(database) : closing(openDatabase({ location: owner }), migrate));
   } catch (error) {
@@ -113,18 +112,10 @@ export async function migrateData(
 }
 
 /** Does the work while nobody has the data open, and nobody can open them. @throws what `inUse` says when somebody has */
-export async function withDataAlone<T>(
-  config: Config,
-  work: () => Promise<T>,
-  inUse: () => Error,
-): Promise<T> {
-  let release: Release | null;
-  try {
-    makeLockFile(config);
-    release = await lockFile(lockPath(config), 'exclusive');
-  } catch (error) {
+export async function withDataAlone<T>(config: Config, work: () => Promise<T>, inUse: () => Error) {
+  const release = await take(config, 'exclusive').catch((error: unknown) => {
     throw lockFault(config, error);
-  }
+  });
   if (release === null) throw inUse();
   try {
     return await work();

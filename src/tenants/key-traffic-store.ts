@@ -48,11 +48,7 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
 }
 
 /** Since that day, by generation. */
-export async function readKeyTraffic(
-  database: Database,
-  kid: string,
-  since: number,
-): Promise<readonly Pick<KeyUse, 'generation' | 'bundles' | 'lastAt'>[]> {
+export async function readKeyTraffic(database: Database, kid: string, since: number) {
   const rows = (await database
     .read('key_traffic')
     .where({ kid })

@@ -1,9 +1,9 @@
-import { existsSync, linkSync, renameSync } from 'node:fs';
+import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { syncPath, writePrivate } from '../db/durable-files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
-import { findUnitCredential } from './unit-credential-files.ts';
+import { orElse } from '../lib/or-else.ts';
 
 /** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
 export function providedKeyPath({ master_key_file, credentials }: Config): string | null {
@@ -17,6 +17,30 @@ export function masterKeyPath(config: Config): string {
 /** The next master key while `keys rewrap` is between its two writes. */
 export function pendingKeyPath(path: string): string {
   return `${path}.new`;
+}
+
+/** Units of the server, and what changes them; a later one wins. /usr/bin/gpd looks in the same places. */
+const SHIPPED = '/usr/lib/systemd/system';
+const LOCAL = '/etc/systemd/system';
+const UNITS = ['gpd.service', 'gpd@.service'];
+
+function unitFiles(): string[] {
+  const dropIns = UNITS.flatMap((unit) => {
+    const folder = join(LOCAL, `${unit}.d`);
+    const names = orElse(() => readdirSync(folder), []).filter((name) => name.endsWith('.conf'));
+    return names.sort().map((name) => join(folder, name));
+  });
+  return [SHIPPED, LOCAL].flatMap((folder) => UNITS.map((unit) => join(folder, unit))).concat(dropIns);
+}
+
+const LOADED = /^[ \t]*LoadCredential[ \t]*=[ \t]*master-key:(\/.*\S)[ \t\r]*$/gm;
+
+/** The file that LoadCredential= of an installed unit names for the master key; null: none does. */
+export function findUnitCredential(): string | null {
+  const found = unitFiles().flatMap((file) => [
+    ...orElse(() => readFileSync(file, 'utf8'), '').matchAll(LOADED),
+  ]);
+  return found.at(-1)?.[1] ?? null;
 }
 
 /** The master key of these data. @throws {ConfigError} as {@link readMasterKeyFile}, or that only the unit holds it */

@@ -115,14 +115,9 @@ export function saveTenantSecret(database: Database, kid: string, purpose: strin
 }
 
 /** The secrets of one purpose, by tenant. */
-export async function tenantSecrets(
-  database: Database,
-  purpose: string,
-): Promise<ReadonlyMap<string, string>> {
-  const rows = (await database.read('tenant_secrets').where({ purpose }).select('kid', 'wrapped')) as {
-    kid: string;
-    wrapped: string;
-  }[];
+export async function tenantSecrets(database: Database, purpose: string) {
+  const secrets = database.read('tenant_secrets').where({ purpose });
+  const rows = await secrets.select<{ kid: string; wrapped: string }[]>('kid', 'wrapped');
   return new Map(rows.map(({ kid, wrapped }) => [kid, wrapped]));
 }
 

@@ -1,12 +1,11 @@
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
-import { postWebhook } from '../egress/post-webhook.ts';
+import { postWebhook } from '../egress/send.ts';
 import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
-import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
+import type { MasterKey } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/every.ts';
-import type { Random } from '../lib/random.ts';
 import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
 import { MAIL_LANE, type MailPayload } from './mail.ts';
 import { webhookHeaders } from './signature.ts';
@@ -38,9 +37,8 @@ export interface DispatcherDeps {
   readonly masterKey: () => MasterKey;
   readonly clock: Clock;
   readonly webhook: (kid: string, id: string) => Webhook | undefined;
-  readonly random: Random;
-  /** Key that encrypts payloads of a tenant. */
-  readonly payloadKey: (kid: string) => Uint8Array | undefined;
+  /** What encrypts payloads of a tenant. */
+  readonly wrapperOf: (kid: string) => MasterKey | undefined;
   /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
   /** Sends a mail; false: the notice no longer applies. Null: no relay is configured. */
@@ -50,10 +48,9 @@ export interface DispatcherDeps {
 
 async function payloadOf(deps: DispatcherDeps, due: Due): Promise<object | null> {
   if (due.request_id !== null) return deps.findDecision(due.kid, due.request_id);
-  const key = deps.payloadKey(due.kid);
-  if (due.sealed === null || !key) return null;
-  const opened = makeMasterKey(key, deps.random).unwrap(due.sealed, outboxContext(due.kid));
-  return JSON.parse(opened.toString()) as object;
+  const wrapper = deps.wrapperOf(due.kid);
+  if (due.sealed === null || !wrapper) return null;
+  return JSON.parse(wrapper.unwrap(due.sealed, outboxContext(due.kid)).toString()) as object;
 }
 
 interface Outcome {
@@ -95,7 +92,7 @@ async function send(deps: DispatcherDeps, due: Due, webhook: Webhook, data: obje
   let called = false;
   try {
     const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
-    const headers = webhookHeaders(key, { id: `evt_${due.seq}`, timestamp, body });
+    const headers = webhookHeaders(key, `evt_${due.seq}`, timestamp, body);
     called = true;
     const status = await postWebhook(webhook, body, headers);
     return { failure: status >= 200 && status < 300 ? null : `it answered ${status}`, answered: true };

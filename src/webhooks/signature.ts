@@ -8,16 +8,11 @@ export function formatWebhookSecret(key: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(key).toString('base64');
 }
 
-export interface SignedDelivery {
-  readonly id: string;
-  /** Epoch seconds. */
-  readonly timestamp: number;
-  readonly body: string;
-}
-
-/** webhook-id, webhook-timestamp and webhook-signature: `v1,` + base64 HMAC-SHA-256 over `id.timestamp.body`. */
-export function webhookHeaders(key: Uint8Array, delivery: SignedDelivery): Record<string, string> {
-  const { id, timestamp, body } = delivery;
+/**
+ * webhook-id, webhook-timestamp and webhook-signature: `v1,` + base64 HMAC-SHA-256 over `id.timestamp.body`.
+ * @param timestamp epoch seconds
+ */
+export function webhookHeaders(key: Uint8Array, id: string, timestamp: number, body: string) {
   const signature = hmacSha256(key, `${id}.${timestamp}.${body}`).toString('base64');
   return {
     'webhook-id': id,

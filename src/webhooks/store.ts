@@ -3,7 +3,15 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
 import { bumpTenant } from '../db/revision.ts';
-import { askedRows, type Bindings, type HotTransaction, insertMany, isTrue, rowsOf } from '../db/sql.ts';
+import {
+  askedRows,
+  type Bindings,
+  type HotTransaction,
+  insertMany,
+  isTrue,
+  pagesOf,
+  rowsOf,
+} from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -184,50 +192,31 @@ export async function replayFrom(
 
 const PAGE = 2000;
 
-const ITS_WEBHOOK = (webhooks: Knex.QueryBuilder): void => {
-  void webhooks
-    .from('webhooks')
-    .whereRaw('webhooks.kid = webhook_outbox.kid AND webhooks.id = webhook_outbox.webhook');
-};
-
-const IS_SETTLED = (events: Knex.QueryBuilder): void => {
-  // An event that a node enqueued after its webhook was removed has none.
-  void events.whereIn('state', ['delivered', 'failed']).orWhereNotExists(ITS_WEBHOOK);
-};
+/** An event that a node enqueued after its webhook was removed has none. */
+const IS_SETTLED = `(state IN ('delivered', 'failed') OR NOT EXISTS (SELECT 1 FROM webhooks
+  WHERE webhooks.kid = webhook_outbox.kid AND webhooks.id = webhook_outbox.webhook))`;
 
 /** Events come in the order of their time, near enough: the walk ends at the first page that is too young. */
 export async function purgeOutbox(database: Database, before: number): Promise<void> {
-  for (let after = 0; ; ) {
-    const page = (await database
-      .read('webhook_outbox')
-      .where('seq', '>', after)
-      .orderBy('seq')
-      .limit(PAGE)
-      .select('seq', 'created_at')) as { seq: number; created_at: number }[];
+  const events = database.read('webhook_outbox').select('seq', 'created_at');
+  for await (const page of pagesOf<Pick<Due, 'seq' | 'created_at'>>(events, ['seq'], PAGE)) {
     const last = page.findLast(({ created_at: at }) => Number(at) < before);
     if (!last) return;
-    const range: [number, number] = [after + 1, Number(last.seq)];
+    const range: [number, number] = [Number(page[0]?.seq), Number(last.seq)];
     const due = (db: Knex) =>
-      db('webhook_outbox').whereBetween('seq', range).where('created_at', '<', before).where(IS_SETTLED);
+      db('webhook_outbox').whereBetween('seq', range).where('created_at', '<', before).whereRaw(IS_SETTLED);
     await remove(database, { table: 'webhook_outbox', key: 'seq', within: {}, due }, 'seq');
-    if (page.length < PAGE || last !== page.at(-1)) return;
-    after = Number(last.seq);
+    if (last !== page.at(-1)) return;
   }
 }
 
-export interface OutboxCount {
-  readonly webhook: string;
-  readonly state: string;
-  readonly count: number;
-}
-
-export async function countOutbox(database: Database, kid: string): Promise<readonly OutboxCount[]> {
+export async function countOutbox(database: Database, kid: string) {
   return (await database
     .read('webhook_outbox')
     .where({ kid })
     .groupBy('webhook', 'state')
     .select('webhook', 'state')
-    .count({ count: '*' })) as OutboxCount[];
+    .count({ count: '*' })) as { webhook: string; state: string; count: number }[];
 }
 
 /** Mails that wait to become one. */

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fetchSigningKeys } from '../../src/egress/oidc-discovery.ts';
-import { postWebhook } from '../../src/egress/post-webhook.ts';
+import { postWebhook } from '../../src/egress/send.ts';
 import { makeAgent, signedHeaders } from '../agents/support/agent.ts';
 import { type DirectoryServer, startDirectory } from '../egress/support/server.ts';
 import { KID } from '../support/constants.ts';

@@ -10,10 +10,10 @@ import { answerTo, WHY } from './support.ts';
 const RULES = {
   issuer: 'https://id.example',
   audience: 'gpd',
-  roleClaim: 'gpd_role',
-  tenantClaim: 'gpd_tenant',
-  visitorClaim: 'gpd_visitor',
-  principalClaim: 'sub',
+  oidc_role_claim: 'gpd_role',
+  oidc_tenant_claim: 'gpd_tenant',
+  oidc_visitor_claim: 'gpd_visitor',
+  oidc_principal_claim: 'sub',
 };
 const CLAIMS = { iss: RULES.issuer, aud: RULES.audience, sub: 'user-1', exp: 2_000_000_000, gpd_role: 'dpo' };
 

@@ -92,15 +92,19 @@ describe('the line about a backup', () => {
 
   it('is silent for two seconds, then said now and then where there is no terminal', () => {
     const said: [ms: number, text: string][] = [];
-    let now = START;
+    vi.useFakeTimers({ now: START, toFake: ['Date'] });
     const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-      said.push([now - START, String(text)]);
+      said.push([Date.now() - START, String(text)]);
       return true;
     });
-    const line = makeStageLine(() => now);
-    for (; now < START + 25_000; now += 100) line.update('writing', now - START, 100_000);
+    const line = makeStageLine();
+    for (let ms = 0; ms < 25_000; ms += 100) {
+      vi.setSystemTime(START + ms);
+      line.update('writing', ms, 100_000);
+    }
     line.end();
     write.mockRestore();
+    vi.useRealTimers();
     expect(said.map(([ms]) => ms)).toEqual([2000, 12_000, 22_000]);
     expect(said.join('')).not.toMatch(/\r|NaN|Infinity/);
   });

@@ -57,10 +57,10 @@ describe('a principalId is in NFC, whichever way it comes in', () => {
   const rules = {
     issuer: 'i',
     audience: 'a',
-    roleClaim: 'role',
-    tenantClaim: 'tenant',
-    visitorClaim: 'visitor',
-    principalClaim: 'sub',
+    oidc_role_claim: 'role',
+    oidc_tenant_claim: 'tenant',
+    oidc_visitor_claim: 'visitor',
+    oidc_principal_claim: 'sub',
   };
 
   it.each<readonly [string, unknown]>([

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { makeReadWhole } from '../../src/console/context.ts';
+import { makeReadWhole } from '../../src/console/context-make.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { KID } from '../support/constants.ts';
 import { type Gpd, startGpd } from '../support/server.ts';

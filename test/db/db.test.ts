@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
 import { inPieces } from '../../src/db/purge.ts';
 import { type HotTransaction, runHot } from '../../src/db/sql.ts';
@@ -153,6 +153,137 @@ function deferred(): { readonly promise: Promise<void>; resolve(): void } {
 /** By a statement of the hot path, which both kinds of transaction take. */
 const put = (tx: HotTransaction, n: number): Promise<unknown> =>
   runHot(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
+
+describe('the disk', () => {
+  const FULL = 2;
+  const NORMAL = 1;
+
+  it('is not waited for by a transaction that can be repeated, and by each one after it', async () => {
+    const level = async (tx: HotTransaction) => {
+      const [row] = await runHot<{ synchronous: number }>(tx, 'PRAGMA synchronous', []);
+      return row?.synchronous;
+    };
+    const repeatable = { repeatable: true };
+    const failing = async (tx: HotTransaction) => {
+      await level(tx);
+      throw new Error('fails');
+    };
+    expect(await database.transaction(level)).toBe(FULL);
+    expect(await database.transaction(level, repeatable)).toBe(NORMAL);
+    expect(await database.transaction(level, repeatable)).toBe(NORMAL);
+    expect(await database.hotTransaction(level)).toBe(FULL);
+    await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
+    expect(await database.transaction(level)).toBe(FULL);
+    await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
+    expect(await database.hotTransaction(level)).toBe(FULL);
+  });
+});
+
+describe('a long deletion', () => {
+  const MANY = 600;
+  afterEach(() => void vi.useRealTimers());
+
+  /** @returns how many rows each step had, and how often the log was copied */
+  async function run(isPatient: boolean, quietMs: number) {
+    const sizes: number[] = [];
+    let copied = 0;
+    const beside: Database = {
+      ...database,
+      quietMs: () => quietMs,
+      copyLog: () => {
+        copied += 1;
+        return database.copyLog();
+      },
+    };
+    const rows = Array.from({ length: MANY }, (_, n) => n + 1);
+    const step = (tx: Knex.Transaction, some: readonly number[]): Promise<number> => {
+      sizes.push(some.length);
+      return tx('t').whereIn('n', some).delete();
+    };
+    await database.transaction((tx) =>
+      tx.batchInsert(
+        't',
+        rows.map((n) => ({ n })),
+        100,
+      ),
+    );
+    expect(await inPieces(beside, rows, step, { isPatient })).toBe(MANY);
+    return { sizes, copied };
+  }
+
+  it('gives way to those who write', async () => {
+    const { sizes, copied } = await run(true, 999);
+    expect(sizes[0]).toBe(50);
+    expect(copied).toBe(sizes.length);
+  });
+
+  it.each([
+    ['nobody has written for a second', true, 1000],
+    ['somebody waits for it', false, 0],
+  ])('gives way to nobody where %s', async (_, isPatient, quietMs) => {
+    const { sizes, copied } = await run(isPatient, quietMs);
+    expect(copied).toBe(0);
+    expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThanOrEqual(250);
+  });
+
+  it('knows how long nobody has written, but for deletions that can be repeated', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const nothing = (): Promise<void> => Promise.resolve();
+    for (const write of ['transaction', 'hotTransaction'] as const) {
+      await database[write](nothing);
+      vi.advanceTimersByTime(50);
+      await database.transaction(nothing, { repeatable: true });
+      await database.snapshot(nothing);
+      expect(database.quietMs()).toBe(50);
+    }
+  });
+
+  it('knows that another process wrote, once it deletes again', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const nothing = (): Promise<void> => Promise.resolve();
+    const deletes = (): Promise<void> => database.transaction(nothing, { repeatable: true });
+    await database.transaction(nothing);
+    await deletes();
+    vi.advanceTimersByTime(2000);
+    await database.transaction((tx) => tx('t').insert({ n: 1 }), { repeatable: true });
+    await database.copyLog();
+    await deletes();
+    expect(database.quietMs()).toBe(2000);
+    const other = await openDatabase({ location: database.file ?? '' });
+    onTestFinished(() => other.close());
+    await other.transaction((tx) => tx('t').insert({ n: 2 }));
+    await deletes();
+    expect(database.quietMs()).toBe(0);
+    vi.advanceTimersByTime(50);
+    await deletes();
+    expect(database.quietMs()).toBe(50);
+  });
+
+  it('a long log is copied whole, and begins again', async () => {
+    await database.transaction((tx) => tx.raw('CREATE TABLE wide (text text)'));
+    const log = async (): Promise<{ log: number; checkpointed: number } | undefined> =>
+      (
+        (await database.read.raw('PRAGMA wal_checkpoint(NOOP)')) as { log: number; checkpointed: number }[]
+      )[0];
+    const grow = (rows: number): Promise<unknown> =>
+      database.transaction((tx) =>
+        tx.raw('INSERT INTO wide SELECT printf(?, 1) FROM json_each(?)', [
+          '%.4000d',
+          JSON.stringify(Array.from({ length: rows }, () => 0)),
+        ]),
+      );
+    await database.copyLog();
+    await grow(500);
+    await database.copyLog();
+    expect((await log())?.checkpointed).toBe(0);
+    await grow(900);
+    await database.copyLog();
+    const whole = await log();
+    expect(whole?.checkpointed).toBe(whole?.log);
+    await grow(1);
+    expect((await log())?.log).toBeLessThan(100);
+  });
+});
 
 describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
   const run = <T>(work: (tx: HotTransaction) => Promise<T>): Promise<T> => database[kind](work);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Knex } from 'knex';
 import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { makeDiskReserve, reserveSize } from '../../src/db/disk-reserve-files.ts';
@@ -15,6 +16,8 @@ it('what an erasure spends of a full disk is taken by nobody else, on either way
   const write = () => guarded.transaction(() => Promise.resolve('knex'));
   const hot = () => guarded.hotTransaction(() => Promise.resolve('hot'));
   expect(await Promise.all([write(), hot()])).toEqual(['knex', 'hot']);
+  const level = (tx: Knex.Transaction) => tx.raw('PRAGMA synchronous') as Promise<unknown>;
+  expect(await guarded.transaction(level, { repeatable: true })).toEqual([{ synchronous: 1 }]);
   let tries = 0;
   await reserve.during((attempt) =>
     attempt(async () => {

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchJsonDocument } from '../../src/egress/fetch-document.ts';
 import { EgressRefused } from '../../src/egress/guard.ts';
+import { fetchJsonDocument } from '../../src/egress/send.ts';
 import { type Answer, type DirectoryServer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';
 
 /** A directory server that misbehaves in every way. */

@@ -1,8 +1,8 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterEach, describe, expect, it } from 'vitest';
-import { fetchJsonDocument } from '../../src/egress/fetch-document.ts';
 import { checkLiteralHost, EgressRefused, guardedLookup, publicOnly } from '../../src/egress/guard.ts';
+import { fetchJsonDocument } from '../../src/egress/send.ts';
 import { parseAddress } from '../../src/lib/ip.ts';
 import { MEDIA_TYPE } from './support/server.ts';
 

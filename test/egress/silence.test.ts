@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchJsonDocument } from '../../src/egress/fetch-document.ts';
 import { EgressRefused } from '../../src/egress/guard.ts';
+import { fetchJsonDocument } from '../../src/egress/send.ts';
 import { type Answer, type DirectoryServer, MEDIA_TYPE, startDirectory } from './support/server.ts';
 
 /** A directory server that says too little: the time of a fetch is bounded as a whole. */

@@ -77,7 +77,7 @@ export async function run(world: World = {}) {
       return world.agent ?? null;
     },
     async proveConsent(claim) {
-      touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.needed} ${claim.proof.seq}`);
+      touched.push(`prove ${claim.kid} ${claim.principalId} ${claim.purpose} ${claim.proof.seq}`);
       return claim.purposes.filter((purpose) => world.proven?.includes(purpose));
     },
     grants: {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -171,9 +170,8 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
             throw new Error('no webhook is called');
           },
           clock: () => now,
-          random: randomBytes,
           webhook: () => undefined,
-          payloadKey: () => tenant.principalWrap,
+          wrapperOf: () => tenant.wrapper,
           findDecision: () => Promise.resolve(null),
           async mail(due, payload) {
             const mail = await composeMail({ ...deps, origin: () => 'https://gpd.example' }, due, payload);

@@ -94,7 +94,7 @@ describe('receipts', () => {
 describe('what would have changed it', () => {
   const rule = (id: string): string => `Rule ${id} says so.`;
   it('names the decisive rules, or all, or none', () => {
-    const decisive = [{ id: 'A1', class: 'human' }];
+    const decisive = [{ id: 'A1', class: 'human' }] as const;
     expect(changeText({ decisive, withoutAll: null }, rule)).toBe(
       'Without “Rule A1 says so” it would have been: A person.',
     );

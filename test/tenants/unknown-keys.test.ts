@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type ApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { makeUnknownKeys } from '../../src/tenants/unknown-keys-service.ts';
+import { makeUnknownKeys } from '../../src/tenants/key-finder-service.ts';
 
 /** What looking for keys that nobody knows may cost. */
 

@@ -17,7 +17,7 @@ import { initGpd } from '../support/server.ts';
 /** The dispatcher on a real database, with a receiver of its own. */
 
 const random = seededRandom('webhooks');
-const PAYLOAD_KEY = random(32);
+const wrapper = makeMasterKey(random(32), random);
 const EVENT = 'consent.granted';
 
 let receiver: Server;
@@ -79,10 +79,9 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     masterKey: () => masterKey,
     clock: () => now,
     webhook: (_kid: string, id: string) => webhooks.get(id),
-    payloadKey: () => PAYLOAD_KEY,
+    wrapperOf: () => wrapper,
     findDecision: () => Promise.resolve({}),
     mail: null,
-    random,
     onFault: (error: unknown) => faults.push(error),
   };
   const put: Place['put'] = (sealed, requestId, webhook = 'w1') =>
@@ -105,8 +104,7 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
   await database.close();
 }
 
-const sealed = (): string =>
-  makeMasterKey(PAYLOAD_KEY, random).wrap(Buffer.from('{"a":1}'), outboxContext(KID));
+const sealed = (): string => wrapper.wrap(Buffer.from('{"a":1}'), outboxContext(KID));
 
 const rows = (database: Database): Promise<{ state: string; failure: string | null; attempts: number }[]> =>
   database.read('webhook_outbox').orderBy('seq').select('state', 'failure', 'attempts') as never;

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { type ApiKey, hashSecret, makeApiKeySecret } from '../../auth/api-key.ts';
+import { type ApiKey, makeApiKey } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
-import { makeUlid } from '../../lib/random.ts';
 import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
-import { KEY_SCOPES, type KeyScope } from '../../schema/route.ts';
+import { KEY_SCOPES } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { onOperator, withOperator } from '../operator.ts';
-import { misused, notFound, print, printTable } from '../output.ts';
-import { confirmOnTerminal, type DestructiveFlags, noSuchTenant, onStore, requireTenant } from '../run.ts';
-
-function checkScope(text: string): KeyScope {
-  const scope = KEY_SCOPES.find((known) => known === text);
-  if (scope) return scope;
-  throw misused(`--scope must be one of ${KEY_SCOPES.join(', ')}`);
-}
+import { notFound, print, printTable } from '../output.ts';
+import {
+  checkOneOf,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  noSuchTenant,
+  onStore,
+  requireTenant,
+} from '../run.ts';
 
 function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: ApiKey) {
   const times = { createdAt: isoTime(createdAt), revokedAt: iso(revokedAt), lastUsedAt: lastUsedOn };
@@ -22,23 +22,11 @@ function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: Ap
 }
 
 async function create(kid: string, options: { readonly scope: string; readonly name: string }) {
-  const scope = checkScope(options.scope);
-  const secret = makeApiKeySecret(scope, randomBytes);
-  const createdAt = Date.now();
-  const id = `key_${makeUlid(() => createdAt, randomBytes)}`;
-  const key: ApiKey = {
-    id,
-    kid,
-    scope,
-    name: options.name,
-    hash: hashSecret(secret),
-    createdAt,
-    revokedAt: null,
-    lastUsedOn: null,
-  };
+  const scope = checkOneOf(KEY_SCOPES, options.scope, `--scope must be one of ${KEY_SCOPES.join(', ')}`);
+  const { key, secret } = makeApiKey({ kid, scope, name: options.name }, Date.now(), randomBytes);
   await withOperator(async ({ store, by }) => {
     if (!(await makeApiKeyStore(store.database).insert(key, by(kid)))) throw noSuchTenant(kid);
-    print({ id, scope, key: secret }, () => [secret]);
+    print({ id: key.id, scope, key: secret }, () => [secret]);
   });
 }
 

@@ -2,28 +2,22 @@ import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import type { Actions } from '../define.ts';
-import { misused, printTable } from '../output.ts';
+import { printTable } from '../output.ts';
 import { withRights } from '../rights-context.ts';
-import type { Flags } from '../run.ts';
+import { checkOneOf, checkWhole, type Flags } from '../run.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 10_000;
 
 function checkAction(text: string | undefined): AuditAction | undefined {
-  const action = AUDIT_ACTIONS.find((known) => known === text);
-  if (action !== undefined || text === undefined) return action;
-  throw misused(`--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
-}
-
-function checkLimit(text: string | undefined): number {
-  const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw misused(`--limit must be a number from 1 to ${MAX_LIMIT}`);
+  if (text === undefined) return undefined;
+  return checkOneOf(AUDIT_ACTIONS, text, `--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
 }
 
 async function list(kid: string, options: Flags<'action' | 'limit'>): Promise<void> {
   const action = checkAction(options.action);
-  const limit = checkLimit(options.limit);
+  const otherwise = `--limit must be a number from 1 to ${MAX_LIMIT}`;
+  const limit = checkWhole(options.limit ?? DEFAULT_LIMIT, [1, MAX_LIMIT], otherwise);
   await withRights(async ({ store, operatorOf }) => {
     operatorOf(kid);
     const rows = (await listAudit(store.database, kid, { action }, limit)).map((row) => ({

@@ -10,15 +10,12 @@ interface Node {
   readonly words: readonly { readonly word: string; readonly about: string }[];
 }
 
-const isHidden = (command: Command): boolean => (command as { _hidden?: boolean })._hidden === true;
-
-function nodesOf(command: Command, path: string): Node[] {
-  const children = command.commands.filter((child) => !isHidden(child));
+function nodesOf({ commands, options }: Command, path: string): Node[] {
   const words = [
-    ...children.map((child) => ({ word: child.name(), about: child.description() })),
-    ...command.options.map(({ long, flags, description }) => ({ word: long ?? flags, about: description })),
+    ...commands.map((child) => ({ word: child.name(), about: child.description() })),
+    ...options.map(({ long, flags, description }) => ({ word: long ?? flags, about: description })),
   ];
-  return [{ path, words }, ...children.flatMap((child) => nodesOf(child, `${path} ${child.name()}`))];
+  return [{ path, words }, ...commands.flatMap((child) => nodesOf(child, `${path} ${child.name()}`))];
 }
 
 const names = ({ words }: Node): string => words.map(({ word }) => word).join(' ');

@@ -1,15 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import type { WriteAction } from '../../consent/plan-write.ts';
-import type { ConsentService } from '../../consent/service.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { orElse } from '../../lib/or-else.ts';
 import {
   canProcessRequestSchema,
   consentWriteSchema,
-  type HistoryResponse,
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
@@ -51,26 +49,17 @@ function write(action: WriteAction) {
   };
 }
 
-/** All of it: a person who asks has no use for a page. */
-async function collectHistory(
-  service: ConsentService,
-  tenant: ConsentTenant,
-  principalId: string,
-): Promise<HistoryResponse['events']> {
-  const events = [];
-  let cursor: string | undefined;
-  do {
-    const page = await service.history(tenant, principalId, { limit: 200, cursor });
-    events.push(...page.events);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  return events;
-}
-
 async function history(kid: string, principalText: string): Promise<void> {
   const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
   await withConsent(kid, async ({ service, tenant }) => {
-    const events = await collectHistory(service, tenant, principalId);
+    // All of it: a person who asks has no use for a page.
+    const events = [];
+    let cursor: string | undefined;
+    do {
+      const page = await service.history(tenant, principalId, { limit: 200, cursor });
+      events.push(...page.events);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
     const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
     printTable({ principalId, events }, events, columns);
   });
@@ -105,12 +94,8 @@ async function policies(kid: string, flags: Flags<'publish', 'material'>): Promi
 
 /** The exact text: what was replaced in it would be signed in its place. */
 function readText(file: string): string {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch {
-    throw misused(`${file} cannot be read`);
-  }
+  const bytes = orElse(() => readFileSync(file), null);
+  if (bytes === null) throw misused(`${file} cannot be read`);
   if (!isUtf8(bytes)) throw misused(`${file} is not UTF-8: convert it first (iconv -t UTF-8)`);
   return bytes.toString('utf8');
 }

@@ -3,11 +3,12 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/checkpoint.ts';
+import { orElse } from '../../lib/or-else.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
 import { entryLines, readHead } from '../../log/read-store.ts';
-import { planGoingOn } from '../../ops/restore-checkpoints-service.ts';
+import { planGoingOn } from '../../ops/checkpoints-service.ts';
 import type { Actions } from '../define.ts';
 import { withConsent } from '../directory.ts';
 import { io } from '../io.ts';
@@ -18,19 +19,15 @@ const SAY_EVERY = 50_000;
 
 function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   if (file === undefined) return [];
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    throw misused(`cannot read ${file}`);
-  }
+  const text = orElse(() => readFileSync(file, 'utf8'), null);
+  if (text === null) throw misused(`cannot read ${file}`);
   const kept = readKeptNotes(text, vkey);
   if (kept.length === 0) throw misused(`${file} has no checkpoint that this log signed`);
   return kept;
 }
 
 async function verify(kid: string, options: { readonly against?: string }): Promise<void> {
-  await withConsent(kid, async ({ store: { database, serverSecret }, config, tenant: keys }) => {
+  await withConsent(kid, async ({ store: { database, serverSecret }, tenant: keys }, config) => {
     let said = 0;
     const onProgress = (done: number): void => {
       if (done - said < SAY_EVERY) return;

@@ -8,8 +8,8 @@ import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { onOperator } from '../operator.ts';
-import { misused, print, printTable } from '../output.ts';
-import { checked, type Flags, noSuchTenant, onStore, requireTenant } from '../run.ts';
+import { print, printTable } from '../output.ts';
+import { checked, checkOneOf, checkWhole, type Flags, noSuchTenant, onStore, requireTenant } from '../run.ts';
 import { DECISIONS } from './consent-decisions.ts';
 import { LEDGER } from './consent-ledger.ts';
 
@@ -17,11 +17,9 @@ type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & {
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const asked = flags.gpc ?? before?.gpc ?? 'opt-out';
-  const gpc = GPC_POLICIES.find((policy) => policy === asked);
-  if (!gpc) throw misused('--gpc must be opt-out, ask or ignore');
-  const ttlDays = Number(flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS);
-  if (!Number.isSafeInteger(ttlDays) || ttlDays < 1 || ttlDays > 36_500)
-    throw misused('--ttl-days must be a whole number of days, at least 1');
+  const gpc = checkOneOf(GPC_POLICIES, asked, '--gpc must be opt-out, ask or ignore');
+  const days = flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS;
+  const ttlDays = checkWhole(days, [1, 36_500], '--ttl-days must be a whole number of days, at least 1');
   return {
     id: checked(purposeIdSchema, id, ''),
     title: flags.title,

@@ -47,11 +47,17 @@ const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, conte
   });
 });
 
-const show = onRights((contestId: string) => async ({ store, api, contestTexts }) => {
-  const contest = await findContest(store.database.read, contestTexts, contestId);
+async function requireContest({ store, contestTexts }: RightsContext, contestId: string): Promise<Contest> {
+  const contest = await findContest(store.database.read, contestTexts, { contestId });
   if (!contest) throw notFound('no contest with that id');
+  return contest;
+}
+
+const show = onRights((contestId: string) => async (context) => {
+  const { store, ingestTenantOf } = context;
+  const contest = await requireContest(context, contestId);
   const stored = await findDecision(store.database, contest.kid, contest.requestId);
-  const tenant = api.ingestTenantOf(contest.kid);
+  const tenant = ingestTenantOf(contest.kid);
   const decision =
     stored && tenant
       ? describeDecision(
@@ -88,20 +94,16 @@ const act = onRights(
     work: (contests: RightsContext['api']['contests'], by: ActingOperator) => Promise<Contest>,
     said: (contest: Contest) => string,
   ) =>
-    async ({ store, api, contestTexts, operatorOf }) => {
-      const contest = await findContest(store.database.read, contestTexts, contestId);
-      if (!contest) throw notFound('no contest with that id');
-      const after = await work(api.contests, operatorOf(contest.kid));
+    async (context) => {
+      const { kid } = await requireContest(context, contestId);
+      const after = await work(context.api.contests, context.operatorOf(kid));
       print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
     },
 );
 
 type ActingOperator = ReturnType<RightsContext['operatorOf']>;
 
-async function extend(
-  contestId: string,
-  options: { readonly reason: string; readonly days: string },
-): Promise<void> {
+async function extend(contestId: string, options: { readonly reason: string; readonly days: string }) {
   const { days, reason } = options;
   const extension = {
     days: checked(extensionSchema.shape.days, days, '--days: '),
@@ -131,18 +133,15 @@ async function claim(contestId: string): Promise<void> {
   );
 }
 
-async function resolve(
-  contestId: string,
-  options: DestructiveFlags & Flags<'outcome' | 'reason'>,
-): Promise<void> {
+async function resolve(contestId: string, options: DestructiveFlags & Flags<'outcome' | 'reason'>) {
   const outcome = OUTCOMES.find((name) => name === options.outcome);
   if (outcome === undefined) throw misused('missing --outcome <outcome>: upheld or overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
   if (!reason.success) throw misused('--reason must have 20 to 4,000 characters, without control characters');
-  await withRights(async ({ store, api, contestTexts, operatorOf }) => {
-    const contest = await findContest(store.database.read, contestTexts, contestId);
-    if (!contest) throw notFound('no contest with that id');
-    if (!api.ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
+  await withRights(async (context) => {
+    const { api, ingestTenantOf, operatorOf } = context;
+    const contest = await requireContest(context, contestId);
+    if (!ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
       return print(plan, () => [

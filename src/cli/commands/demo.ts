@@ -1,26 +1,17 @@
+import { startApp } from '../../app.ts';
+import { makeLogger } from '../../ops/log.ts';
 import type { RunningApp } from '../../ops/running.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { print } from '../output.ts';
 import { configFor, fail } from '../run.ts';
-import { untilSignal } from './serve.ts';
+import { failStop, untilSignal } from './serve.ts';
 
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
-  const [{ prepareDemo }, { startApp }, { describeFault, makeLogger }] = await Promise.all([
-    import('../../demo/demo.ts'),
-    import('../../app.ts'),
-    import('../../ops/log.ts'),
-  ]);
+  const { prepareDemo } = await import('../../demo/demo.ts');
   const demo = await prepareDemo(configFor({ port: options.port }));
   const log = makeLogger('warn');
-  const app = await startApp(demo.config, {
-    log,
-    routers: demo.routers,
-    onFatal: (error) => {
-      log.fatal({ event: 'fail-stop', ...describeFault(error) });
-      process.exit(1);
-    },
-  });
+  const app = await startApp(demo.config, { log, routers: demo.routers, onFatal: failStop(log) });
   const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
   const { users } = demo;
   print({ urls, users }, () => [

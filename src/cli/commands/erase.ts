@@ -28,11 +28,6 @@ const HELD =
 const IN_FILES =
   'Not complete yet: the rows are deleted, and the files of PostgreSQL hold bytes of them until `gpd erase scrub` has run.';
 
-function requireTenantOption(options: Flags<'tenant'>): string {
-  if (options.tenant === undefined) throw misused('missing --tenant <kid>');
-  return checkKid(options.tenant);
-}
-
 function printReceipt(receipt: ErasureReceipt): void {
   print(receipt, () => [
     `receipt  ${receipt.receiptId}`,
@@ -58,7 +53,8 @@ function printReceipt(receipt: ErasureReceipt): void {
 const ERASING = { mayOpenReserve: true } as const;
 
 async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>): Promise<void> {
-  const kid = requireTenantOption(options);
+  if (options.tenant === undefined) throw misused('missing --tenant <kid>');
+  const kid = checkKid(options.tenant);
   const body = targetBody(options);
   const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
     const by = operatorOf(kid);

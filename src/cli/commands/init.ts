@@ -1,8 +1,9 @@
+import { createTenant } from '../../ops/new-tenant-service.ts';
 import { initialiseStore } from '../../tenants/installation-files.ts';
 import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { print } from '../output.ts';
 import { checkKid, configFor } from '../run.ts';
-import { checkOrigins, makeTenant } from './tenants.ts';
+import { checkOrigins } from './tenants.ts';
 
 async function init(options: { readonly tenant: string; readonly origin: string[] }): Promise<void> {
   const kid = checkKid(options.tenant);
@@ -10,7 +11,7 @@ async function init(options: { readonly tenant: string; readonly origin: string[
   const config = configFor();
   const store = await initialiseStore(config);
   try {
-    const key = await makeTenant(store, config, kid, origins);
+    const key = await createTenant(store, config, { kid, origins, now: Date.now() });
     const dataDir = config.data_dir;
     const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
     print(made, () => [

@@ -1,6 +1,11 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
 import { type Generation, makeGeneration } from '../../keys/generation.ts';
 import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
+import { decodeBase64 } from '../../lib/base64.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
@@ -8,11 +13,13 @@ import { buryKeys, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
+import { io } from '../io.ts';
 import { onOperator, withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, misused, print, printTable, say } from '../output.ts';
 import {
+  checkWhole,
   confirm,
   confirmOnTerminal,
   type DestructiveFlags,
@@ -20,7 +27,6 @@ import {
   noSuchTenant,
   onStore,
 } from '../run.ts';
-import { symmetric } from './keys-symmetric.ts';
 
 const DEFAULT_GRACE = '7d';
 
@@ -118,9 +124,8 @@ const list = onStore((kid: string | undefined) => async ({ database }) => {
 });
 
 async function destroy(kid: string, gen: string, options: DestructiveFlags): Promise<void> {
-  const generation = Number(gen);
-  if (!Number.isSafeInteger(generation) || generation < 1)
-    throw misused('a generation is a whole number from 1');
+  const anyOf = [1, Number.MAX_SAFE_INTEGER] as const;
+  const generation = checkWhole(gen, anyOf, 'a generation is a whole number from 1');
   await withOperator(async ({ store, config, by }) => {
     const keyStore = makeSealKeyStore(store.database);
     const keys = await keyStore.list(kid);
@@ -142,15 +147,47 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
   });
 }
 
+/** From a file, or - for standard input; never from an argument, which every user of the machine sees. Null: no base64. */
+async function readSharedKey(file: string): Promise<Buffer | null> {
+  try {
+    const content = file === '-' ? await text(io().stdin) : readFileSync(file, 'latin1');
+    return decodeBase64(content.trim());
+  } catch {
+    return null;
+  }
+}
+
+/** The legacy shared key. A second one replaces the first, which opens nothing any more. */
+async function symmetric(kid: string, options: DestructiveFlags & Flags<'import'>): Promise<void> {
+  const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
+  if (given?.length !== 32)
+    throw misused('--import must name a file with the base64 of 32 bytes, or - for standard input');
+  await withOperator(async ({ store: { database, masterKey }, by }) => {
+    const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
+    if (options.dryRun === true) {
+      const kids = await makeTenantStore(database).kids();
+      if (!kids.includes(kid)) throw noSuchTenant(kid);
+      return print({ kid, dryRun: true, replaces }, () => [
+        replaces ? `would replace the shared key of ${kid}` : `would be the first shared key of ${kid}`,
+      ]);
+    }
+    if (replaces) {
+      await confirmOnTerminal(
+        options,
+        `${kid} already has a shared key; a new one cannot decrypt earlier bundles`,
+      );
+    }
+    const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
+    if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, by(kid)))) throw noSuchTenant(kid);
+    const key = given.toString('base64');
+    print({ kid, key }, () => [key]);
+  });
+}
+
 const rewrapCommand = onOperator(
   (options: DestructiveFlags & Flags<'newKeyFile'>) =>
     async ({ store, config, byAll }) => {
-      if (options.dryRun !== true) {
-        await confirm(
-          options,
-          'Changing the master key: the old one then opens only the backups made before',
-        );
-      }
+      await confirm(options, 'Changing the master key: the old one then opens only the backups made before');
       const result = await rewrap(store, config, {
         dryRun: options.dryRun === true,
         by: byAll(),

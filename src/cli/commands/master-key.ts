@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
+import { chunksOf } from '../../lib/chunks.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 import { failed, misused, print, say } from '../output.ts';
-import { configFor, withStore } from '../run.ts';
+import { configFor, onStore, withStore } from '../run.ts';
 
 /** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
 
@@ -28,21 +29,17 @@ async function typedKey(): Promise<Buffer> {
   return read.key;
 }
 
-async function escrow(): Promise<void> {
-  await withStore((store, config) => {
-    const printed = printRecoveryKey(store, config);
-    const { groups, fingerprint } = printed;
-    print(printed, () => [
-      `# gpd recovery key 1, ${groups.length} groups, fingerprint ${fingerprint}`,
-      '# Anyone who has it and a backup can read everything: keep it locked up, away from the backups.',
-      ...Array.from({ length: Math.ceil(groups.length / GROUPS_A_LINE) }, (_, i) =>
-        groups.slice(i * GROUPS_A_LINE, (i + 1) * GROUPS_A_LINE).join(' '),
-      ),
-    ]);
-    say('Print it or write it down. Next: gpd master-key confirm, and type it from the paper');
-    return Promise.resolve();
-  });
-}
+const escrow = onStore(() => (store, config) => {
+  const printed = printRecoveryKey(store, config);
+  const { groups, fingerprint } = printed;
+  print(printed, () => [
+    `# gpd recovery key 1, ${groups.length} groups, fingerprint ${fingerprint}`,
+    '# Anyone who has it and a backup can read everything: keep it locked up, away from the backups.',
+    ...[...chunksOf(groups, GROUPS_A_LINE)].map((line) => line.join(' ')),
+  ]);
+  say('Print it or write it down. Next: gpd master-key confirm, and type it from the paper');
+  return Promise.resolve();
+});
 
 async function confirm(): Promise<void> {
   const key = await typedKey();

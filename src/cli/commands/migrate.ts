@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
-import { schemaState, UnknownSchema } from '../../db/migrate.ts';
+import { pendingMigrations } from '../../db/migrate.ts';
 import { closing } from '../../lib/closing.ts';
 import { migrateData, openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
@@ -9,18 +9,12 @@ import type { Actions } from '../define.ts';
 import { print } from '../output.ts';
 import { configFor } from '../run.ts';
 
-/** @throws {UnknownSchema} as the real one would */
-async function wouldApply(database: Database): Promise<readonly string[]> {
-  const { pending, unknown } = await schemaState(database);
-  if (unknown.length > 0) throw new UnknownSchema(unknown);
-  return pending;
-}
-
 async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<void> {
   const config = configFor();
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   const dryRun = options.dryRun === true;
-  const apply = (database: Database) => (dryRun ? wouldApply(database) : migrateData(config, database));
+  const apply = (database: Database) =>
+    dryRun ? pendingMigrations(database) : migrateData(config, database);
   const applied = await closing<Database, readonly string[]>(openData(config), apply);
   print({ applied, dryRun }, () =>
     applied.length === 0

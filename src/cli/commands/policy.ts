@@ -1,12 +1,7 @@
 import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/classify/policy.ts';
-import {
-  readPolicies,
-  readShadowCounts,
-  savePolicy,
-  type TenantPolicies,
-} from '../../ingest/policy-store.ts';
+import { readPolicies, readShadowCounts, savePolicy } from '../../ingest/policy-store.ts';
+import { readPatterns } from '../../rights/outcome-store.ts';
 import { propose } from '../../rights/proposal.ts';
-import { readPatterns } from '../../rights/proposal-store.ts';
 import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
 import type { Actions } from '../define.ts';
 import { withOperator } from '../operator.ts';
@@ -19,9 +14,7 @@ function weightIn(policy: Policy | null, id: string): string {
   return policy.rules.find((rule) => rule.id === id)?.weight.toFixed(2) ?? 'off';
 }
 
-function ruleTable(policies: TenantPolicies): string[] {
-  const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;
-  const shadow = policies.shadow ? applyPolicy(policies.shadow) : null;
+function ruleTable(live: Policy, shadow: Policy | null): string[] {
   return table([
     ['RULE', 'KIND', 'DEFAULT', 'LIVE', 'SHADOW', 'WHAT IT MEANS'],
     ...RULES.map(({ id, kind, weight, text }) => [
@@ -81,7 +74,7 @@ export async function policy(kid: string, options: Flags<'set', 'clear' | 'shado
       shadowCounts: counts,
     };
     print(shown, () => [
-      ...ruleTable(policies),
+      ...ruleTable(live, shadow),
       '',
       `live policy ${live.version}${shadow ? `, shadow policy ${shadow.version}` : ', no shadow policy'}`,
       ...counts.map(

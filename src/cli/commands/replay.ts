@@ -1,23 +1,58 @@
 import { statSync } from 'node:fs';
 import { applyPolicy } from '../../ingest/classify/policy.ts';
+import { orElse } from '../../lib/or-else.ts';
 import { parseUrl } from '../../lib/url.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { EXIT, misused, notFound, print, say, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { makeBar } from '../progress.ts';
-import { BadLine, readLines } from '../replay/lines.ts';
-import { offlineRunner, type Runner, remoteRunner } from '../replay/runners.ts';
-import { count, type Tally } from '../replay/tally.ts';
-import { type Flags, withStore } from '../run.ts';
+import { type ReplayLine, readLines } from '../replay/lines.ts';
+import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners.ts';
+import { checkWhole, type Flags, withStore } from '../run.ts';
+
+interface Tally {
+  total: number;
+  readonly byReason: Record<string, number>;
+  readonly byClass: Record<string, number>;
+  mismatches: number;
+  /** `human → unknown`: verdicts that another policy would change. */
+  readonly changed: Record<string, number>;
+  /** The first few, for a person to look at. */
+  readonly examples: { readonly line: number; readonly expected: string; readonly got: string }[];
+}
+
+const EXAMPLES = 20;
+
+function describe(reason: string | undefined, visitorClass: string | null | undefined): string {
+  return [reason, visitorClass].filter((part) => part != null).join(' ');
+}
+
+function count(tally: Tally, line: ReplayLine, answer: ReplayAnswer): void {
+  tally.total += 1;
+  tally.byReason[answer.reason] = (tally.byReason[answer.reason] ?? 0) + 1;
+  if (answer.class !== null) tally.byClass[answer.class] = (tally.byClass[answer.class] ?? 0) + 1;
+  if (answer.otherwise !== null && answer.otherwise !== answer.class) {
+    const change = `${answer.class} → ${answer.otherwise}`;
+    tally.changed[change] = (tally.changed[change] ?? 0) + 1;
+  }
+  const { expect } = line;
+  const differs =
+    (expect.reason !== undefined && expect.reason !== answer.reason) ||
+    (expect.class !== undefined && expect.class !== answer.class);
+  if (!differs) return;
+  tally.mismatches += 1;
+  if (tally.examples.length < EXAMPLES) {
+    const expected = describe(expect.reason, expect.class);
+    tally.examples.push({ line: line.number, expected, got: describe(answer.reason, answer.class) });
+  }
+}
 
 function sizeOf(file: string): number | null {
   if (file === '-') return null;
-  try {
-    return statSync(file).size;
-  } catch {
-    throw notFound(`cannot read ${file}; name an NDJSON file, or - for standard input`);
-  }
+  const size = orElse(() => statSync(file).size, null);
+  if (size === null) throw notFound(`cannot read ${file}; name an NDJSON file, or - for standard input`);
+  return size;
 }
 
 /** In the order of the file, `concurrency` at a time: with more than one, which of two duplicates wins is open. */
@@ -35,9 +70,6 @@ async function replayFile(file: string, run: Runner, concurrency: number): Promi
   try {
     await Promise.all(Array.from({ length: concurrency }, work));
     return tally;
-  } catch (error) {
-    if (error instanceof BadLine) throw misused(error.message);
-    throw error;
   } finally {
     progress.end();
   }
@@ -64,11 +96,9 @@ function report(tally: Tally, withPolicy: boolean): void {
   if (mismatches > 0) io().exitCode = EXIT.failure;
 }
 
-async function replay(file: string, options: Flags<'url' | 'policy' | 'concurrency'>): Promise<void> {
-  const concurrency = Number(options.concurrency);
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 256)
-    throw misused('--concurrency must be from 1 to 256');
-  const { url } = options;
+async function replay(file: string, options: Flags<'url' | 'policy'> & { readonly concurrency: string }) {
+  const { url, concurrency: asked } = options;
+  const concurrency = checkWhole(asked, [1, 256], '--concurrency must be from 1 to 256');
   if (url !== undefined && options.policy !== undefined) throw misused('--policy works offline: omit --url');
   const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
   if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');

@@ -5,7 +5,6 @@ import { leavingNothing } from '../broken-off.ts';
 import type { Actions } from '../define.ts';
 import { accountName } from '../operator.ts';
 import { notFound, print, say } from '../output.ts';
-import { makeStageLine } from '../progress.ts';
 import { configFor, confirm, type DestructiveFlags, type Flags } from '../run.ts';
 
 type Options = DestructiveFlags & Flags<'keyFile'>;
@@ -15,18 +14,12 @@ export async function restore(name: string, options: Options, config = configFor
   if (!existsSync(file)) throw notFound(`no such file: ${file}`);
   const dryRun = options.dryRun === true;
   const replaces = config.database_url !== null || existsSync(sqliteFile(config));
-  if (!dryRun && replaces) {
-    await confirm(options, `Restoring ${file}: everything written after that backup is lost`);
-  }
+  if (replaces) await confirm(options, `Restoring ${file}: everything written after that backup is lost`);
   const { restoreBackup } = await import('../../ops/restore.ts');
-  const line = makeStageLine(Date.now);
-  const asked = {
-    dryRun,
-    by: { account: accountName(), at: Date.now() },
-    onProgress: line.update,
-    keyFile: options.keyFile,
-  };
-  const restored = await leavingNothing(() => restoreBackup(config, file, asked)).finally(() => line.end());
+  const asked = { dryRun, by: { account: accountName(), at: Date.now() }, keyFile: options.keyFile };
+  const restored = await leavingNothing((onProgress) =>
+    restoreBackup(config, file, { ...asked, onProgress }),
+  );
   print(restored, () => [
     dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,
     `as of     ${restored.createdAt}, by gpd ${restored.gpd}`,

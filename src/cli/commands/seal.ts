@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
+import { orElse } from '../../lib/or-else.ts';
 import { parseUrl } from '../../lib/url.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
@@ -16,12 +17,8 @@ const NONCE_BYTES = 16;
 
 /** Fills in a missing nonce and clientTs; everything else is sealed as given, right or wrong. */
 function completePlaintext(input: string): Buffer {
-  let value: unknown;
-  try {
-    value = JSON.parse(input);
-  } catch {
-    throw misused('standard input is not JSON');
-  }
+  const value = orElse(() => JSON.parse(input) as unknown, undefined);
+  if (value === undefined) throw misused('standard input is not JSON');
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw misused('standard input is not a JSON object');
   const filled = { nonce: randomBytes(NONCE_BYTES).toString('base64url'), clientTs: Date.now(), ...value };

@@ -12,10 +12,8 @@ const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url
 const ONE_WISH_MS = 500;
 
 /** Resolves with the signal that asks the process to end; a later one ends it at once. */
-export function untilSignal(
-  signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'],
-): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
+export function untilSignal(signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT']) {
+  return new Promise<NodeJS.Signals>((resolve) => {
     let firstAt: number | null = null;
     for (const signal of signals) {
       process.on(signal, () => {
@@ -27,6 +25,12 @@ export function untilSignal(
   });
 }
 
+/** Told of what the server cannot go on after. */
+export const failStop = (log: ReturnType<typeof makeLogger>) => (error: unknown) => {
+  log.fatal({ event: 'fail-stop', ...describeFault(error) });
+  process.exit(1);
+};
+
 async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
   const config = configFor({ host, port });
   const log = makeLogger(config.log_level);
@@ -36,10 +40,7 @@ async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
       log,
       sockets: supervisor.sockets,
       decryptThread: DECRYPT_THREAD,
-      onFatal: (error) => {
-        log.fatal({ event: 'fail-stop', ...describeFault(error) });
-        process.exit(1);
-      },
+      onFatal: failStop(log),
     });
     const signalled = untilSignal();
     log.info({ event: 'listening', url: app.url, port: app.port });

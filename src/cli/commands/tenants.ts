@@ -1,8 +1,6 @@
-import { baseUrl, type Config, nearest } from '../../config.ts';
+import { nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { createTenant } from '../../ops/new-tenant-service.ts';
-import type { Store } from '../../tenants/installation-files.ts';
 import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, MANY } from '../define.ts';
@@ -16,16 +14,10 @@ export function checkOrigins(origins: readonly string[]): string[] {
   return origins.map((text) => checked(originSchema, text, `--origin ${text}: `));
 }
 
-/** With its published key; null: there is one already. */
-export function makeTenant(store: Store, config: Config, kid: string, origins: readonly string[]) {
-  const book = makeCheckpointBook(config.data_dir, store.serverSecret);
-  return createTenant(store, book, { kid, origins, baseUrl: baseUrl(config), now: Date.now() });
-}
-
 async function add(kid: string, options: { readonly origin: string[] }): Promise<void> {
   const origins = checkOrigins(options.origin);
   await withStore(async (store, config) => {
-    const key = await makeTenant(store, config, kid, origins);
+    const key = await createTenant(store, config, { kid, origins, now: Date.now() });
     if (!key) throw conflict(`tenant ${kid} already exists`);
     const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
     print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);

@@ -5,12 +5,9 @@ import { makeFolder } from '../../db/durable-files.ts';
 import { type Actions, MANY } from '../define.ts';
 import { expectNoFile } from '../new-file.ts';
 import { misused, print } from '../output.ts';
-import { configFor } from '../run.ts';
+import { configFor, type Flags } from '../run.ts';
 
-interface TlsOptions {
-  readonly host: string[];
-  readonly out?: string;
-}
+type TlsOptions = Flags<'out'> & { readonly host: string[] };
 
 const HOST_NAME =
   /^(?:\*\.)?(?=.{1,253}$)(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;

@@ -76,8 +76,7 @@ async function top(options: { readonly url?: string }): Promise<void> {
       if (!first) await delay(INTERVAL_MS);
       first = false;
       const stock = await readStock(database, databaseLocation(config));
-      const { lastMinute, byClass } = await readTraffic(database, Date.now());
-      return viewOfCounts({ lastMinute, byClass, ...stock });
+      return viewOfCounts(stock, await readTraffic(database, Date.now()));
     };
     await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more');
   });

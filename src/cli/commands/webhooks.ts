@@ -11,6 +11,7 @@ import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
 import { type CommandFailed, misused, notFound, print, printTable } from '../output.ts';
 import {
+  checkOneOf,
   confirm,
   type DestructiveFlags,
   type Flags,
@@ -23,9 +24,9 @@ import {
 const SECRET_BYTES = 32;
 
 function checkEvents(names: readonly string[]): readonly WebhookEvent[] {
-  const bad = names.find((name) => !(WEBHOOK_EVENTS as readonly string[]).includes(name));
-  if (bad !== undefined) throw misused(`--event ${bad}: one of ${WEBHOOK_EVENTS.join(', ')}`);
-  return names.length === 0 ? WEBHOOK_EVENTS : (names as WebhookEvent[]);
+  if (names.length === 0) return WEBHOOK_EVENTS;
+  const all = WEBHOOK_EVENTS.join(', ');
+  return names.map((name) => checkOneOf(WEBHOOK_EVENTS, name, `--event ${name}: one of ${all}`));
 }
 
 function checkTarget(text: string, allowPrivate: boolean): string {
@@ -93,9 +94,7 @@ async function replay(kid: string, id: string, options: { readonly from: string 
 }
 
 async function remove(kid: string, id: string, options: DestructiveFlags): Promise<void> {
-  if (options.dryRun !== true) {
-    await confirm(options, `Removing ${id}: its waiting events will not be sent`);
-  }
+  await confirm(options, `Removing ${id}: its waiting events will not be sent`);
   await withOperator(async ({ store: { database }, by }) => {
     if (options.dryRun === true) {
       const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);

@@ -103,14 +103,10 @@ async function add(vkey: string, origin: string): Promise<void> {
   });
 }
 
-const refusalsOf = ({ refused }: WitnessedLog) =>
-  [...refused.values()].map(({ at, proven, kept, refused: note, proof }) => ({
-    at,
-    proven,
-    kept,
-    refused: note,
-    proof,
-  }));
+const refusalsOf = (log: WitnessedLog) =>
+  [...log.refused.values()].map(({ at, proven, kept, refused, proof }) => {
+    return { at, proven, kept, refused, proof };
+  });
 
 const status = onStore(() => async (store, config) => {
   const { book, cosigner } = await openBook(store, config);

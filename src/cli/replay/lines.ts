@@ -1,7 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { z } from 'zod';
+import { orElse } from '../../lib/or-else.ts';
 import { visitorClassSchema } from '../../schema/responses.ts';
 import { io } from '../io.ts';
+import { misused } from '../output.ts';
 import { splitLines } from './split-lines.ts';
 
 /** One line of NDJSON: a bundle, or a bundle with its request's headers and what is expected of it. */
@@ -12,39 +14,24 @@ const wrappedSchema = z.strictObject({
   expect: z.strictObject({ reason: z.string().optional(), class: visitorClassSchema.optional() }).optional(),
 });
 
-export interface ReplayLine {
-  readonly number: number;
-  /** The bundle as JSON text; whether it is one is for the pipeline to say. */
-  readonly body: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly expect: { readonly reason?: string | undefined; readonly class?: string | undefined };
-}
-
-export class BadLine extends Error {
-  constructor(number: number, why: string) {
-    super(`line ${number}: ${why}`);
-    this.name = 'BadLine';
-  }
-}
-
 function isWrapped(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'bundle');
 }
 
-/** Header names in lower case, as `node:http` gives them. @throws {BadLine} */
-function parseLine(text: string, number: number): ReplayLine {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { number, body: text, headers: {}, expect: {} };
-  }
+export type ReplayLine = ReturnType<typeof parseLine>;
+
+/**
+ * Header names in lower case, as `node:http` gives them. The body is the bundle as JSON text; whether it is one is for the
+ * pipeline to say.
+ * @throws {CommandFailed} `usage`
+ */
+function parseLine(text: string, number: number) {
+  const value = orElse(() => JSON.parse(text) as unknown, null);
   if (!isWrapped(value)) return { number, body: text, headers: {}, expect: {} };
   const parsed = wrappedSchema.safeParse(value);
   if (!parsed.success) {
-    throw new BadLine(
-      number,
-      'next to `bundle`, only `headers` (strings) and `expect` ({reason, class}) are allowed',
+    throw misused(
+      `line ${number}: next to \`bundle\`, only \`headers\` (strings) and \`expect\` ({reason, class}) are allowed`,
     );
   }
   const { bundle, headers = {}, expect = {} } = parsed.data;

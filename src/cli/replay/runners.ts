@@ -27,6 +27,8 @@ export interface ReplayAnswer {
   readonly otherwise: string | null;
 }
 
+const unjudged = (reason: string): ReplayAnswer => ({ reason, class: null, otherwise: null });
+
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
 /** The nonces of one file, by hashes: all that grows with it, some hundred bytes each. */
@@ -87,9 +89,9 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
   });
   return async (line) => {
     const body = Buffer.from(line.body);
-    if (body.length > MAX_BODY_BYTES) return { reason: 'payload-too-large', class: null, otherwise: null };
+    if (body.length > MAX_BODY_BYTES) return unjudged('payload-too-large');
     const bundle = readEnvelope(body);
-    if (!bundle) return { reason: 'malformed-sealed-bundle', class: null, otherwise: null };
+    if (!bundle) return unjudged('malformed-sealed-bundle');
     const input = {
       target: '/_fp/i/v1',
       requestId: `line ${line.number}`,
@@ -102,12 +104,8 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       hosting: null,
     };
     const { response } = await ingest(deps, unseal(bundle, directory.tenant(bundle.kid)), input);
-    const judged = response.reason === 'ok';
-    return {
-      reason: response.reason,
-      class: judged ? response.class : null,
-      otherwise: judged ? otherwise : null,
-    };
+    if (response.reason !== 'ok') return unjudged(response.reason);
+    return { reason: 'ok', class: response.class, otherwise };
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Stock, Traffic } from '../../ops/metrics/stock-store.ts';
 import { byLabel, quantile, type Sample, totalOf } from './exposition.ts';
 
 /** What `gpd top` shows: two readings, and what happened between them. */
@@ -7,26 +8,8 @@ export interface Reading {
   readonly samples: readonly Sample[];
 }
 
-export interface TopView {
-  readonly source: 'metrics' | 'database';
-  readonly seconds: number;
-  readonly requestsPerSecond: number | null;
-  readonly errorsPerSecond: number | null;
-  readonly verdictsPerSecond: number;
-  readonly checksPerSecond: number | null;
-  /** Of the verdicts in between; without metrics of the last day. */
-  readonly classes: Readonly<Record<string, number>>;
-  readonly reasons: Readonly<Record<string, number>>;
-  readonly routes: readonly (Readonly<Record<'p50Ms' | 'p99Ms', number | null>> & {
-    readonly route: string;
-    readonly perSecond: number;
-  })[];
-  readonly groups: readonly { readonly group: string; readonly waiting: number; readonly meanSize: number }[];
-  readonly eventLoopP99Ms: number | null;
-  readonly residentBytes: number | null;
-  readonly ledgerEntries: number | null;
-  readonly webhooksWaiting: number | null;
-}
+/** Null is what the database alone does not tell. */
+export type TopView = ReturnType<typeof viewOf> | ReturnType<typeof viewOfCounts>;
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -45,7 +28,7 @@ function ofRoute(samples: readonly Sample[], route: string): readonly Sample[] {
   return samples.filter(({ labels }) => labels['route'] === route);
 }
 
-export function viewOf(before: Reading, after: Reading): TopView {
+export function viewOf(before: Reading, after: Reading) {
   const seconds = Math.max(0.001, (after.at - before.at) / 1000);
   const between = (name: string, label: string): Record<string, number> =>
     delta(byLabel(before.samples, name, label), byLabel(after.samples, name, label));
@@ -72,12 +55,13 @@ export function viewOf(before: Reading, after: Reading): TopView {
   const lag = totalOf(after.samples, 'nodejs_eventloop_lag_p99_seconds');
   const classes = between('gpd_verdicts_total', 'class');
   return {
-    source: 'metrics',
+    source: 'metrics' as const,
     seconds,
     requestsPerSecond: sum(requests) / seconds,
     errorsPerSecond: sum(Object.fromEntries(failed)) / seconds,
     verdictsPerSecond: sum(classes) / seconds,
     checksPerSecond: sum(between('gpd_consent_checks_total', 'reason')) / seconds,
+    /** Of the verdicts in between; without metrics of the last day. */
     classes,
     reasons: between('gpd_ingest_total', 'reason'),
     routes,
@@ -92,27 +76,25 @@ export function viewOf(before: Reading, after: Reading): TopView {
 }
 
 /** Without metrics: what the database tells. */
-export function viewOfCounts(counts: {
-  readonly lastMinute: number;
-  readonly byClass: Counts;
-  readonly ledgerEntries: number;
-  readonly webhooksWaiting: number;
-}): TopView {
+export function viewOfCounts(
+  stock: Pick<Stock, 'ledgerEntries' | 'webhooksWaiting'>,
+  traffic: Pick<Traffic, 'lastMinute' | 'byClass'>,
+) {
   return {
-    source: 'database',
+    source: 'database' as const,
     seconds: 60,
     requestsPerSecond: null,
     errorsPerSecond: null,
-    verdictsPerSecond: counts.lastMinute / 60,
+    verdictsPerSecond: traffic.lastMinute / 60,
     checksPerSecond: null,
-    classes: counts.byClass,
+    classes: traffic.byClass,
     reasons: {},
     routes: [],
     groups: [],
     eventLoopP99Ms: null,
     residentBytes: null,
-    ledgerEntries: counts.ledgerEntries,
-    webhooksWaiting: counts.webhooksWaiting,
+    ledgerEntries: stock.ledgerEntries,
+    webhooksWaiting: stock.webhooksWaiting,
   };
 }
 

@@ -39,13 +39,12 @@ function staleGrease(facts: Facts): boolean {
   return inHeader || brandsOf(facts).some((entry) => STALE_GREASE.test(entry.brand));
 }
 
+function saysWebDriver({ signals }: Facts): boolean {
+  return signals.page?.webdriver === true || signals.frame?.webdriver === true;
+}
+
 export const AUTOMATION_RULES: readonly Rule[] = [
-  rule(
-    'A1',
-    'A',
-    0.9,
-    ({ signals }) => signals.page?.webdriver === true || signals.frame?.webdriver === true,
-  ),
+  rule('A1', 'A', 0.9, saysWebDriver),
   rule('A2', 'A', 0.9, saysHeadless),
   rule('A3', 'A', 0.8, ({ signals }) =>
     (signals.tells?.globals ?? []).some((name) => AUTOMATION_GLOBAL.test(name)),

@@ -1,18 +1,9 @@
-import type { Counterfactual, FiredRule, RuleClass } from '../verdict.ts';
+import type { FiredRule } from '../verdict.ts';
 import { combine, countFired, countKinds, WEAK_CAP } from './combine.ts';
 import { counterfactualOf } from './explain.ts';
 import type { Facts, Rule } from './facts.ts';
 
-export interface Classification {
-  readonly class: RuleClass;
-  readonly score: number;
-  readonly rules: readonly FiredRule[];
-  /** Distinct T rules. */
-  readonly inconsistency: number;
-  readonly automation: boolean;
-  /** Null where no strong rule fired. */
-  readonly counterfactual: Counterfactual | null;
-}
+export type Classification = Readonly<ReturnType<typeof classify>>;
 
 function scoreOf(rules: readonly FiredRule[]): number {
   const sum = (list: readonly FiredRule[]): number => list.reduce((total, { weight }) => total + weight, 0);
@@ -22,7 +13,7 @@ function scoreOf(rules: readonly FiredRule[]): number {
 }
 
 /** One scorer over the rules as data. */
-export function classify(facts: Facts, table: readonly Rule[]): Classification {
+export function classify(facts: Facts, table: readonly Rule[]) {
   const fired = table.filter((rule) => rule.fires(facts));
   const rules = countFired(fired);
   const count = countKinds(rules);
@@ -30,8 +21,10 @@ export function classify(facts: Facts, table: readonly Rule[]): Classification {
     class: combine(count, facts.incomplete),
     score: scoreOf(rules),
     rules,
+    /** Distinct T rules. */
     inconsistency: count.T,
     automation: count.A > 0,
+    /** Null where no strong rule fired. */
     counterfactual: counterfactualOf(fired, facts.incomplete),
   };
 }

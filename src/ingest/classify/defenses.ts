@@ -9,9 +9,7 @@ export type Defense = 'firefox-rfp' | 'brave';
 
 const MARKS_NEEDED = 3;
 
-function atLeast(marks: readonly boolean[], needed = MARKS_NEEDED): boolean {
-  return marks.filter(Boolean).length >= needed;
-}
+const agree = (marks: readonly boolean[]): boolean => marks.filter(Boolean).length >= MARKS_NEEDED;
 
 function near(value: number | null | undefined, target: number): boolean {
   return value != null && Math.abs(value - target) < target * 0.05;
@@ -30,7 +28,7 @@ function allScreensEqual(signals: Signals): boolean {
 function isRfp(signals: Signals, agent: AgentFacts): boolean {
   if (agent.engine !== 'gecko') return false;
   const { graphics, time, media, page } = signals;
-  return atLeast([
+  return agree([
     (graphics?.canvasFlatBadPixels ?? 0) > 0,
     graphics?.renderer === 'Mozilla',
     near(time?.clockStepMs, 16.67),
@@ -44,7 +42,7 @@ function isBrave(signals: Signals, agent: AgentFacts): boolean {
   if (agent.engine !== 'blink') return false;
   const { page, graphics } = signals;
   const branded = page?.uaData?.brands?.some((entry) => entry.brand === 'Brave') ?? false;
-  return atLeast([
+  return agree([
     page?.brave === true || branded,
     page?.gpc === true,
     graphics?.canvasStable === false || (graphics?.canvasFlatBadPixels ?? 0) > 0,

@@ -1,13 +1,10 @@
 import type { Facts, Rule } from './facts.ts';
 import { isAndroidDesktopMode } from './medium-rules.ts';
-import { rule } from './rule.ts';
+import { rule, where } from './rule.ts';
 
 /** What a driver does to a browser that shows no other mark: presses, times, permissions, a turned screen (signals.md section 2b). */
 
-const inBlink =
-  (fires: Rule['fires']): Rule['fires'] =>
-  (facts) =>
-    facts.agent.engine === 'blink' && fires(facts);
+const inBlink = where(({ agent }) => agent.engine === 'blink');
 
 /** A clock that itself counts whole milliseconds says nothing. */
 const FINE_CLOCK_MS = 1;
@@ -30,27 +27,19 @@ function orientationContradicts(facts: Facts): boolean {
   return height > width ? orientation === 'landscape-primary' : orientation === 'portrait-primary';
 }
 
+/** Pointer Events section 4.1: 0.5 for a button that cannot tell. The agent leaves out presses that no device made. */
+const isForceless = ({ signals }: Facts): boolean => signals.input?.forceless === true;
+
+const setsPermissions = ({ signals: { tells } }: Facts): boolean =>
+  (tells?.granted ?? 0) >= 2 && (tells?.barred ?? 0) >= 4;
+
+const isActivated = ({ signals }: Facts): boolean => signals.tells?.activated === true;
+
 export const DRIVEN_RULES: readonly Rule[] = [
-  // Pointer Events section 4.1: 0.5 for a button that cannot tell. The agent leaves out presses that no device made.
-  rule(
-    'A8',
-    'A',
-    0.8,
-    inBlink(({ signals }) => signals.input?.forceless === true),
-  ),
-  rule(
-    'A9',
-    'A',
-    0.8,
-    inBlink(({ signals: { tells } }) => (tells?.granted ?? 0) >= 2 && (tells?.barred ?? 0) >= 4),
-  ),
+  rule('A8', 'A', 0.8, inBlink(isForceless)),
+  rule('A9', 'A', 0.8, inBlink(setsPermissions)),
   rule('T14', 'T', 0.3, inBlink(windowsOnGrid)),
   // Firefox with resistFingerprinting always says landscape, and iPads with a Mac's name turn.
   rule('T15', 'T', 0.3, inBlink(orientationContradicts), { fact: 'screen-size' }),
-  rule(
-    'M12',
-    'M',
-    0.15,
-    inBlink(({ signals }) => signals.tells?.activated === true),
-  ),
+  rule('M12', 'M', 0.15, inBlink(isActivated)),
 ];

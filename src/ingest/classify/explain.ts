@@ -1,4 +1,4 @@
-import type { Counterfactual, FiredRule, RuleClass, Verdict } from '../verdict.ts';
+import type { Counterfactual, RuleClass, Verdict } from '../verdict.ts';
 import { combine, countFired, countKinds } from './combine.ts';
 import type { Rule } from './facts.ts';
 
@@ -26,16 +26,13 @@ export function counterfactualOf(fired: readonly Rule[], incomplete: boolean): C
   return search(fired, (rules) => combine(countKinds(countFired(rules)), incomplete));
 }
 
-const byRecord = (rules: readonly FiredRule[], incomplete: boolean): RuleClass =>
-  combine(countKinds(rules), incomplete);
-
 /** The result of the rules alone, without a review or a signature. */
 export function classByRules({ rules, incomplete }: Pick<Verdict, 'rules' | 'incomplete'>): RuleClass {
-  return byRecord(rules, incomplete);
+  return combine(countKinds(rules), incomplete);
 }
 
 /** Verdicts from before this was recorded are explained by the kinds that their rules counted as. */
 export function explain(verdict: Pick<Verdict, 'rules' | 'incomplete' | 'counterfactual'>): Counterfactual {
   const { rules, incomplete, counterfactual } = verdict;
-  return counterfactual ?? search(rules, (some) => byRecord(some, incomplete));
+  return counterfactual ?? search(rules, (some) => classByRules({ rules: some, incomplete }));
 }

@@ -51,6 +51,13 @@ const TEXTS = {
   N1: 'The encrypted connection was opened by other software than the browser named.',
 } as const;
 
+/** The rule fires only where that holds too. */
+export const where =
+  (holds: Rule['fires']) =>
+  (fires: Rule['fires']): Rule['fires'] =>
+  (facts) =>
+    fires(facts) && holds(facts);
+
 export const rule = (
   id: keyof typeof TEXTS,
   kind: RuleKind,

@@ -1,7 +1,7 @@
 import { osFamily, readAgent } from '../user-agent.ts';
 import type { Facts, Rule } from './facts.ts';
 import { tlsContradicts } from './handshake.ts';
-import { rule } from './rule.ts';
+import { rule, where } from './rule.ts';
 import { isPhoneView, windowOutgrowsScreen } from './tools-window.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
@@ -159,10 +159,7 @@ export function headerAgent({ network }: Facts): ReturnType<typeof readAgent> {
 }
 
 /** In the phone view of developer tools a computer contradicts the phone it shows. */
-const outsidePhoneView =
-  (fires: Rule['fires']): Rule['fires'] =>
-  (facts) =>
-    fires(facts) && !isPhoneView(facts);
+const outsidePhoneView = where((facts) => !isPhoneView(facts));
 
 export const TAMPER_RULES: readonly Rule[] = [
   rule('T1', 'T', 0.35, workerOsDiffers),

@@ -2,11 +2,9 @@ import type { Facts } from './facts.ts';
 
 /** What the sizes of window, page and screen say about who set them: a person's developer tools, or a driver. */
 
-type Sizes = Readonly<
-  Record<'width' | 'height' | 'innerWidth' | 'innerHeight' | 'outerWidth' | 'outerHeight', number>
->;
+type Sizes = NonNullable<ReturnType<typeof sizesOf>>;
 
-function sizesOf({ signals }: Facts): Sizes | null {
+function sizesOf({ signals }: Facts) {
   const { width, height, innerWidth, innerHeight, outerWidth, outerHeight } = signals.screen ?? {};
   if (width == null || height == null || innerWidth == null || innerHeight == null) return null;
   if (outerWidth == null || outerHeight == null) return null;

@@ -3,8 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { readEnvelope } from '../envelope.ts';
 import { type Unsealed, unseal } from '../open.ts';
 import type { TenantLookup } from '../ports.ts';
-import { pack, unpack } from './frame.ts';
-import type { FromWorker, KeyChanges, Note, ToWorker } from './messages.ts';
+import { type FromWorker, type KeyChanges, type Note, pack, type ToWorker, unpack } from './messages.ts';
 
 /** Opens bundles in a second thread if there is a second processor, else on the event loop (docs/adr/0014). */
 

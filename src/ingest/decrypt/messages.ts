@@ -1,5 +1,3 @@
-import type { Frame } from './frame.ts';
-
 /** What the two threads say to each other; each side answers in the order of what it was sent. */
 
 /** The keys of one tenant that are live, newest first. */
@@ -29,3 +27,30 @@ export type FromWorker =
   | { readonly kind: 'ready' }
   /** A body that is no SealedBundle has null. */
   | { readonly kind: 'opened'; readonly notes: readonly (Note | null)[]; readonly plaintexts: Frame };
+
+/** Byte strings as one buffer: a message between threads moves it and copies nothing, whatever their number. */
+export interface Frame {
+  readonly lengths: Uint32Array<ArrayBuffer>;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export function pack(parts: readonly Uint8Array[]): Frame {
+  const lengths = Uint32Array.from(parts, (part) => part.length);
+  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return { lengths, bytes };
+}
+
+/** Views of the frame's own buffer. */
+export function unpack({ lengths, bytes }: Frame): Buffer[] {
+  let at = bytes.byteOffset;
+  return Array.from(lengths, (length) => {
+    const part = Buffer.from(bytes.buffer, at, length);
+    at += length;
+    return part;
+  });
+}

@@ -2,8 +2,7 @@ import { type MessagePort, parentPort } from 'node:worker_threads';
 import { makeOpener, makeSymmetricOpener } from '../../seal/open.ts';
 import { readEnvelope } from '../envelope.ts';
 import { type Openers, unseal } from '../open.ts';
-import { pack, unpack } from './frame.ts';
-import type { FromWorker, KeyMaterial, Note, ToWorker } from './messages.ts';
+import { type FromWorker, type KeyMaterial, type Note, pack, type ToWorker, unpack } from './messages.ts';
 
 /** The thread that opens bundles: it holds keys and nothing else. */
 

@@ -9,7 +9,7 @@ export interface Finding {
   /** What was found, in one sentence or less. */
   readonly detail: string;
   /** What to do about it, in one sentence; only of a warn or a fail. Without it, what views/doctor.en.txt says. */
-  readonly remedy?: string;
+  readonly remedy?: string | undefined;
 }
 
 /** By id, `area.what`, which is stable: monitoring may name it. */
@@ -17,10 +17,8 @@ export type Checks = Readonly<Record<string, (facts: Facts) => Finding>>;
 
 export const pass = (detail: string): Finding => ({ status: 'pass', detail });
 export const skipped = (detail: string): Finding => ({ status: 'skipped', detail });
-const complaint = (status: Status, detail: string, remedy?: string): Finding =>
-  remedy === undefined ? { status, detail } : { status, detail, remedy };
-export const warn = (detail: string, remedy?: string): Finding => complaint('warn', detail, remedy);
-export const fail = (detail: string, remedy?: string): Finding => complaint('fail', detail, remedy);
+export const warn = (detail: string, remedy?: string): Finding => ({ status: 'warn', detail, remedy });
+export const fail = (detail: string, remedy?: string): Finding => ({ status: 'fail', detail, remedy });
 
 const SHOWN = 5;
 

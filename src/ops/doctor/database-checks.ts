@@ -1,18 +1,14 @@
 import { isUnreleased } from '../../db/migrate.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { type Checks, fail, mega, noneOf, pass, read, skipped, some, span, warn } from './check.ts';
+import type { DatabaseFacts } from './gather.ts';
 
 /** The database, and what its jobs should have done by now. */
 
-const sqlite = (assess: Parameters<typeof read>[0]) =>
-  read((database, facts) =>
-    database.kind === 'sqlite' ? assess(database, facts) : skipped('the data are in PostgreSQL'),
-  );
-
-const postgres = (assess: Parameters<typeof read>[0]) =>
-  read((database, facts) =>
-    database.kind === 'postgres' ? assess(database, facts) : skipped('the data are in SQLite'),
-  );
+const only = (kind: DatabaseFacts['kind'], elsewhere: string) => (assess: Parameters<typeof read>[0]) =>
+  read((database, facts) => (database.kind === kind ? assess(database, facts) : skipped(elsewhere)));
+const sqlite = only('sqlite', 'the data are in PostgreSQL');
+const postgres = only('postgres', 'the data are in SQLite');
 
 const WANTED: Readonly<Record<string, string>> = {
   journal_mode: 'wal',

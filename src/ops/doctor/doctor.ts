@@ -4,7 +4,6 @@ import { DATABASE_CHECKS } from './database-checks.ts';
 import type { Facts } from './gather.ts';
 import { HOST_CHECKS } from './host-checks.ts';
 import { NETWORK_CHECKS } from './network-checks.ts';
-import { OUTSIDE_CHECKS } from './outside-checks.ts';
 import { TENANT_CHECKS } from './tenant-checks.ts';
 
 /** What to do about a finding, by the check's id: `host.node  Install Node …`, a line each. */
@@ -19,14 +18,9 @@ export const CHECKS: Checks = {
   ...DATABASE_CHECKS,
   ...NETWORK_CHECKS,
   ...TENANT_CHECKS,
-  ...OUTSIDE_CHECKS,
 };
 
-export interface Result extends Finding {
-  readonly id: string;
-}
-
-function withRemedy(id: string, found: Finding): Result {
+function withRemedy(id: string, found: Finding): Finding & { readonly id: string } {
   const remedy = found.remedy ?? REMEDIES.get(id);
   const isComplaint = found.status === 'warn' || found.status === 'fail';
   return { id, ...found, ...(isComplaint && remedy !== undefined && { remedy }) };

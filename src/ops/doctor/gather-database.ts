@@ -1,19 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../db/db.ts';
 import { quickCheck } from '../../db/file-copy.ts';
-import { LAST_BACKUP, LAST_RETENTION, LAST_SWEEP, readMeta } from '../../db/meta-store.ts';
+import { LAST_RETENTION, LAST_SWEEP, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
 import { readForgottenTo } from '../../db/time-marks-store.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
-import { openUnder, SERVER_SECRET, serverSecretContext } from '../../keys/contexts.ts';
-import { type MasterKey, makeMasterKey, type WrapContext } from '../../keys/master-key.ts';
+import { SERVER_SECRET } from '../../keys/contexts.ts';
+import { makeMasterKey } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
-import { works } from '../../lib/or-else.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
 import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
-import { countUndone } from '../../rights/erase/erasure-log-files.ts';
+import { countUndone } from '../../rights/erase/tombstone-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
-import { type Escrow, readEscrow } from '../escrow.ts';
+import { type Escrow, opens, readEscrow } from '../escrow.ts';
 import { readJobFailures, readStoredSteady } from '../job-store.ts';
 import { allWrapped } from '../rewrap-store.ts';
 import {
@@ -22,6 +21,7 @@ import {
   expiredNonces,
   incompleteErasures,
   isEncrypted,
+  lastBackupAt,
   missingTables,
   newestDecision,
   overdueContests,
@@ -29,18 +29,6 @@ import {
   readPooling,
   unscrubbedSince,
 } from './inspect-store.ts';
-
-async function lastBackupAt(database: Database): Promise<number | null> {
-  const value = await readMeta(database, LAST_BACKUP);
-  if (value === null) return null;
-  const at: unknown = (JSON.parse(value) as { at?: unknown }).at;
-  return typeof at === 'number' ? at : null;
-}
-
-async function timeOf(database: Database, name: string): Promise<number | null> {
-  const value = await readMeta(database, name);
-  return value === null ? null : Number(value);
-}
 
 /** @throws when the database cannot be read at all */
 export async function gatherDatabase(
@@ -77,8 +65,8 @@ export async function gatherDatabase(
     lastBackupAt: await unlessMissing(() => lastBackupAt(database), null),
     /** Null: no server has started yet. */
     epochLength: await unlessMissing(() => readEpochLength(database), null),
-    lastSweepAt: await unlessMissing(() => timeOf(database, LAST_SWEEP), null),
-    lastRetentionAt: await unlessMissing(() => timeOf(database, LAST_RETENTION), null),
+    lastSweepAt: await unlessMissing(() => readMetaNumber(database, LAST_SWEEP), null),
+    lastRetentionAt: await unlessMissing(() => readMetaNumber(database, LAST_RETENTION), null),
     jobFailures: await unlessMissing(() => readJobFailures(database), []),
     /** By how much the server's clock was ahead of what it believed, in its last round; null: no round yet. */
     clockAheadMs: ahead,
@@ -103,15 +91,12 @@ export interface Tried {
 
 export const UNTRIED: Tried = { opens: null, unopened: [], escrow: null };
 
-const opens = (masterKey: MasterKey, wrapped: string, contexts: readonly WrapContext[]): boolean =>
-  works(() => openUnder(masterKey, wrapped, contexts).secret.fill(0));
-
 /** Tries the master key on all that it should open. */
 export async function tryMasterKey(database: Database, key: Buffer | null): Promise<Tried> {
   const wrapped = key && (await readMeta(database, SERVER_SECRET));
   if (!key || wrapped === null) return UNTRIED;
   const masterKey = makeMasterKey(key, randomBytes);
-  const fits = opens(masterKey, wrapped, [serverSecretContext]);
+  const fits = opens(masterKey, wrapped);
   const all = fits ? await allWrapped(database.read) : [];
   const unopened = all.filter((secret) => !opens(masterKey, secret.wrapped, secret.contexts));
   const escrow = await readEscrow(database, masterKey);

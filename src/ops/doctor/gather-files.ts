@@ -4,10 +4,8 @@ import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../con
 import { reserveSize } from '../../db/disk-reserve-files.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
 import { orElse, works } from '../../lib/or-else.ts';
-import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
-import { tombstoneFile } from '../../rights/erase/tombstone-files.ts';
-import { masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
-import { findUnitCredential } from '../../tenants/unit-credential-files.ts';
+import { readErasureLines, tombstoneFile } from '../../rights/erase/tombstone-files.ts';
+import { findUnitCredential, masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { readForwardedNote } from '../untrusted-forwarded.ts';
 
 /** What the file system tells. */

@@ -17,12 +17,12 @@ import { oldestWaiting } from './inspect-store.ts';
 
 /** Certificates, the identity provider, the running server, and whom it asks and tells. */
 
-function readTls(config: Config, cert: string, key: string) {
-  const keyFile = fileFact(key);
-  try {
+export function gatherTls(config: Config) {
+  const { tls_cert: cert, tls_key: key } = config;
+  if (cert === null || key === null) return null;
+  const read = () => {
     const leaf = new X509Certificate(readFileSync(cert));
-    const { hostname } = new URL(baseUrl(config));
-    const host = hostname.replace(/^\[|\]$/g, '');
+    const host = new URL(baseUrl(config)).hostname.replace(/^\[|\]$/g, '');
     const covered = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
     return {
       readable: true,
@@ -31,17 +31,10 @@ function readTls(config: Config, cert: string, key: string) {
       validTo: Date.parse(leaf.validTo),
       /** Whether it names the host of the base URL. */
       coversHost: covered !== undefined,
-      keyFile,
     };
-  } catch {
-    return { readable: false, matches: false, validFrom: 0, validTo: 0, coversHost: false, keyFile };
-  }
-}
-
-export function gatherTls(config: Config) {
-  return config.tls_cert === null || config.tls_key === null
-    ? null
-    : readTls(config, config.tls_cert, config.tls_key);
+  };
+  const unread = { readable: false, matches: false, validFrom: 0, validTo: 0, coversHost: false };
+  return { ...orElse(read, unread), keyFile: fileFact(key) };
 }
 
 export async function gatherMmdb(config: Config) {

@@ -37,8 +37,6 @@ export interface DoctorTrust {
   readonly keys: DoctorKeys | null;
 }
 
-const NOTHING_TRUSTED: DoctorTrust = { macs: new Map(), keys: null };
-
 /** Why the next checkpoint would not be signed. */
 async function checkpointProblem(
   database: Database,
@@ -114,10 +112,7 @@ async function gatherTenant(
     return now - (lastUsedOn === null ? createdAt : Date.parse(lastUsedOn)) > IDLE_MS;
   });
   const purposes = await makeTenantStore(database).purposes(kid);
-  const good = await readPolicies(database, kid).then(
-    () => true,
-    () => false,
-  );
+  const policies = await readPolicies(database, kid).catch(() => null);
   return {
     kid,
     origins: settings.origins,
@@ -137,7 +132,7 @@ async function gatherTenant(
     basis: settings['consent.basis'],
     consentPolicies: (await listPolicies(database, kid)).length,
     emptyNotices: NOTICES.filter((name) => settings[name] === ''),
-    badPolicy: !good,
+    badPolicy: policies === null,
     retentionDays: settings['retention.days'],
     /** Of those that neither an open contest nor a hold keeps. */
     oldestDecisionAt: await oldestDueDecision(database, kid, now),
@@ -150,11 +145,7 @@ async function gatherTenant(
 export type TenantFacts = Awaited<ReturnType<typeof gatherTenant>>;
 
 /** A tenant of whom something cannot be read is named, and hides no other. */
-export async function gatherTenants(
-  database: Database,
-  now: number,
-  trusted: DoctorTrust = NOTHING_TRUSTED,
-): Promise<{ readonly tenants: readonly TenantFacts[]; readonly damagedTenants: readonly string[] }> {
+export async function gatherTenants(database: Database, now: number, trusted: DoctorTrust) {
   const store = makeTenantStore(database);
   const tenants: TenantFacts[] = [];
   const damagedTenants: string[] = [];

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { type Config, sqliteFile } from '../../config.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
+import { driverError, errorCode } from '../../db/availability.ts';
 import type { Database } from '../../db/db.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { checkLines, type ErasureLog, erasureLogKey } from '../../rights/erase/erasure-chain-service.ts';
-import { readErasureLines } from '../../rights/erase/erasure-log-files.ts';
-import { readOutsideLog } from '../../rights/erase/tombstone-files.ts';
+import { readErasureLines, readOutsideLog } from '../../rights/erase/tombstone-files.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { readServerSecret } from '../../tenants/installation-files.ts';
 import { gatherDatabase, type Tried, tryMasterKey, UNTRIED } from './gather-database.ts';
@@ -40,10 +40,8 @@ const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [], tri
 
 /** A driver's code says what is wrong; its message may quote an address with a password. */
 function reasonOf(error: unknown): string {
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  const inner = (cause as { code?: unknown } | undefined)?.code;
-  const said = [code, inner].find((value) => typeof value === 'string');
-  return said === undefined ? 'the database cannot be read' : `the database cannot be read (${String(said)})`;
+  const code = errorCode(driverError(error));
+  return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
 }
 
 interface Opened extends DoctorKeys {
@@ -67,7 +65,8 @@ async function readErasures(database: Database, keys: Opened | null, dataDir: st
 async function readStored(
   database: Database,
   key: Buffer | null,
-  { now, dataDir }: { readonly now: number; readonly dataDir: string },
+  dataDir: string,
+  now: number,
 ): Promise<Stored> {
   const keys = await openKeys(database, key, dataDir);
   const facts = await gatherDatabase(database, now, await readErasures(database, keys, dataDir));
@@ -92,7 +91,7 @@ async function gatherStored(config: Config, key: Buffer | null, now: number): Pr
   }
   const database = await openData(config);
   try {
-    return await readStored(database, key, { now, dataDir: config.data_dir });
+    return await readStored(database, key, config.data_dir, now);
   } catch (error) {
     return { ...NOTHING, database: { failure: reasonOf(error) } };
   } finally {

@@ -1,4 +1,7 @@
+import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
+import { pragma } from '../../db/file-copy.ts';
+import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
 import type { StoredEntry } from '../../log/read-store.ts';
@@ -47,10 +50,7 @@ export async function readDatabaseSettings(database: Database): Promise<Record<s
     return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]));
   }
   const values: Record<string, string> = {};
-  for (const name of PRAGMAS) {
-    const [row] = rowsOf<Record<string, unknown>>(await database.read.raw(`PRAGMA ${name}`));
-    values[name] = String(Object.values(row ?? {})[0]);
-  }
+  for (const name of PRAGMAS) values[name] = String(await pragma(database.read, name));
   return values;
 }
 
@@ -79,12 +79,7 @@ interface RawClient {
 }
 
 const keepsTransactions = (database: Database): Promise<boolean> =>
-  database
-    .transaction((tx) => tx.raw('SELECT 1'))
-    .then(
-      () => true,
-      () => false,
-    );
+  database.transaction((tx) => tx.raw('SELECT 1').then(() => true)).catch(() => false);
 
 /** What lies between this process and PostgreSQL; null on SQLite. */
 export async function readPooling(database: Database) {
@@ -123,14 +118,14 @@ export async function incompleteErasures(database: Database, now: number): Promi
   return countOf(late);
 }
 
-/** When the oldest of the erasures was that wait for a scrub; null: none waits. */
-export async function unscrubbedSince({ read }: Database): Promise<number | null> {
-  const at = await cellOf<number>(
-    read('erasures').where({ step: 'scrub' }).orderBy('erased_at'),
-    'erased_at',
-  );
+async function timeIn(rows: Knex.QueryBuilder, column: string): Promise<number | null> {
+  const at = await cellOf<number>(rows, column);
   return at == null ? null : Number(at);
 }
+
+/** When the oldest of the erasures was that wait for a scrub; null: none waits. */
+export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
+  timeIn(read('erasures').where({ step: 'scrub' }).orderBy('erased_at'), 'erased_at');
 
 /** At least so many, where there are more than a page of them. */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {
@@ -150,10 +145,15 @@ export async function newestDecision(database: Database): Promise<number | null>
 }
 
 /** When the oldest delivery that waits was put there; null: none waits. */
-export async function oldestWaiting(database: Database, kid: string, webhook: string) {
+export function oldestWaiting(database: Database, kid: string, webhook: string): Promise<number | null> {
   const waiting = database.read('webhook_outbox').where({ kid, webhook, state: 'waiting' });
-  const at = await cellOf<number>(waiting.orderBy('seq'), 'created_at');
-  return at == null ? null : Number(at);
+  return timeIn(waiting.orderBy('seq'), 'created_at');
+}
+
+/** When the last backup was made; null: none was. */
+export async function lastBackupAt(database: Database): Promise<number | null> {
+  const noted = await readMeta(database, LAST_BACKUP);
+  return noted === null ? null : (JSON.parse(noted) as { at: number }).at;
 }
 
 /** The last entry of a log, and how many there are with the page before it; `gpd consent verify` reads all of it. */

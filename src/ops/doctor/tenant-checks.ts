@@ -1,22 +1,35 @@
 import { relyingPartyOf } from '../../attest/publickey.ts';
 import { baseUrl } from '../../config.ts';
-import { DAY, MINUTE } from '../../lib/clock.ts';
+import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
 import { COSIGN } from '../housekeeping.ts';
-import { type Checks, type Finding, fail, noneOf, pass, read, skipped, some, warn } from './check.ts';
+import { type Checks, type Finding, fail, noneOf, pass, read, skipped, some, span, warn } from './check.ts';
 import type { Facts } from './gather.ts';
 import type { TenantFacts } from './gather-tenants.ts';
 
-/** Tenants, their keys and terms, and their logs. */
+/** Tenants, their keys and terms, and their logs; whom gpd asks and tells for them: agents' directories, webhooks and mail. */
 
-/** One finding over all tenants: who is `bad`, by name. */
-const each =
-  (bad: (tenant: TenantFacts, facts: Facts) => boolean, good: string, complaint: Finding) =>
+/** One finding over all of a list: `badness` is what is said of one; null: nothing is wrong with it. */
+const ofEach =
+  <One>(list: (facts: Facts) => readonly One[], none: string) =>
+  (badness: (one: One, facts: Facts) => string | null, good: string, complaint: Finding) =>
   (facts: Facts): Finding => {
-    if (facts.tenants.length === 0) return skipped('there are no tenants');
-    const found = facts.tenants.filter((tenant) => bad(tenant, facts)).map(({ kid }) => kid);
-    return noneOf(found, good, complaint);
+    const all = list(facts);
+    if (all.length === 0) return skipped(none);
+    return noneOf(
+      all.flatMap((one) => badness(one, facts) ?? []),
+      good,
+      complaint,
+    );
   };
+
+const ofTenants = ofEach(({ tenants }) => tenants, 'there are no tenants');
+const ofDirectories = ofEach(({ agents }) => agents, 'no directory is listed');
+const ofWebhooks = ofEach(({ webhooks }) => webhooks, 'no webhooks are set up');
+
+/** Who is `bad` among the tenants, by name. */
+const each = (bad: (tenant: TenantFacts, facts: Facts) => boolean, good: string, complaint: Finding) =>
+  ofTenants((tenant, facts) => (bad(tenant, facts) ? tenant.kid : null), good, complaint);
 
 const isPlain = (origin: string): boolean =>
   origin.startsWith('http:') && !isLoopback(new URL(origin).hostname);
@@ -130,17 +143,11 @@ export const TENANT_CHECKS: Checks = {
     'size, last entry and head of every log match',
     fail('the log does not match its head'),
   ),
-  'log.checkpoint'({ tenants }) {
-    if (tenants.length === 0) return skipped('there are no tenants');
-    const bad = tenants.flatMap(({ kid, log }) =>
-      log?.checkpointProblem == null ? [] : [`${kid}: ${log.checkpointProblem}`],
-    );
-    return noneOf(
-      bad,
-      'every log extends what this node has signed',
-      fail('nothing is signed for these logs'),
-    );
-  },
+  'log.checkpoint': ofTenants(
+    ({ kid, log }) => (log?.checkpointProblem == null ? null : `${kid}: ${log.checkpointProblem}`),
+    'every log extends what this node has signed',
+    fail('nothing is signed for these logs'),
+  ),
   'log.witnesses': read(({ jobFailures }, { config }) => {
     if (config.witnesses.length === 0) return skipped('GPD_WITNESSES is not set');
     const failed = jobFailures.filter(({ job }) => job === COSIGN);
@@ -158,4 +165,45 @@ export const TENANT_CHECKS: Checks = {
     'every log is named after the base URL',
     warn('the log is named after another host than the base URL'),
   ),
+  'agents.fresh'({ agents, now }) {
+    if (agents.length === 0) return skipped('no directory is listed');
+    const fetched = agents.filter(({ source }) => source !== 'pinned');
+    const stale = fetched.filter(({ fetchedAt }) => fetchedAt === null || now - fetchedAt > 2 * DAY);
+    return noneOf(
+      stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
+      `${agents.length} directories are up to date`,
+      warn('not fetched for two days'),
+    );
+  },
+  'agents.keys': ofDirectories(
+    ({ url, usableKeys }) => (usableKeys === 0 ? url : null),
+    'every directory has a usable key',
+    warn('no usable key'),
+  ),
+  'webhooks.failed': ofWebhooks(
+    ({ name, failed }) => (failed > 0 ? `${name} (${failed})` : null),
+    'every delivery of the last week arrived or is waiting',
+    warn('abandoned'),
+  ),
+  'webhooks.backlog': ofWebhooks(
+    ({ name, waiting, oldestWaitingAt }, { now }) => {
+      const age = now - (oldestWaitingAt ?? now);
+      return age > HOUR ? `${name} (${waiting}, the oldest for ${span(age)})` : null;
+    },
+    'nothing has waited for long',
+    warn('deliveries wait'),
+  ),
+  'mail.relay'({ relay, tenants }) {
+    const wanted = tenants.filter(({ wantsMail }) => wantsMail).map(({ kid }) => kid);
+    if (relay) return relay.problem === null ? pass('the relay answers') : fail(relay.problem);
+    return noneOf(wanted, 'no tenant asks for mail', warn('notify.email is set and GPD_SMTP_URL is not'));
+  },
+  'webhooks.plain'({ webhooks }) {
+    const plain = webhooks.filter((webhook) => webhook.plain);
+    return noneOf(
+      plain.map(({ name }) => name),
+      'every target is https',
+      warn('sent over plain http'),
+    );
+  },
 };

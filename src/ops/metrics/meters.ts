@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { OUTCOMES } from '../../attest/failed.ts';
+import type { BatchBegun } from '../../db/group-commit.ts';
 import { SECOND } from '../../lib/clock.ts';
+import { memoised } from '../../lib/memoised.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import type { Stock } from './stock-store.ts';
 
@@ -11,14 +14,8 @@ const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 /** Looking up a child by its labels costs more than counting: each is looked up once. */
 function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: string) => Child {
-  const known = new Map<string, Map<string, Child>>();
-  return (a, b = '') => {
-    const row = known.get(a) ?? new Map<string, Child>();
-    known.set(a, row);
-    const child = row.get(b) ?? find(a, b);
-    row.set(b, child);
-    return child;
-  };
+  const rows = memoised((a: string) => memoised((b: string) => find(a, b)));
+  return (a, b = '') => rows(a)(b);
 }
 
 function familiesOf(registers: Registry[]) {
@@ -30,37 +27,23 @@ function familiesOf(registers: Registry[]) {
     const made = new Histogram({ name, help, labelNames: [label], buckets, registers });
     return childOf((value) => made.labels(value));
   };
-  return { counter, histogram };
-}
-
-interface Results {
-  readonly name: string;
-  readonly help: string;
-  readonly results: readonly string[];
-}
-
-const COSIGNINGS: Results = {
-  name: 'gpd_cosignatures_total',
-  help: 'Answers of witnesses to checkpoints, by result.',
-  results: ['cosigned', 'unreachable', 'refused', 'fork'],
-};
-const ATTESTATIONS: Results = {
-  name: 'gpd_attestations_total',
-  help: 'Ceremonies of passkeys and of keys of sessions, by result.',
-  results: OUTCOMES,
-};
-
-function countResults(registers: Registry[], { name, help, results }: Results) {
-  const answers = familiesOf(registers).counter(name, help, 'result');
-  for (const result of results) answers(result).inc(0);
-  return (result: string): void => answers(result).inc();
+  const gauge = (name: string, help: string, label: string) => {
+    const made = new Gauge({ name, help, labelNames: [label], registers });
+    return childOf((value) => made.labels(value));
+  };
+  /** By a label whose values are known, each of them there from the start. */
+  const countBy = (name: string, help: string, label: string, values: readonly string[]) => {
+    const count = counter(name, help, label);
+    for (const value of values) count(value).inc(0);
+    return (value: string): void => count(value).inc();
+  };
+  return { counter, histogram, gauge, countBy };
 }
 
 export function makeMeters() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const registers = [registry];
-  const { counter, histogram } = familiesOf(registers);
+  const { counter, histogram, gauge, countBy } = familiesOf([registry]);
   const request = counter(
     'gpd_requests_total',
     'Requests that were answered, by route and status.',
@@ -73,28 +56,22 @@ export function makeMeters() {
     'route',
     SECONDS,
   );
-  const ingest = counter('gpd_ingest_total', 'Bundles that reached the core, by reason.', 'reason');
-  const verdict = counter('gpd_verdicts_total', 'Verdicts of accepted bundles, by class.', 'class');
-  for (const reason of Object.keys(INGEST_STATUS)) ingest(reason).inc(0);
-  const check = counter('gpd_consent_checks_total', 'Single consent checks, by reason.', 'reason');
-  const invalid = new Counter({
-    name: 'gpd_consent_state_invalid_total',
-    help: 'Rows that consent is decided from and that did not carry their MAC.',
-    registers,
-  });
+  const reasons = Object.keys(INGEST_STATUS);
+  const ingest = countBy('gpd_ingest_total', 'Bundles that reached the core, by reason.', 'reason', reasons);
+  const verdict = countBy('gpd_verdicts_total', 'Verdicts of accepted bundles, by class.', 'class', []);
+  const check = countBy('gpd_consent_checks_total', 'Single consent checks, by reason.', 'reason', []);
+  const forged = 'Rows that consent is decided from and that did not carry their MAC.';
+  const invalid = counter('gpd_consent_state_invalid_total', forged);
   const size = histogram(
     'gpd_batch_size',
     'Items that share one transaction or one query, by group.',
     'group',
     SIZES,
   );
-  const waiting = new Gauge({
-    name: 'gpd_batch_waiting',
-    help: 'Items that waited when the last batch began, by group.',
-    labelNames: ['group'],
-    registers,
-  });
-  const depth = childOf((group) => waiting.labels(group));
+  const depth = gauge('gpd_batch_waiting', 'Items that waited when the last batch began, by group.', 'group');
+  const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
+  const cosigned = 'Answers of witnesses to checkpoints, by result.';
+  const attested = 'Ceremonies of passkeys and of keys of sessions, by result.';
   return {
     registry,
     request(route: string, status: number, seconds: number) {
@@ -102,16 +79,16 @@ export function makeMeters() {
       duration(route).observe(seconds);
     },
     ingest(reason: string, visitorClass: string | null) {
-      ingest(reason).inc();
-      if (visitorClass !== null) verdict(visitorClass).inc();
+      ingest(reason);
+      if (visitorClass !== null) verdict(visitorClass);
     },
-    check: (reason: string) => check(reason).inc(),
-    cosigning: countResults(registers, COSIGNINGS),
-    attestation: countResults(registers, ATTESTATIONS),
-    invalidState: () => invalid.inc(),
-    batch(group: string, count: number, left: number) {
-      size(group).observe(count);
-      depth(group).set(left);
+    check,
+    cosigning: countBy('gpd_cosignatures_total', cosigned, 'result', witnessed),
+    attestation: countBy('gpd_attestations_total', attested, 'result', OUTCOMES),
+    invalidState: () => invalid('').inc(),
+    batch({ group, size: items, waiting }: BatchBegun) {
+      size(group).observe(items);
+      depth(group).set(waiting);
     },
   };
 }
@@ -130,15 +107,6 @@ export interface StockDeps {
   readonly limitMs?: number;
 }
 
-/** Null after the limit. */
-async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<null>((resolve) => {
-    timer = setTimeout(resolve, ms, null);
-  });
-  return Promise.race([work, over]).finally(() => clearTimeout(timer));
-}
-
 /** Null while the database cannot be read: told once a try, and never two tries at a time. */
 function makeReader(deps: StockDeps): () => Promise<Stock | null> {
   const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = deps;
@@ -151,7 +119,8 @@ function makeReader(deps: StockDeps): () => Promise<Stock | null> {
     const reading = read().finally(() => {
       isReading = false;
     });
-    const told = within(reading, limitMs).then((stock) => {
+    const late = sleep(limitMs, null, { ref: false });
+    const told = Promise.race([reading, late]).then((stock) => {
       if (stock === null) throw new Error('the database did not answer in time');
       return stock;
     });

@@ -15,11 +15,6 @@ import { readStock } from './stock-store.ts';
 
 /** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
 
-interface MetricsDeps {
-  readonly database: Database;
-  readonly onFault: (error: unknown) => void;
-}
-
 /** @throws {ConfigError} */
 export function parseListen(text: string): { readonly host: string; readonly port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})$/.exec(text);
@@ -49,20 +44,21 @@ function refusedAs(error: unknown): string {
 }
 
 /** @throws {ConfigError} when it cannot listen there */
-export async function startMetrics(config: Config, listen: Where, deps: MetricsDeps) {
+export async function startMetrics(
+  config: Config,
+  listen: Where,
+  database: Database,
+  onFault: (error: unknown) => void,
+) {
   const meters = makeMeters();
-  const read = () => readStock(deps.database, databaseLocation(config));
-  registerStock(meters.registry, { read, onFault: deps.onFault });
+  const read = () => readStock(database, databaseLocation(config));
+  registerStock(meters.registry, { read, onFault });
   const label = makeRouteLabel(ALL_ROUTES.map(({ path }) => path));
-  const onBatch = (message: unknown): void => {
-    const { group, size, waiting } = message as BatchBegun;
-    meters.batch(group, size, waiting);
-  };
-  const server = makeMetricsServer(meters.registry, deps.onFault);
+  const onBatch = (begun: unknown): void => meters.batch(begun as BatchBegun);
+  const server = makeMetricsServer(meters.registry, onFault);
   await listenOn(server, listen);
-  const onInvalid = (): void => meters.invalidState();
   subscribe(BATCHES, onBatch);
-  subscribe(STATE_INVALID, onInvalid);
+  subscribe(STATE_INVALID, meters.invalidState);
   return {
     onAnswered: (path: string, status: number, seconds: number) =>
       meters.request(label(path), status, seconds),
@@ -90,11 +86,11 @@ export async function startMetrics(config: Config, listen: Where, deps: MetricsD
           throw error;
         }
       },
-    countCosigning: (result: string) => meters.cosigning(result),
-    countAttestation: (result: string) => meters.attestation(result),
+    countCosigning: meters.cosigning,
+    countAttestation: meters.attestation,
     async stop() {
       unsubscribe(BATCHES, onBatch);
-      unsubscribe(STATE_INVALID, onInvalid);
+      unsubscribe(STATE_INVALID, meters.invalidState);
       server.closeAllConnections();
       await new Promise<void>((resolve) => void server.close(() => resolve()));
     },

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Database } from '../../db/db.ts';
+import { databaseSize } from '../../db/file-copy.ts';
 import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { talliedUntil } from '../../rights/tally-store.ts';
@@ -7,6 +8,7 @@ import { talliedUntil } from '../../rights/tally-store.ts';
 /** How much of everything there is, for metrics and `gpd status`: cheap enough to ask every few seconds. */
 
 export type Stock = Awaited<ReturnType<typeof readStock>>;
+export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
 
 const SQL = `SELECT (SELECT count(*) FROM tenants) AS tenants,
   (SELECT coalesce(sum(size), 0) FROM ledger_heads) AS entries,
@@ -19,25 +21,18 @@ function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-async function bytesOf(database: Database, location: string): Promise<number> {
-  if (database.kind === 'sqlite') return sizeOf(location);
-  const [row] = rowsOf<{ n: number }>(
-    await database.read.raw('SELECT pg_database_size(current_database()) AS n'),
-  );
-  return Number(row?.n ?? 0);
-}
-
 /** @param location the file of an SQLite database */
 export async function readStock(database: Database, location: string) {
+  const isFile = database.kind === 'sqlite';
   const [row] = rowsOf<Row>(await database.read.raw(SQL));
   return {
     tenants: Number(row?.tenants ?? 0),
     ledgerEntries: Number(row?.entries ?? 0),
     webhooksWaiting: Number(row?.waiting ?? 0),
     webhooksFailed: Number(row?.failed ?? 0),
-    databaseBytes: await bytesOf(database, location),
+    databaseBytes: isFile ? sizeOf(location) : await databaseSize(database),
     /** Of SQLite's write-ahead log. */
-    walBytes: database.kind === 'sqlite' ? sizeOf(`${location}-wal`) : 0,
+    walBytes: isFile ? sizeOf(`${location}-wal`) : 0,
   };
 }
 

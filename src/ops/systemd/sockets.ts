@@ -2,11 +2,10 @@ import { fstatSync } from 'node:fs';
 import { ConfigError, type ServiceManager } from '../../config.ts';
 import { orElse } from '../../lib/or-else.ts';
 
+type Sockets = Record<'http' | 'metrics', number | null>;
+
 /** Listening sockets of systemd/*.socket: they outlive a restart, and connections wait in them meanwhile. */
-export interface GivenSockets {
-  readonly http: number | null;
-  readonly metrics: number | null;
-}
+export type GivenSockets = Readonly<Sockets>;
 
 export const NO_SOCKETS: GivenSockets = { http: null, metrics: null };
 
@@ -24,7 +23,7 @@ const isSocket = (fd: number): boolean => orElse(() => fstatSync(fd).isSocket(),
 
 /** @throws {ConfigError} rather than leave a socket that takes connections nobody answers */
 export function takeSockets(given: ServiceManager['sockets']): GivenSockets {
-  const taken = { ...NO_SOCKETS } as { -readonly [Name in keyof GivenSockets]: GivenSockets[Name] };
+  const taken: Sockets = { ...NO_SOCKETS };
   for (const { fd, name } of given) {
     const use = NAMES[name];
     if (use === undefined)

@@ -8,30 +8,20 @@ import { Refusal } from '../../lib/errors.ts';
 import { hmacSha256Text } from '../../lib/hash.ts';
 import { ALPHABET, type Random } from '../../lib/random.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
+import { requestsAlone } from '../subject.ts';
+import type { ContestDeps } from './change-service.ts';
 import type { Contest } from './contest.ts';
-import type { ContestTexts } from './contest-text.ts';
 import { dueDates, reasonsOf } from './record.ts';
 import type { makeContestService } from './service.ts';
-import { findCase } from './store.ts';
+import { findContest } from './store.ts';
 
 /** A contest by its case key, without an account. */
 
-export interface CaseDeps {
-  readonly database: Database;
+export interface CaseDeps extends Omit<ContestDeps, 'clock'> {
   readonly serverSecret: Uint8Array;
-  readonly tenantOf: (kid: string) => { readonly rightsKey: Uint8Array } | undefined;
   readonly contests: Pick<ReturnType<typeof makeContestService>, 'file' | 'answer'>;
-  readonly contestTexts: ContestTexts;
-  readonly random: Random;
   /** Hashes a network under a key of the day. */
   readonly markNetwork: (network: string) => string;
-}
-
-/** Whose browser files it, and from where. */
-export interface CaseFiler {
-  readonly kid: string;
-  readonly requestId: string;
-  readonly network: string;
 }
 
 export type CaseService = ReturnType<typeof makeCaseService>;
@@ -64,30 +54,29 @@ async function caseResponse(database: Database, contest: Contest) {
 /** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
 async function open({ database, serverSecret, contestTexts, tenantOf }: CaseDeps, caseKey: string) {
   const caseHash = hashCaseKey(serverSecret, caseKey);
-  const contest = await findCase(database.read, contestTexts, caseHash);
+  const contest = await findContest(database.read, contestTexts, { caseHash });
   // A writer of the database may have moved a hash to another row.
   if (contest?.caseHash !== caseHash || !tenantOf(contest.kid)) throw new Refusal('no-such-case');
   return contest;
 }
 
-/** A second contest of the request answers the first, without a key. @throws {Refusal} `no-such-decision`, `too-many-cases` */
-async function file(deps: CaseDeps, filer: CaseFiler, { statement, email }: CaseFiling): Promise<CaseFiled> {
+/**
+ * A second contest of the request answers the first, without a key.
+ * @param filer whose browser files it, and from where
+ * @throws {Refusal} `no-such-decision`, `too-many-cases`
+ */
+async function file(
+  deps: CaseDeps,
+  { kid, requestId, network }: Readonly<Record<'kid' | 'requestId' | 'network', string>>,
+  { statement, email }: CaseFiling,
+): Promise<CaseFiled> {
   const { tenantOf, contests, serverSecret, random, markNetwork } = deps;
-  const { kid, requestId, network } = filer;
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('unauthenticated');
-  const reach = {
-    kid,
-    durable: null,
-    visitorId: null,
-    linked: new Set([requestId]),
-    principal: null,
-    principalId: null,
-  };
   const caseKey = makeCaseKey(random);
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await contests.file(
-    reach,
+    requestsAlone(kid, [requestId]),
     { requestId, statement, email: email ?? null, caseHash, caseNetwork: markNetwork(network) },
     rightsRef(tenant.rightsKey, 'request', requestId),
   );

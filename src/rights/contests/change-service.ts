@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
-import type { WebhookEvent } from '../../schema/webhooks.ts';
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import type { Contest } from './contest.ts';
 import type { ContestTexts } from './contest-text.ts';
 import { contestResponse } from './record.ts';
@@ -40,23 +40,19 @@ export interface Changed {
   readonly now: number;
 }
 
-interface Noted {
-  readonly actor: Actor;
-  readonly action: AuditAction;
-  readonly more?: AuditEvent['detail'];
-}
-
-export async function note(
-  deps: ContestDeps,
-  { tx, contest, now }: Changed,
-  { actor, action, more = {} }: Noted,
-): Promise<void> {
-  const { kid, contestId, status, proposal } = contest;
-  const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
-  const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
-  const detail = { status, outcome, class: contest.class, ...more };
-  await writeAudit(tx, { kid, at: now, actor, action, object, detail });
-}
+/** An audit row, and a notice where an event has the name of the action. */
+export const noted =
+  (deps: ContestDeps, actor: Actor, action: AuditAction, more: AuditEvent['detail'] = {}) =>
+  async (changed: Changed): Promise<void> => {
+    const { tx, contest, now } = changed;
+    const { kid, contestId, status, proposal } = contest;
+    const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
+    const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
+    const detail = { status, outcome, class: contest.class, ...more };
+    await writeAudit(tx, { kid, at: now, actor, action, object, detail });
+    const event = WEBHOOK_EVENTS.find((name) => name === action);
+    if (event) await tellOf(deps, changed, event);
+  };
 
 export function tellOf(deps: ContestDeps, { tx, contest, now }: Changed, event: WebhookEvent): Promise<void> {
   const tenant = tenantFor(deps, contest.kid);

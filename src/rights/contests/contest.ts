@@ -2,7 +2,7 @@ import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Extension, Outcome, Ruling } from '../../schema/rights.ts';
 import type { RightsProfile } from '../../tenants/settings.ts';
-import type { Exchange } from './contest-text.ts';
+import { NO_TEXTS, type Texts } from './contest-text.ts';
 import { PERIODS } from './due.ts';
 
 /**
@@ -30,20 +30,18 @@ export interface Proposal {
   readonly at: number;
 }
 
-export interface Contest {
+export interface Contest extends Omit<Texts, 'proposedReason'> {
   readonly kid: string;
   readonly contestId: string;
   readonly requestId: string;
   readonly durable: string | null;
   /** Keyed reference of the person who filed it. */
   readonly filedBy: string;
-  readonly statement: string | null;
   readonly filedAt: number;
   /** The date that counts, with the extension. */
   readonly dueAt: number;
   /** The date before the extension; null: not extended. */
   readonly extendedFrom: number | null;
-  readonly extensionReason: string | null;
   /** Which notice of the due date was sent: 0 none, 1 that it is soon, 2 that it has passed. */
   readonly dueNotice: number;
   readonly status: 'open' | 'resolved';
@@ -52,7 +50,6 @@ export interface Contest {
   /** The class that is contested. */
   readonly class: string;
   readonly outcome: Outcome | null;
-  readonly reason: string | null;
   readonly resolvedAt: number | null;
   readonly resolvedBy: { readonly role: ResolverRole; readonly ref: string } | null;
   /** How they are called in the console; null: not by the console. */
@@ -60,15 +57,8 @@ export interface Contest {
   readonly claim: Claim | null;
   /** `review.fourEyes`: what one reviewer found and another has to confirm; it is kept with the ruling of the other. */
   readonly proposal: Proposal | null;
-  /** What the reviewer asked the subject. */
-  readonly question: string | null;
   readonly askedAt: number | null;
-  readonly answer: string | null;
   readonly answeredAt: number | null;
-  readonly earlier: readonly Exchange[];
-  readonly email: string | null;
-  /** Keyed hash of the case key; null: filed with an account. */
-  readonly caseHash: string | null;
   /** The network it was filed from, hashed under a key of that day; null: not counted, or no longer. */
   readonly caseNetwork: string | null;
 }
@@ -86,35 +76,31 @@ type Filed = Pick<Contest, 'kid' | 'contestId' | 'requestId' | 'durable' | 'clas
 /** Of a contest without an account. */
 export type CaseParts = Partial<Pick<Contest, 'email' | 'caseHash' | 'caseNetwork'>>;
 
+const { proposedReason: _, ...NOTHING_SAID } = NO_TEXTS;
+
 export function fileContest(
   filing: Filed & CaseParts,
   now: number,
   profile: RightsProfile = 'gdpr',
 ): Contest {
   return {
-    email: null,
-    caseHash: null,
+    ...NOTHING_SAID,
     caseNetwork: null,
     ...filing,
     filedAt: now,
     dueAt: PERIODS[profile].dueAt(now),
     extendedFrom: null,
-    extensionReason: null,
     dueNotice: 0,
     status: 'open',
     version: 1,
     outcome: null,
-    reason: null,
     resolvedAt: null,
     resolvedBy: null,
     resolvedLabel: null,
     claim: null,
     proposal: null,
-    question: null,
     askedAt: null,
-    answer: null,
     answeredAt: null,
-    earlier: [],
   };
 }
 
@@ -127,7 +113,9 @@ function changed(contest: Contest, change: Partial<Contest>): Contest {
   return { ...contest, ...change, version: contest.version + 1 };
 }
 
-function refuseClaimed(contest: Contest, by: string, now: number): void {
+/** Of an open case that nobody else holds. */
+function refuseHeld(contest: Contest, by: string, now: number): void {
+  if (contest.status === 'resolved') throw new Refusal('already-resolved');
   const claim = activeClaim(contest, now);
   if (claim !== null && claim.by !== by) throw new Refusal('claimed-by-another');
 }
@@ -139,12 +127,7 @@ function refuseSelf(contest: Contest, by: string): void {
 /** Only of somebody else's open case that nobody else holds. */
 function refuseUnfree(contest: Contest, by: string, now: number): void {
   refuseSelf(contest, by);
-  refuseResolved(contest);
-  refuseClaimed(contest, by, now);
-}
-
-function refuseResolved(contest: Contest): void {
-  if (contest.status === 'resolved') throw new Refusal('already-resolved');
+  refuseHeld(contest, by, now);
 }
 
 /** Takes the case for an hour, or renews it. @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another` */
@@ -155,8 +138,7 @@ export function claimContest(contest: Contest, holder: Omit<Claim, 'until'>, now
 
 /** Gives the case back; only its holder can. @throws {Refusal} */
 export function releaseContest(contest: Contest, by: string, now: number): Contest {
-  refuseResolved(contest);
-  refuseClaimed(contest, by, now);
+  refuseHeld(contest, by, now);
   return contest.claim === null ? contest : changed(contest, { claim: null });
 }
 
@@ -189,13 +171,10 @@ export function extendContest(contest: Contest, by: string, extension: Extension
   return changed(contest, { extendedFrom: dueAt, dueAt: until, extensionReason: reason, dueNotice: 0 });
 }
 
-/** Does a question wait for the person? */
-const isAsked = ({ status, question, answer }: Contest): boolean =>
-  status === 'open' && question !== null && answer === null;
-
 /** The person answers the question, once. @throws {Refusal} `case-closed` */
 export function answerQuestion(contest: Contest, answer: string, now: number): Contest {
-  if (!isAsked(contest)) throw new Refusal('case-closed');
+  const waits = contest.status === 'open' && contest.question !== null && contest.answer === null;
+  if (!waits) throw new Refusal('case-closed');
   return changed(contest, { answer, answeredAt: now });
 }
 
@@ -209,12 +188,6 @@ export interface Resolution extends Omit<Ruling, 'contestId'> {
   readonly fourEyes: boolean;
 }
 
-function propose(contest: Contest, ruling: Resolution, now: number): Contest {
-  const { outcome, reason, by, label = null } = ruling;
-  const proposal = { outcome, reason, by, label, at: now };
-  return changed(contest, { proposal, claim: null });
-}
-
 /**
  * The same outcome again changes nothing. With four eyes the first ruling is a proposal, and another person's equal
  * ruling resolves; a different one takes its place.
@@ -224,13 +197,13 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
   const { outcome, reason, role, by, label = null, version } = ruling;
   refuseSelf(contest, by);
   if (contest.status === 'resolved' && contest.outcome === outcome) return contest;
-  refuseResolved(contest);
-  refuseClaimed(contest, by, now);
+  refuseHeld(contest, by, now);
   if (version !== null && version !== contest.version) throw new Refusal('stale-version');
   const { proposal } = contest;
   if (ruling.fourEyes && (proposal?.outcome !== outcome || proposal.by === by)) {
     const same = proposal?.outcome === outcome && proposal.by === by && proposal.reason === reason;
-    return same ? contest : propose(contest, ruling, now);
+    if (same) return contest;
+    return changed(contest, { proposal: { outcome, reason, by, label, at: now }, claim: null });
   }
   return changed(contest, {
     status: 'resolved',

@@ -15,15 +15,10 @@ function oneMonthAfter(at: number): number {
   return Date.UTC(year, month, Math.min(from.getUTCDate(), lastDay)) + time;
 }
 
-/** Of one law: how long an answer may take, and by how many days that may be extended, once. */
-export interface Periods {
-  /** @param at epoch milliseconds of the request */
-  readonly dueAt: (at: number) => number;
-  /** 0: not at all. */
-  readonly extendDays: number;
-}
-
 const afterDays = (days: number) => (at: number) => at + days * DAY;
+
+/** By how many days an answer may be extended, once; 0: not at all. `dueAt` takes and gives epoch milliseconds. */
+type Periods = Readonly<{ dueAt: (at: number) => number; extendDays: number }>;
 
 export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
   // Article 12(3): one month, and two further months.
@@ -39,18 +34,14 @@ export const LONGEST_MS = 92 * DAY;
 /** From here on a due date is soon. */
 export const SOON_DAYS = 7;
 
-/** What is left until a due date, or how long ago it passed; whole units, rounded down, so that no time is promised that is not there. */
-export interface TimeLeft {
-  readonly late: boolean;
-  readonly unit: 'days' | 'hours';
-  /** 0 hours: less than one. */
-  readonly n: number;
-}
-
-export function due(dueAt: number, now: number): TimeLeft {
+/**
+ * What is left until a due date, or how long ago it passed; whole units, rounded down, so that no time is promised that is not there.
+ * 0 hours: less than one.
+ */
+export function due(dueAt: number, now: number) {
   const late = dueAt < now;
   const gap = Math.abs(dueAt - now);
   return gap >= DAY
-    ? { late, unit: 'days', n: Math.floor(gap / DAY) }
-    : { late, unit: 'hours', n: Math.floor(gap / HOUR) };
+    ? ({ late, unit: 'days', n: Math.floor(gap / DAY) } as const)
+    : ({ late, unit: 'hours', n: Math.floor(gap / HOUR) } as const);
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../db/db.ts';
+import { countUpTo } from '../../db/sql.ts';
 import type { Contest } from './contest.ts';
 import type { ContestTexts } from './contest-text.ts';
 import { LONGEST_MS } from './due.ts';
@@ -9,7 +10,7 @@ import {
   type QueueQuery,
   type QueueRow,
 } from './record.ts';
-import { type ContestRow, narrow, rowToContest } from './store.ts';
+import { contestsIn, narrow } from './store.ts';
 
 /** Pages of the review queue. */
 
@@ -26,31 +27,16 @@ export interface Viewer {
 /** Claims last an hour and are made by hand: there are only as many as people can click. */
 const MAX_CLAIMS = 1000;
 
-/** @param words null: what was written is left closed */
+/** @param contestTexts null: what was written is left closed */
 async function claimedContests(
   database: Database,
   contestTexts: ContestTexts | null,
-  kid: string,
-  now: number,
+  { kid, now }: Omit<Viewer, 'me'>,
+  filter: QueueFilter = {},
 ): Promise<readonly Contest[]> {
-  const rows = await database
-    .read<ContestRow>('contests')
-    .where({ kid, status: 'open' })
-    .where('claimed_until', '>', now)
-    .limit(MAX_CLAIMS);
-  return (rows as ContestRow[])
-    .map((row) => rowToContest(row, contestTexts))
-    .sort((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
-}
-
-function fits(contest: Contest, filter: QueueFilter): boolean {
-  const {
-    class: wanted,
-    dueBefore = Number.POSITIVE_INFINITY,
-    filedBefore = Number.POSITIVE_INFINITY,
-  } = filter;
-  const rightClass = wanted === undefined || contest.class === wanted;
-  return rightClass && contest.dueAt < dueBefore && contest.filedAt < filedBefore;
+  const claimed = database.read('contests').where({ kid, status: 'open' }).where('claimed_until', '>', now);
+  const contests = await contestsIn(narrow(claimed, filter).limit(MAX_CLAIMS), contestTexts);
+  return contests.toSorted((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
 }
 
 function isAfter(contest: Contest, after: QueueCursor | null): boolean {
@@ -71,8 +57,8 @@ async function freePage(
   // The order is by due date: this ends the walk where older ones cannot come.
   if (filter.filedBefore !== undefined) query.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
   if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
-  const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
-  return rows.map((row) => ({ group: 'free', contest: rowToContest(row, contestTexts) }));
+  const free = await contestsIn(query.orderBy(['due_at', 'contest_id']).limit(limit), contestTexts);
+  return free.map((contest) => ({ group: 'free', contest }));
 }
 
 /** Open contests in the order of the queue. */
@@ -82,10 +68,7 @@ export async function queuePage(
   viewer: Viewer,
   { filter, after, limit }: QueueQuery,
 ): Promise<readonly QueueRow[]> {
-  const { kid, me, now } = viewer;
-  const claimed = (await claimedContests(database, contestTexts, kid, now)).filter((contest) =>
-    fits(contest, filter),
-  );
+  const claimed = await claimedContests(database, contestTexts, viewer, filter);
   const rows: QueueRow[] = [];
   const start = after === null ? 0 : QUEUE_GROUPS.indexOf(after.group);
   for (const group of QUEUE_GROUPS.slice(start)) {
@@ -96,7 +79,7 @@ export async function queuePage(
       rows.push(...(await freePage(database, contestTexts, viewer, { filter, after: from, limit: left })));
       continue;
     }
-    const own = claimed.filter((contest) => (contest.claim?.by === me) === (group === 'mine'));
+    const own = claimed.filter((contest) => (contest.claim?.by === viewer.me) === (group === 'mine'));
     const page = own.filter((contest) => isAfter(contest, from)).slice(0, left);
     rows.push(...page.map((contest) => ({ group, contest })));
   }
@@ -116,30 +99,21 @@ export async function resolvedPage(
     { column: 'resolved_at', order: 'desc' },
     { column: 'contest_id', order: 'desc' },
   ];
-  const rows = (await query.orderBy(order).limit(limit)) as ContestRow[];
-  return rows.map((row) => rowToContest(row, contestTexts));
+  return contestsIn(query.orderBy(order).limit(limit), contestTexts);
 }
 
 /** Counts stop here: a page must not cost more because a queue is long. */
 export const COUNT_CAP = 1000;
 
-async function capped(database: Database, query: ReturnType<Database['read']>): Promise<number> {
-  const some = query
-    .select(database.read.raw('1 as one'))
-    .limit(COUNT_CAP + 1)
-    .as('some');
-  const [row] = (await database.read(some).count({ n: '*' })) as { n: number }[];
-  return Number(row?.n ?? 0);
-}
-
 /** More than COUNT_CAP is COUNT_CAP + 1. */
 export async function queueCounts(database: Database, { kid, me, now }: Viewer) {
-  const of = (status: string) => database.read('contests').where({ kid, status });
+  const { read } = database;
+  const of = (status: string) => read('contests').where({ kid, status });
   const [open, overdue, resolved, claimed] = await Promise.all([
-    capped(database, of('open')),
-    capped(database, of('open').where('due_at', '<', now)),
-    capped(database, of('resolved')),
-    claimedContests(database, null, kid, now),
+    countUpTo(read, of('open'), COUNT_CAP),
+    countUpTo(read, of('open').where('due_at', '<', now), COUNT_CAP),
+    countUpTo(read, of('resolved'), COUNT_CAP),
+    claimedContests(database, null, { kid, now }),
   ]);
   const mine = claimed.filter((contest) => contest.claim?.by === me).length;
   return { open, overdue, mine, held: claimed.length - mine, resolved };
@@ -156,7 +130,7 @@ export interface Workload {
 /** Who holds how many cases now, the busiest first. */
 export async function workload(database: Database, kid: string, now: number): Promise<readonly Workload[]> {
   const load = new Map<string, Workload>();
-  for (const { claim, dueAt } of await claimedContests(database, null, kid, now)) {
+  for (const { claim, dueAt } of await claimedContests(database, null, { kid, now })) {
     if (claim === null) continue;
     const { by: actor, label } = claim;
     // The first one of each is the most urgent: they come by due date.
@@ -167,21 +141,14 @@ export async function workload(database: Database, kid: string, now: number): Pr
 }
 
 /** Open contests by the days that are left, as many as there are in each bucket of `bounds`. */
-export async function openByDue(
-  database: Database,
+export function openByDue(
+  { read }: Database,
   kid: string,
   bounds: readonly (readonly [from: number, to: number])[],
 ): Promise<readonly number[]> {
-  return Promise.all(
-    bounds.map(([from, to]) =>
-      capped(
-        database,
-        database
-          .read('contests')
-          .where({ kid, status: 'open' })
-          .where('due_at', '>=', from)
-          .where('due_at', '<', to),
-      ),
-    ),
-  );
+  const counts = bounds.map(([from, to]) => {
+    const open = read('contests').where({ kid, status: 'open' }).where('due_at', '>=', from);
+    return countUpTo(read, open.where('due_at', '<', to), COUNT_CAP);
+  });
+  return Promise.all(counts);
 }

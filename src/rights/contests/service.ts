@@ -1,4 +1,3 @@
-import type { AuditAction } from '../../audit/audit.ts';
 import { clearDoubt } from '../../consent/doubt-store.ts';
 import { decisionKey } from '../../ingest/decision-store.ts';
 import type { Actor } from '../../lib/act.ts';
@@ -8,19 +7,9 @@ import { Refusal } from '../../lib/errors.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
-import type { WebhookEvent } from '../../schema/webhooks.ts';
 import { countRuling } from '../outcome-store.ts';
 import { type Reach, reaches } from '../subject.ts';
-import {
-  type Changed,
-  type ContestDeps,
-  change,
-  note,
-  type Step,
-  type Tx,
-  tellOf,
-  tenantFor,
-} from './change-service.ts';
+import { type ContestDeps, change, noted, type Step, type Tx, tenantFor } from './change-service.ts';
 import {
   answerQuestion,
   askSubject,
@@ -33,16 +22,14 @@ import {
   releaseContest,
   resolveContest,
 } from './contest.ts';
-import { contestOf, countCases, insertContest, insertOverride } from './store.ts';
+import { countCases, findContest, insertContest, insertOverride } from './store.ts';
 
 /** Contests in the database. */
 
 /** Staff at work on a tenant's contests. */
-export interface Reviewer {
+export interface Reviewer extends Actor {
   readonly kid: string;
   readonly role: ResolverRole;
-  /** Keyed reference. */
-  readonly ref: string;
   /** How colleagues in the console know them. */
   readonly label?: string;
 }
@@ -55,22 +42,12 @@ export interface Replier {
   readonly missing: NonNullable<Step['missing']>;
 }
 
-const actorOf = ({ role, ref }: Reviewer): Actor => ({ role, ref });
-
-/** An audit row and a notice. */
-const toldAs =
-  (deps: ContestDeps, actor: Actor, event: AuditAction & WebhookEvent, days?: number) =>
-  async (changed: Changed): Promise<void> => {
-    await note(deps, changed, { actor, action: event, ...(days === undefined ? {} : { more: { days } }) });
-    await tellOf(deps, changed, event);
-  };
-
 /** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
 function extend(deps: ContestDeps, reviewer: Reviewer, contestId: string, extension: Extension) {
   const profile = tenantFor(deps, reviewer.kid).settings['rights.profile'];
   return change(deps, reviewer.kid, contestId, {
     change: (contest, now) => extendContest(contest, reviewer.ref, extension, { now, profile }),
-    after: toldAs(deps, actorOf(reviewer), 'contest.extended', extension.days),
+    after: noted(deps, reviewer, 'contest.extended', { days: extension.days }),
   });
 }
 
@@ -97,7 +74,7 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
     const decision = await decisionKey(tx, kid, filing.requestId);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
-    const first = await contestOf(tx, contestTexts, kid, filing.requestId);
+    const first = await findContest(tx, contestTexts, { kid, requestId: filing.requestId });
     if (first) return first;
     if (filing.caseNetwork) await refuseTooMany(tx, kid, filing.caseNetwork, now);
     const contestId = `con_${makeUlid(() => now, deps.random)}`;
@@ -106,7 +83,7 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
     if (!(await insertContest(tx, contestTexts, contest)))
       throw new Error('a second contest while its decision was locked');
     const actor = { role: 'subject', ref: filedBy } as const;
-    await toldAs(deps, actor, 'contest.filed')({ tx, contest, now });
+    await noted(deps, actor, 'contest.filed')({ tx, contest, now });
     return contest;
   });
 }
@@ -128,38 +105,32 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
         if (durable !== null) await insertOverride(tx, { kid, durable, requestId, at: now });
         await clearDoubt(tx, tenantFor(deps, kid), requestId, now);
       }
-      const action = resolved ? 'contest.resolved' : 'contest.proposed';
-      await note(deps, changed, { actor: actorOf(reviewer), action });
-      if (!resolved) return;
-      await countRuling(tx, kid, requestId, outcome);
-      await tellOf(deps, changed, 'contest.resolved');
+      await noted(deps, reviewer, resolved ? 'contest.resolved' : 'contest.proposed')(changed);
+      if (resolved) await countRuling(tx, kid, requestId, outcome);
     },
   });
 }
 
 export function makeContestService(deps: ContestDeps) {
-  /** A change that leaves an audit row alone. */
-  const noted = (reviewer: Reviewer, contestId: string, action: AuditAction, step: Step['change']) => {
-    const after = (changed: Changed) => note(deps, changed, { actor: actorOf(reviewer), action });
-    return change(deps, reviewer.kid, contestId, { change: step, after });
-  };
   return {
     ...bound(deps, { file, extend, resolve }),
 
     claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
-      noted(reviewer, contestId, 'contest.claimed', (contest, now) =>
-        claimContest(contest, { by: reviewer.ref, label }, now),
-      ),
+      change(deps, reviewer.kid, contestId, {
+        change: (contest, now) => claimContest(contest, { by: reviewer.ref, label }, now),
+        after: noted(deps, reviewer, 'contest.claimed'),
+      }),
 
     release: (reviewer: Reviewer, contestId: string): Promise<Contest> =>
-      noted(reviewer, contestId, 'contest.released', (contest, now) =>
-        releaseContest(contest, reviewer.ref, now),
-      ),
+      change(deps, reviewer.kid, contestId, {
+        change: (contest, now) => releaseContest(contest, reviewer.ref, now),
+        after: noted(deps, reviewer, 'contest.released'),
+      }),
 
     ask: (reviewer: Reviewer, contestId: string, question: string): Promise<Contest> =>
       change(deps, reviewer.kid, contestId, {
         change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
-        after: toldAs(deps, actorOf(reviewer), 'contest.asked'),
+        after: noted(deps, reviewer, 'contest.asked'),
       }),
 
     /**
@@ -173,7 +144,7 @@ export function makeContestService(deps: ContestDeps) {
           if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
           return answerQuestion(contest, answer, now);
         },
-        after: toldAs(deps, { role: 'subject', ref }, 'contest.answered'),
+        after: noted(deps, { role: 'subject', ref }, 'contest.answered'),
       }),
   };
 }

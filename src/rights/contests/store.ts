@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { hasRowLocks } from '../../db/sql.ts';
+import { cellOf, countOf, hasRowLocks } from '../../db/sql.ts';
 import { type Columns, fromColumns, toColumns } from '../../lib/columns.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import type { Contest, ResolverRole } from './contest.ts';
@@ -9,18 +9,13 @@ import type { QueueFilter } from './record.ts';
 
 type Plain = Omit<Contest, 'claim' | 'proposal' | 'resolvedBy' | Exclude<keyof Texts, 'caseHash'>>;
 
-export type ContestRow = Columns<Plain> & {
-  readonly resolved_role: ResolverRole | null;
-  readonly resolved_by: string | null;
-  readonly claimed_by: string | null;
-  readonly claimed_label: string | null;
-  readonly claimed_until: number | null;
-  readonly proposed_outcome: Outcome | null;
-  readonly proposed_by: string | null;
-  readonly proposed_label: string | null;
-  readonly proposed_at: number | null;
-  readonly sealed: string | null;
-};
+type Texted = 'resolved_by' | `claimed_${'by' | 'label'}` | `proposed_${'by' | 'label'}` | 'sealed';
+
+export type ContestRow = Columns<Plain> &
+  Readonly<Record<Texted, string | null> & Record<'claimed_until' | 'proposed_at', number | null>> & {
+    readonly resolved_role: ResolverRole | null;
+    readonly proposed_outcome: Outcome | null;
+  };
 
 function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestTexts: ContestTexts): Texts {
   return sealed === null ? NO_TEXTS : contestTexts.decrypt(kid, contestId, sealed);
@@ -34,7 +29,7 @@ export function openRow(row: ContestRow, contestTexts: ContestTexts): object {
 }
 
 /** @param contestTexts null: what was written is left closed, and is null */
-export function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Contest {
+function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Contest {
   const { proposedReason, ...said } = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
   const { resolved_role: role, resolved_by: ref, sealed: _, ...held } = row;
   const { claimed_by: holder, claimed_label, claimed_until: until, ...unclaimed } = held;
@@ -57,19 +52,11 @@ export function rowToContest(row: ContestRow, contestTexts: ContestTexts | null)
 }
 
 function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow {
-  const {
-    claim,
-    proposal,
-    resolvedBy,
-    statement: _,
-    question: _question,
-    reason: _reason,
-    ...rest
-  } = contest;
-  const { answer: _answer, email: _email, extensionReason: _extension, earlier: _earlier, ...plain } = rest;
+  const { claim, proposal, resolvedBy, ...rest } = contest;
   const { kid, contestId } = contest;
+  const plain = Object.entries(rest).filter(([name]) => name === 'caseHash' || !(name in NO_TEXTS));
   return {
-    ...toColumns<Plain>(plain),
+    ...toColumns(Object.fromEntries(plain) as Plain),
     resolved_role: resolvedBy?.role ?? null,
     resolved_by: resolvedBy?.ref ?? null,
     claimed_by: claim?.by ?? null,
@@ -83,30 +70,34 @@ function contestToRow(contest: Contest, contestTexts: ContestTexts): ContestRow 
   };
 }
 
+export async function contestsIn(
+  query: Knex.QueryBuilder,
+  contestTexts: ContestTexts | null,
+): Promise<readonly Contest[]> {
+  return ((await query) as ContestRow[]).map((row) => rowToContest(row, contestTexts));
+}
+
 async function oneOf(query: Knex.QueryBuilder, contestTexts: ContestTexts): Promise<Contest | null> {
   const row = await query.first<ContestRow | undefined>();
   return row ? rowToContest(row, contestTexts) : null;
 }
 
-/** The contest of a decision, if there is one. */
-export function contestOf(db: Knex, contestTexts: ContestTexts, kid: string, requestId: string) {
-  return oneOf(db('contests').where({ kid, request_id: requestId }), contestTexts);
+/** The contest of a decision, or the one with this id or this keyed hash of its case key: both are unique over all tenants. */
+type ContestKey =
+  | Pick<Contest, 'kid' | 'requestId'>
+  | Pick<Contest, 'contestId'>
+  | { readonly caseHash: string };
+
+export function findContest(db: Knex, contestTexts: ContestTexts, key: ContestKey) {
+  return oneOf(db('contests').where(toColumns(key)), contestTexts);
 }
 
 export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
-  const row = await database
-    .read('contests')
-    .where({ kid, request_id: requestId })
-    .first<object | undefined>('contest_id');
-  return row !== undefined;
+  const found = database.read('contests').where({ kid, request_id: requestId });
+  return (await cellOf(found, 'contest_id')) !== undefined;
 }
 
-/** By its id alone: contest ids are unique over all tenants. */
-export function findContest(db: Knex, contestTexts: ContestTexts, contestId: string) {
-  return oneOf(db('contests').where({ contest_id: contestId }), contestTexts);
-}
-
-/** The same, locked until the transaction ends. */
+/** By its id, locked until the transaction ends. */
 export function lockContest(tx: Knex.Transaction, contestTexts: ContestTexts, contestId: string) {
   const query = tx('contests').where({ contest_id: contestId });
   if (hasRowLocks(tx)) query.forUpdate();
@@ -132,14 +123,8 @@ export async function updateContest(tx: Knex.Transaction, contestTexts: ContestT
 /** The durable-keyed neverAutomation override; one that is there already stays. */
 export async function insertOverride(
   tx: Knex.Transaction,
-  override: {
-    readonly kid: string;
-    readonly durable: string;
-    readonly requestId: string;
-    readonly at: number;
-  },
+  { kid, durable, requestId, at }: Record<'kid' | 'durable' | 'requestId', string> & { readonly at: number },
 ): Promise<void> {
-  const { kid, durable, requestId, at } = override;
   await tx('overrides')
     .insert({ kid, durable, created_at: at, request_id: requestId })
     .onConflict(['kid', 'durable'])
@@ -173,14 +158,7 @@ export async function listContests(
   if (filter.requestId !== undefined) query.where('request_id', filter.requestId);
   const { after } = filter;
   if (after !== undefined) query.whereRaw('(due_at, contest_id) > (?, ?)', [after.dueAt, after.contestId]);
-  const rows = (await query.orderBy(['due_at', 'contest_id']).limit(limit)) as ContestRow[];
-  return rows.map((row) => rowToContest(row, contestTexts));
-}
-
-/** By the keyed hash of its case key. */
-export async function findCase(db: Knex, contestTexts: ContestTexts, caseHash: string) {
-  const row = await db('contests').where({ case_hash: caseHash }).first<ContestRow | undefined>();
-  return row ? rowToContest(row, contestTexts) : null;
+  return contestsIn(query.orderBy(['due_at', 'contest_id']).limit(limit), contestTexts);
 }
 
 /** Open cases that were filed from this network today; marks of earlier days are deleted. */
@@ -190,8 +168,5 @@ export async function countCases(tx: Knex.Transaction, kid: string, caseNetwork:
     .whereNotNull('case_network')
     .where('filed_at', '<', today)
     .update({ case_network: null });
-  const [row] = await tx('contests')
-    .where({ kid, case_network: caseNetwork, status: 'open' })
-    .count({ n: '*' });
-  return Number(row?.['n'] ?? 0);
+  return countOf(tx('contests').where({ kid, case_network: caseNetwork, status: 'open' }));
 }

@@ -1,11 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
-import { Readable, Transform, type Writable } from 'node:stream';
+import { PassThrough, Readable, type Writable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
 import type { Policy } from '../../ingest/classify/policy.ts';
-import { meter } from '../../lib/pass-bytes.ts';
-import { codebookPage, indexPage } from './archive-pages.ts';
+import { type Bytes, meter } from '../../lib/pass-bytes.ts';
+import { codebookPage, indexPage, type Seen } from './archive-pages.ts';
 import type { ArchiveSigner } from './archive-signer-service.ts';
 import { CSV_HEADER, decisionRecord } from './decisions-csv.ts';
 import { makeEnveloper, type Recipient } from './envelope.ts';
@@ -37,14 +37,6 @@ export interface ArchiveOptions {
 /** Decisions that index.html shows; all of them are in the other two files. */
 const SHOWN_DECISIONS = 500;
 
-/** What is learnt of the decisions while they pass by. */
-interface Seen {
-  count: number;
-  readonly byClass: Map<string, number>;
-  readonly shown: DsarDecision[];
-  shared: boolean;
-}
-
 function note(seen: Seen, decision: DsarDecision): void {
   seen.count += 1;
   seen.byClass.set(decision.class, (seen.byClass.get(decision.class) ?? 0) + 1);
@@ -73,29 +65,15 @@ function observed(dsar: Dsar, spool: Spool, seen: Seen, onProgress: ArchiveOptio
   };
 }
 
-/** Counts and hashes what passes through it. */
-function makeMeter(): { readonly through: Transform; result(): { sha256: string; size: number } } {
-  const hash = createHash('sha256');
-  let size = 0;
-  const through = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      hash.update(chunk);
-      size += chunk.length;
-      done(null, chunk);
-    },
-  });
-  return { through, result: () => ({ sha256: hash.digest('hex'), size }) };
-}
-
 /** Files go in one after the other, so that each is hashed before the manifest is written. */
 function makeZip(mtime: Date, signal: AbortSignal) {
   const zip = new ZipFile();
-  const digests: Digest[] = [];
+  const digests: { name: string; size: number; sha256: string }[] = [];
   return {
     stream: Readable.from(zip.outputStream, { objectMode: false }),
     digests,
     end: () => zip.end(),
-    async add(name: string, content: AsyncIterable<string | Uint8Array>): Promise<void> {
+    async add(name: string, content: Bytes): Promise<void> {
       const { pass, result } = meter();
       const source = Readable.from(pass(content), { objectMode: false, signal });
       const done = finished(source, { signal });
@@ -112,10 +90,6 @@ interface Filling extends Pick<ArchiveOptions, 'onProgress'> {
   readonly spool: Spool;
 }
 
-async function* once(content: string | Uint8Array): AsyncGenerator<string | Uint8Array> {
-  yield content;
-}
-
 async function fill(
   { policyOf, version }: ArchiveDeps,
   dsar: Dsar,
@@ -127,11 +101,16 @@ async function fill(
   await zip.add('export.json', dsarJson(observed(dsar, spool, seen, onProgress)));
   await zip.add('decisions.csv', spool.read());
   const facts = { head, policy, version, fingerprint: signer.fingerprint, ...seen };
-  await zip.add('index.html', once(await indexPage(facts)));
-  await zip.add('codebook.html', once(await codebookPage(facts)));
-  const manifest = makeManifest(head, { version, policy, decisions: seen.count, files: zip.digests });
-  await zip.add('manifest.json', once(manifest));
-  await zip.add('manifest.p7s', once(signer.sign(manifest)));
+  await zip.add('index.html', [await indexPage(facts)]);
+  await zip.add('codebook.html', [await codebookPage(facts)]);
+  const manifest = makeManifest(head, {
+    gpdVersion: version,
+    policyVersion: policy.version,
+    decisions: seen.count,
+    files: zip.digests,
+  });
+  await zip.add('manifest.json', [manifest]);
+  await zip.add('manifest.p7s', [signer.sign(manifest)]);
   zip.end();
   return seen.count;
 }
@@ -151,13 +130,13 @@ export async function writeArchive(
   const abort = new AbortController();
   const signal = stop ? AbortSignal.any([stop, abort.signal]) : abort.signal;
   const zip = makeZip(new Date(dsar.head.generatedAt), signal);
-  const passed = makeMeter();
-  const enveloper = recipient ? [makeEnveloper(recipient, randomBytes)] : [];
-  const written = pipeline([zip.stream, ...enveloper, passed.through, output], { signal });
+  const { pass, result } = meter();
+  const envelope = recipient ? makeEnveloper(recipient, randomBytes) : new PassThrough();
+  const written = pipeline(zip.stream, envelope, pass, output, { signal });
   try {
     // Whichever fails stops the other.
     const [decisions] = await Promise.all([fill(deps, dsar, { zip, signer, spool, onProgress }), written]);
-    return { decisions, encrypted: recipient !== undefined, signer: signer.fingerprint, ...passed.result() };
+    return { decisions, encrypted: recipient !== undefined, signer: signer.fingerprint, ...result() };
   } catch (error) {
     abort.abort(error);
     await written.catch(() => {});
@@ -168,32 +147,9 @@ export async function writeArchive(
 }
 
 /** `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of them. */
-
-export interface Digest {
-  readonly name: string;
-  readonly size: number;
-  readonly sha256: string;
-}
-
-export interface ManifestFacts {
-  readonly version: string;
-  readonly policy: Policy;
-  readonly decisions: number;
-  readonly files: readonly Digest[];
-}
-
-function makeManifest(head: DsarHead, facts: ManifestFacts): Buffer {
-  const { version, policy, decisions, files } = facts;
-  const manifest = {
-    format: 'gpd-dsar-archive/1',
-    tenant: head.subject.tenant,
-    subject: head.subject.reference,
-    generatedAt: head.generatedAt,
-    gpdVersion: version,
-    policyVersion: policy.version,
-    decisions,
-    files,
-  };
+function makeManifest({ subject, generatedAt }: DsarHead, facts: object): Buffer {
+  const { tenant, reference } = subject;
+  const manifest = { format: 'gpd-dsar-archive/1', tenant, subject: reference, generatedAt, ...facts };
   // CR LF, to which openssl converts a text without `-binary`: so the signature is valid either way.
   return Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`.replaceAll('\n', '\r\n'));
 }

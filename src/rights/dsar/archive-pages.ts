@@ -9,18 +9,22 @@ import type { DsarDecision, DsarHead } from './service.ts';
 
 /** The two pages of the archive: no script, nothing loaded from anywhere, one style sheet that their own policy names. */
 
-export interface PageFacts {
+/** What is learnt of the decisions while they pass by. */
+export interface Seen {
+  count: number;
+  readonly byClass: Map<string, number>;
+  readonly shown: DsarDecision[];
+  /** One of the ids may be shared with other people. */
+  shared: boolean;
+}
+
+export interface PageFacts extends Readonly<Seen> {
   readonly head: DsarHead;
   readonly policy: Policy;
   /** Of gpd. */
   readonly version: string;
   /** Of the certificate that signs. */
   readonly fingerprint: string;
-  readonly count: number;
-  readonly byClass: ReadonlyMap<string, number>;
-  readonly shown: readonly DsarDecision[];
-  /** One of the ids may be shared with other people. */
-  readonly shared: boolean;
 }
 
 const VIEWS = fileURLToPath(new URL('../../../views/', import.meta.url));

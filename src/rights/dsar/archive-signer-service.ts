@@ -8,15 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { readArchiveSigner, type StoredSigner, saveArchiveSigner } from './archive-signer-store.ts';
 
 /** Signs exports, so that the recipient knows that one came from this installation and was not changed. */
-export interface ArchiveSigner {
-  /** PEM, for a recipient to pin. */
-  readonly certificate: string;
-  /** SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` prints it. */
-  readonly fingerprint: string;
-  readonly notAfter: Date;
-  /** Detached CMS SignedData over these bytes, as DER (RFC 5652 section 5). */
-  sign(content: Uint8Array): Buffer;
-}
+export type ArchiveSigner = Awaited<ReturnType<typeof openArchiveSigner>>;
 
 export interface SignerDeps {
   readonly database: Database;
@@ -70,7 +62,7 @@ function signDetached(content: Uint8Array, certificate: string, key: string, now
 }
 
 /** The identity of this installation; it is created when the first export needs it, and again when it has expired. */
-export async function openArchiveSigner(deps: SignerDeps): Promise<ArchiveSigner> {
+export async function openArchiveSigner(deps: SignerDeps) {
   const { database, masterKey, clock } = deps;
   const held = await readArchiveSigner(database);
   const good = held !== null && !isOver(held.certificate, clock());
@@ -80,9 +72,12 @@ export async function openArchiveSigner(deps: SignerDeps): Promise<ArchiveSigner
   const key = masterKey.unwrap(wrappedKey, archiveSignerContext).toString();
   const { fingerprint256, validTo } = new X509Certificate(certificate);
   return {
+    /** PEM, for a recipient to pin. */
     certificate,
+    /** SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` prints it. */
     fingerprint: fingerprint256,
     notAfter: new Date(validTo),
-    sign: (content) => signDetached(content, certificate, key, clock()),
+    /** Detached CMS SignedData over these bytes, as DER (RFC 5652 section 5). */
+    sign: (content: Uint8Array) => signDetached(content, certificate, key, clock()),
   };
 }

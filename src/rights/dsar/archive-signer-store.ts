@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { readMeta, writeMeta } from '../../db/meta-store.ts';
+import { writeMeta } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
 
 /** The installation's identity for exports: a certificate and its private key, wrapped by the master key. */
@@ -12,18 +12,13 @@ export interface StoredSigner {
 
 const NAME = 'archive-signer';
 
-// One row, so that nobody reads the key of one and the certificate of another.
-const parse = (value: string): StoredSigner => JSON.parse(value) as StoredSigner;
-
-async function lockedSigner(tx: Knex.Transaction): Promise<StoredSigner | null> {
-  const value = await cellOf<string>(tx('meta').where({ name: NAME }).forUpdate(), 'value');
-  return value === undefined ? null : parse(value);
+/** One row, so that nobody reads the key of one and the certificate of another. */
+async function signerIn(rows: Knex.QueryBuilder): Promise<StoredSigner | null> {
+  const value = await cellOf<string>(rows.where({ name: NAME }), 'value');
+  return value === undefined ? null : (JSON.parse(value) as StoredSigner);
 }
 
-export async function readArchiveSigner(database: Database): Promise<StoredSigner | null> {
-  const value = await readMeta(database, NAME);
-  return value === null ? null : parse(value);
-}
+export const readArchiveSigner = ({ read }: Database) => signerIn(read('meta'));
 
 /**
  * Writes it unless another process was faster.
@@ -34,7 +29,7 @@ export function saveArchiveSigner(database: Database, signer: StoredSigner, repl
   const value = JSON.stringify(signer);
   return database.transaction(async (tx) => {
     await tx('meta').insert({ name: NAME, value }).onConflict('name').ignore();
-    const held = await lockedSigner(tx);
+    const held = await signerIn(tx('meta').forUpdate());
     if (held?.certificate !== replaces) return held ?? signer;
     await writeMeta(tx, NAME, value);
     return signer;
@@ -43,7 +38,7 @@ export function saveArchiveSigner(database: Database, signer: StoredSigner, repl
 
 /** @returns how many there were */
 export async function rewrapArchiveSigner(tx: Knex.Transaction, rewrap: (wrapped: string) => string) {
-  const held = await lockedSigner(tx);
+  const held = await signerIn(tx('meta').forUpdate());
   if (!held) return 0;
   const { certificate, wrappedKey } = held;
   await writeMeta(tx, NAME, JSON.stringify({ certificate, wrappedKey: rewrap(wrappedKey) }));

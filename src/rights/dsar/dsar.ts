@@ -1,3 +1,4 @@
+import type { Counterfactual } from '../../ingest/verdict.ts';
 import type { TenantSettings } from '../../tenants/settings.ts';
 
 /** Words of the answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */
@@ -54,20 +55,11 @@ export function classText(name: string): string {
   return CLASS_TEXT[name] ?? name;
 }
 
-/** The same where a review or an agent's signature decided. */
-export function besideRulesText(byRules: string): string {
-  return `The rules did not decide; by them alone it would have been: ${classText(byRules)}.`;
-}
-
 /** What would have changed it, as a sentence. */
 export function changeText(
-  counterfactual: {
-    readonly decisive: readonly { readonly id: string; readonly class: string }[];
-    readonly withoutAll: string | null;
-  },
+  { decisive, withoutAll }: Counterfactual,
   ruleText: (id: string) => string,
 ): string {
-  const { decisive, withoutAll } = counterfactual;
   if (decisive.length > 0) {
     return decisive
       .map(

@@ -16,7 +16,7 @@ import type { ContestDeps } from '../contests/change-service.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
 import type { Reach } from '../subject.ts';
-import { besideRulesText, changeText, classText, makeNotice } from './dsar.ts';
+import { changeText, classText, makeNotice } from './dsar.ts';
 import {
   countDecisions,
   type HeldDecision,
@@ -65,7 +65,8 @@ function describeDevice(device: HeldDevice) {
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
-    return { text: besideRulesText(classByRules(verdict)), decisive: [], withoutAll: null };
+    const text = `The rules did not decide; by them alone it would have been: ${classText(classByRules(verdict))}.`;
+    return { text, decisive: [], withoutAll: null };
   }
   const counterfactual = explain(verdict);
   return { text: changeText(counterfactual, ruleText), ...counterfactual };

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { cellOf, countOf, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
+import { cellOf, countOf, countUpTo, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
 import type { ContestTexts } from '../contests/contest-text.ts';
-import { type ContestRow, rowToContest } from '../contests/store.ts';
+import { contestsIn } from '../contests/store.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */
 
@@ -49,14 +49,11 @@ export async function heldDevice({ read }: Database, kid: string, durable: strin
   return { firstSeenAt: 0, lastSeenAt: 0, seen: 0, ...sighting, visitorIds, networks, passkey };
 }
 
-export interface HeldOverride {
-  readonly createdAt: number;
-  readonly requestId: string | null;
-}
-
 /** The override of the device, or the one that a linked request led to. */
 export async function heldOverride({ read }: Database, kid: string, { durable, linked }: HeldReach) {
-  const first = (rows: Knex.QueryBuilder): Promise<HeldOverride | undefined> =>
+  const first = (
+    rows: Knex.QueryBuilder,
+  ): Promise<{ readonly createdAt: number; readonly requestId: string | null } | undefined> =>
     rows.where({ kid }).first({ createdAt: 'created_at', requestId: 'request_id' });
   const own = durable === null ? undefined : await first(read('overrides').where({ durable }));
   if (own) return own;
@@ -75,10 +72,10 @@ export async function heldContests(
 ): Promise<readonly Contest[]> {
   const { durable, linked } = reach;
   const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
-  const rows = durable === null ? [] : ((await all().where({ durable })) as ContestRow[]);
+  const found = durable === null ? [] : [...(await contestsIn(all().where({ durable }), contestTexts))];
   for (const ids of chunksOf(linked))
-    rows.push(...((await whereAmong(all(), database.read, 'request_id', ids)) as ContestRow[]));
-  const contests = new Map(rows.map((row) => [row.contest_id, rowToContest(row, contestTexts)]));
+    found.push(...(await contestsIn(whereAmong(all(), database.read, 'request_id', ids), contestTexts)));
+  const contests = new Map(found.map((contest) => [contest.contestId, contest]));
   const before = (one: Contest, other: Contest): number =>
     one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
   return [...contests.values()].sort(before);
@@ -104,6 +101,10 @@ export interface HeldDecision {
   readonly reported?: { readonly outcome: string; readonly at: number } | null;
 }
 
+type HeldRow = Readonly<
+  Record<'requestId' | 'verdict', string> & Record<'summary' | 'supersededBy' | 'outcome', string | null>
+> & { readonly at: number | null };
+
 const PAGE = 500;
 
 async function page(
@@ -114,13 +115,9 @@ async function page(
 ): Promise<HeldDecision[]> {
   const query = database
     .read('decisions as d')
-    .leftJoin('signal_summaries as s', (join) =>
-      join.on('s.kid', 'd.kid').andOn('s.request_id', 'd.request_id'),
-    )
-    .leftJoin('decision_updates as u', (join) => join.on('u.kid', 'd.kid').andOn('u.earlier', 'd.request_id'))
-    .leftJoin('decision_outcomes as o', (join) =>
-      join.on('o.kid', 'd.kid').andOn('o.request_id', 'd.request_id'),
-    )
+    .joinRaw('LEFT JOIN signal_summaries s ON s.kid = d.kid AND s.request_id = d.request_id')
+    .joinRaw('LEFT JOIN decision_updates u ON u.kid = d.kid AND u.earlier = d.request_id')
+    .joinRaw('LEFT JOIN decision_outcomes o ON o.kid = d.kid AND o.request_id = d.request_id')
     .where('d.kid', kid);
   if ('durable' in part) query.where('d.durable', part.durable);
   else query.whereIn('d.request_id', part.requests);
@@ -132,14 +129,7 @@ async function page(
     supersededBy: 'u.request_id',
     outcome: 'o.outcome',
     at: 'o.at',
-  })) as {
-    requestId: string;
-    verdict: string;
-    summary: string | null;
-    supersededBy: string | null;
-    outcome: string | null;
-    at: number | null;
-  }[];
+  })) as HeldRow[];
   return rows.map(({ requestId, verdict, summary, supersededBy, outcome, at }) => ({
     requestId,
     supersededBy,
@@ -194,22 +184,14 @@ export async function deviceTrail(database: Database, kid: string, durable: stri
 }
 
 /** At most `cap + 1`. */
-export function countTrail(database: Database, kid: string, durable: string, cap: number): Promise<number> {
-  const some = unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
-    .select('request_id')
-    .limit(cap + 1)
-    .as('some');
-  return countOf(database.read(some));
+export function countTrail({ read }: Database, kid: string, durable: string, cap: number): Promise<number> {
+  return countUpTo(read, unmarked(read('decisions').where({ kid, durable }), 'decisions'), cap);
 }
 
 /** Contests of the same device, the newest first, without what was written. */
-export async function deviceContests(database: Database, kid: string, durable: string, limit: number) {
-  const rows = (await database
-    .read('contests')
-    .where({ kid, durable })
-    .orderBy('contest_id', 'desc')
-    .limit(limit)) as ContestRow[];
-  return rows.map((row) => rowToContest(row, null));
+export function deviceContests({ read }: Database, kid: string, durable: string, limit: number) {
+  const contests = read('contests').where({ kid, durable });
+  return contestsIn(contests.orderBy('contest_id', 'desc').limit(limit), null);
 }
 
 /** When the oldest decision that is still held was made. */

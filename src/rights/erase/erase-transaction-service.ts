@@ -10,6 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Random } from '../../lib/random.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
+import type { Tx } from '../contests/change-service.ts';
 import {
   asMarked,
   asPending,
@@ -31,8 +32,6 @@ import { markStaged } from './steps-store.ts';
 import { countRows, type ErasedRows, eraseRows } from './store.ts';
 
 /** The transaction of an erasure: the rows, the consent, the receipt and its audit row. */
-
-type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
 export interface EraseRequest {
   readonly tenant: ConsentTenant;
@@ -63,10 +62,7 @@ const LARGE_ABOVE = 500;
 /** Retries a step that found the disk full, once the reserve is given up. */
 export type Attempt = <S>(step: () => Promise<S>) => Promise<S>;
 
-export interface Begun {
-  readonly erasure: StoredErasure;
-  readonly rows: ErasedRows;
-}
+export type Begun = Awaited<ReturnType<typeof eraseWithin>>;
 
 /** How one transaction erases, with what was read before it. */
 interface Plan {
@@ -80,9 +76,9 @@ interface Plan {
 }
 
 function rowTargetOf({ tenant, target, keep, requestedBy }: EraseRequest): RowTarget {
-  const { durables, requests, linksOf } = target;
+  const { principal: _, ...rows } = target;
   const requestRef = (id: string): string => rightsRef(tenant.rightsKey, 'request', id);
-  return { kid: tenant.kid, durables, requests, linksOf, requestRef, keep, requestedBy };
+  return { ...rows, kid: tenant.kid, requestRef, keep, requestedBy };
 }
 
 function refsOf(tenant: ConsentTenant, target: ErasureTarget): TombstoneRef[] {
@@ -110,16 +106,11 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
   const { kid } = tenant;
   const { principal, linksOf } = target;
   if (principal !== null) {
-    const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: principal.ref, seq });
-    const shred = {
-      kid,
-      principal: principal.ref,
-      principalId: principal.id,
-      wrapKey: tenant.principalWrap,
-      stateMac: tenant.stateMac,
-    };
-    const { openings } = await shredWithin(tx, { ...shred, notify }, now);
-    return consentCount(target, openings);
+    const { ref, id: principalId } = principal;
+    const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: ref, seq });
+    const { principalWrap: wrapKey, stateMac } = tenant;
+    const shred = { kid, principal: ref, principalId, wrapKey, stateMac, notify };
+    return consentCount(target, (await shredWithin(tx, shred, now)).openings);
   }
   return consentCount(target, linksOf === null ? 0 : await countOpenings(tx, kid, linksOf));
 }
@@ -137,7 +128,7 @@ async function earlierReceipt(
   return receiptOfRequest(tx, { kid, subject, ref: rightsRef(rightsKey, 'request', request), since });
 }
 
-async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<Begun> {
+async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan) {
   const { receiptId, now, backups, erase, marks } = plan;
   const { tenant, target, actor, requestedBy, keep, again } = request;
   const { kid } = tenant;
@@ -163,7 +154,7 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan): Promise<B
     step: buries ? (again ? WITH_TOMBSTONE[first] : first) : 'done',
   };
   const earlier = marks ? null : await earlierReceipt(tx, request, { subject, counts });
-  if (earlier) return { erasure: { ...earlier, step: 'done' }, rows };
+  if (earlier) return { erasure: { ...earlier, step: 'done' as const }, rows };
   await insertErasure(tx, erasure);
   const detail = { receiptId, scopes: scopes.filter((s) => s.count > 0).map((s) => s.scope) };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
@@ -207,9 +198,9 @@ export async function planErasure(
   database: Database,
   { kid, target, keep }: { readonly kid: string; readonly target: ErasureTarget; readonly keep: Keep },
 ): Promise<ScopeCounts> {
-  const { durables, requests, linksOf, principal } = target;
+  const { linksOf, principal } = target;
   const { read } = database;
-  const rows = await countRows(read, { kid, durables, requests, linksOf, keep });
+  const rows = await countRows(read, { ...target, kid, keep });
   const who = principal?.ref ?? linksOf;
   const openings = who === null ? 0 : await countOpenings(read, kid, who);
   const counts = { ...rows.counts, consent: consentCount(target, openings) };

@@ -36,7 +36,7 @@ const BACKUP_BASIS = 'encrypted; a restore applies this erasure again before the
 export interface ScopeCount {
   readonly erased: number;
   readonly retained: number;
-  readonly basis?: string;
+  readonly basis?: string | undefined;
 }
 
 export type ScopeCounts = Readonly<Partial<Record<Scope, ScopeCount>>>;
@@ -48,11 +48,7 @@ export const emptyTally = (): Tally =>
   Object.fromEntries(ERASURE_SCOPES.map((scope) => [scope, { erased: 0, retained: 0 }])) as Tally;
 
 /** Adds the counts of one table. A basis is kept only when rows are retained on it. */
-export function addCount(
-  tally: Tally,
-  scope: Scope,
-  { erased, retained, basis }: Omit<ScopeCount, 'basis'> & { readonly basis: string | undefined },
-): void {
+export function addCount(tally: Tally, scope: Scope, { erased, retained, basis }: ScopeCount): void {
   const known = tally[scope];
   const why = retained > 0 ? basis : known.basis;
   const sum = { erased: erased + known.erased, retained: retained + known.retained };

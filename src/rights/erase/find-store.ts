@@ -6,17 +6,13 @@ import { inChunks } from '../../lib/chunks.ts';
 import { hourOfVerdict } from '../../log/verdict-anchor-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { DEVICES_OF_REQUESTS, tablesWhere } from '../subject-folds.ts';
-import type { Keep, Requester } from './erasure.ts';
+import type { ErasureTarget, Keep, Requester } from './erasure.ts';
 import { type Holds, holdsOn } from './hold-store.ts';
 
 /** Finds the requests and devices of an erasure before anything is deleted. */
 
-export interface RowTarget {
+export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
   readonly kid: string;
-  readonly durables: readonly string[];
-  readonly requests: readonly string[];
-  /** Keyed reference of a principal, all of whose links go. */
-  readonly linksOf: string | null;
   /** The keyed reference under which events about a request wait in the outbox. */
   readonly requestRef: (requestId: string) => string;
   readonly keep: Keep;
@@ -42,9 +38,8 @@ export interface Meant {
   readonly found: ReadonlySet<string>;
 }
 
-interface NamedRow {
-  /** Null, or empty: the row is about its device alone. */
-  readonly request_id: string | null;
+export interface RequestRow {
+  readonly request_id: string;
   readonly durable: string | null;
 }
 
@@ -57,7 +52,9 @@ const sourcesOf = (table: TableName): Source[] => [
 const CONTESTS = sourcesOf('contests');
 const DECISIONS = sourcesOf('decisions');
 /** A contest and an override outlive their decision in the retention, and what a hold made wait was staged with its device. */
-const BESIDE_DECISIONS = DEVICES_OF_REQUESTS.filter((table) => table !== 'decisions').flatMap(sourcesOf);
+export const BESIDE_DECISIONS = DEVICES_OF_REQUESTS.filter((table) => table !== 'decisions').flatMap(
+  sourcesOf,
+);
 
 /** Rows that the target names. Decisions of a device that an earlier erasure has marked are left out. */
 function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: readonly string[]) {
@@ -67,32 +64,29 @@ function rowsNamed(db: Knex, { kid }: Target, [table, column]: Source, ids: read
 
 type Target = Pick<RowTarget, 'kid' | 'durables' | 'requests'>;
 
-type Named = NamedRow & { readonly request_id: string };
-
-async function named(db: Knex, target: Target, sources: readonly Source[]): Promise<Named[]> {
-  const found: NamedRow[] = [];
+async function named(db: Knex, target: Target, sources: readonly Source[]): Promise<RequestRow[]> {
+  const found: RequestRow[] = [];
   for (const source of sources)
     await inChunks(source[1] === 'durable' ? target.durables : target.requests, async (ids) => {
+      // One by one: a device may have more rows than a call takes arguments.
       for (const row of await rowsNamed(db, target, source, ids).select('request_id', 'durable'))
-        found.push(row as NamedRow);
+        found.push(row as RequestRow);
     });
-  return found.filter((row): row is Named => Boolean(row.request_id));
+  // Null, or empty: the row is about its device alone.
+  return found.filter(({ request_id: id }) => id);
 }
 
-async function devicesIn(db: Knex, target: Target, sources: readonly Source[]): Promise<Requests> {
+/** All requests of the target, each with its device where one is known. */
+export async function requestsOf(
+  db: Knex,
+  target: Target,
+  sources: readonly Source[] = [...BESIDE_DECISIONS, ...DECISIONS],
+): Promise<Requests> {
   const found = new Map<string, string | null>(target.requests.map((id) => [id, null]));
   for (const { request_id: id, durable } of await named(db, target, sources))
     found.set(id, durable ?? found.get(id) ?? null);
   return found;
 }
-
-/** All requests of the target, each with its device where one is known. */
-export const requestsOf = (db: Knex, target: Target): Promise<Requests> =>
-  devicesIn(db, target, [...BESIDE_DECISIONS, ...DECISIONS]);
-
-/** The same without reading decisions. */
-export const requestsBeside = (db: Knex, target: Target): Promise<Requests> =>
-  devicesIn(db, target, BESIDE_DECISIONS);
 
 /** The target's requests and the hours of their decisions; null when there are more than `most`. */
 export async function sizeUp(db: Knex, target: RowTarget, most: number) {
@@ -134,12 +128,6 @@ export async function idsInUse(
   return found;
 }
 
-/** Requests of the target that were contested. */
-async function contestedOf(db: Knex, target: RowTarget): Promise<string[]> {
-  const rows = await named(db, target, CONTESTS);
-  return [...new Set(rows.map(({ request_id: id }) => id))];
-}
-
 async function defended(tx: Knex, target: RowTarget): Promise<ReadonlySet<string>> {
   if (!target.keep.openContests) return new Set();
   const rows = (await tx('contests')
@@ -175,7 +163,8 @@ export async function whoIsMeant(tx: Knex, target: RowTarget, requests: Requests
   for (const durable of requests.values()) if (durable !== null) devices.add(durable);
   // A hold is on the device, whatever the erasure was asked for by.
   const holds = await holdsOn(tx, target.kid, [...devices]);
-  const contested = await contestedOf(tx, target);
+  const contests = await named(tx, target, CONTESTS);
+  const contested = [...new Set(contests.map(({ request_id: id }) => id))];
   const found = await devicesFound(tx, target, stays, requests);
   return { target, requests, devices, contested, stays, holds, found };
 }

@@ -11,8 +11,6 @@ export interface HeldDeps extends Pick<ContestDeps, 'database' | 'tenantOf' | 'c
   readonly eraser: EraseService;
 }
 
-export type HeldErasures = ReturnType<typeof makeHeldErasures>;
-
 const SYSTEM: Actor = { role: 'system', ref: 'hold-released' };
 
 export function makeHeldErasures({ database, eraser, tenantOf, clock }: HeldDeps) {

@@ -6,20 +6,17 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
 import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
 import { applyCuts } from './erasure-head-store.ts';
-import { lostHolds } from './erasure-log-files.ts';
 import { heldIds } from './find-store.ts';
 import type { HeldDeps } from './held-service.ts';
 import { placeHold, releaseHold } from './hold-store.ts';
 import { knownReceipts } from './receipts-store.ts';
-import { readOutsideLog } from './tombstone-files.ts';
+import { isOffboarding, lostHolds, type OutsideLog, readOutsideLog } from './tombstone-files.ts';
 
 /**
  * An older backup brings back what was erased after it was made, and loses the legal holds since. Before the server listens,
  * every tombstone whose receipt the database does not know, and every hold that its audit log does not, is applied again.
  */
-export interface ReapplyDeps extends HeldDeps {
-  readonly dataDir: string;
-  readonly logKey: Uint8Array;
+export interface ReapplyDeps extends HeldDeps, OutsideLog {
   /** What is wrong with the log of erasures; what can be read of it is applied all the same. */
   readonly onBroken: (problem: string) => void;
 }
@@ -27,35 +24,24 @@ export interface ReapplyDeps extends HeldDeps {
 /** What names its subject by reference. */
 type Line = Tombstone | HoldLine;
 
-/** By reference: one device may have been erased more than once, and each time something else was kept. */
-type Wanted = Map<string, Line[]>;
-
-interface Ids {
-  readonly durables: Set<string>;
-  readonly requests: Set<string>;
-}
+const COLUMNS = { durable: 'durable', request: 'request_id' } as const;
+type Kind = keyof typeof COLUMNS;
 
 /** The ids behind the references of each line. */
-async function resolve(deps: ReapplyDeps, tenant: ConsentTenant, lines: readonly Line[]) {
-  const wanted: Wanted = new Map();
-  const found = new Map<Line, Ids>();
+async function resolve({ database }: ReapplyDeps, tenant: ConsentTenant, lines: readonly Line[]) {
+  const found = new Map<Line, Record<Kind, Set<string>>>();
+  // By reference: one device may have been erased more than once, and each time something else was kept.
+  const wanted = new Map<string, Line[]>();
   for (const line of lines) {
-    found.set(line, { durables: new Set(), requests: new Set() });
+    found.set(line, { durable: new Set(), request: new Set() });
     const refs = 'device' in line ? [{ kind: 'durable', ref: line.device }] : line.refs;
     for (const { kind, ref } of refs)
-      if (kind === 'durable' || kind === 'request') wanted.set(ref, [...(wanted.get(ref) ?? []), line]);
+      if (kind in COLUMNS) wanted.set(ref, [...(wanted.get(ref) ?? []), line]);
   }
-  for (const [kind, column] of [
-    ['durable', 'durable'],
-    ['request', 'request_id'],
-  ] as const) {
-    for await (const id of heldIds(deps.database, tenant.kid, column)) {
-      for (const line of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? []) {
-        const ids = found.get(line);
-        (kind === 'durable' ? ids?.durables : ids?.requests)?.add(id);
-      }
-    }
-  }
+  for (const kind of ['durable', 'request'] as const)
+    for await (const id of heldIds(database, tenant.kid, COLUMNS[kind]))
+      for (const line of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? [])
+        found.get(line)?.[kind].add(id);
   return found;
 }
 
@@ -81,7 +67,7 @@ async function reapplyTenant(deps: ReapplyDeps, tenant: ConsentTenant, lines: re
   for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
     const ids = found.get(line);
     if ('device' in line) {
-      await reapplyHold(deps, line, ids?.durables ?? []);
+      await reapplyHold(deps, line, ids?.durable ?? []);
       continue;
     }
     const { receiptId, subject, requestedBy, at, refs, keep } = line;
@@ -89,8 +75,8 @@ async function reapplyTenant(deps: ReapplyDeps, tenant: ConsentTenant, lines: re
     await deps.eraser.erase({
       tenant,
       target: {
-        durables: [...(ids?.durables ?? [])],
-        requests: [...(ids?.requests ?? [])],
+        durables: [...(ids?.durable ?? [])],
+        requests: [...(ids?.request ?? [])],
         // The id itself is known to nobody any more; the entry's commitment opens for nobody either.
         principal: principal === null ? null : { ref: principal, id: '' },
         linksOf: principal,
@@ -106,8 +92,7 @@ async function reapplyTenant(deps: ReapplyDeps, tenant: ConsentTenant, lines: re
 /** A tenant that was created again after its offboarding is a different one. */
 async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
   let applied = 0;
-  for (const { tenant: kid, at, refs } of tombstones) {
-    if (!refs.some(({ kind }) => kind === 'tenant')) continue;
+  for (const { tenant: kid, at } of tombstones.filter(isOffboarding)) {
     const found = await makeTenantStore(deps.database).get(kid);
     if (!found || found.createdAt > Date.parse(at)) continue;
     await removeTenant(deps.database, kid);
@@ -157,7 +142,7 @@ async function reapplyLines(deps: ReapplyDeps, tombstones: readonly Tombstone[],
   const known = await knownReceipts(deps.database, ids);
   const lost = new Map(
     tombstones
-      .filter(({ receiptId, refs }) => !known.has(receiptId) && !refs.some(({ kind }) => kind === 'tenant'))
+      .filter((line) => !known.has(line.receiptId) && !isOffboarding(line))
       .map((line) => [line.receiptId, line]),
   );
   const byTenant = new Map<string, Line[]>();

@@ -3,25 +3,14 @@ import type { z } from 'zod';
 import type { Database } from '../../db/db.ts';
 import { chunksOf } from '../../lib/chunks.ts';
 import { toColumns } from '../../lib/columns.ts';
-import { storedErasureSchema } from '../../schema/rights.ts';
-import {
-  changesReceipt,
-  type Keep,
-  type Requester,
-  type ScopeResult,
-  type Tally,
-  withStep,
-} from './erasure.ts';
+import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
+import { changesReceipt, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
-export interface StoredErasure {
-  readonly receiptId: string;
+export interface StoredErasure
+  extends Pick<ErasureReceipt, 'receiptId' | 'subject' | 'requestedBy' | 'scopes'> {
   readonly kid: string;
-  /** Keyed reference. */
-  readonly subject: string;
-  readonly requestedBy: Requester;
   readonly erasedAt: number;
-  readonly scopes: readonly ScopeResult[];
   /** Keyed references for the tombstone. */
   readonly refs: readonly TombstoneRef[];
   readonly keep: Keep;
@@ -73,13 +62,8 @@ function rowToErasure(row: Row): StoredErasure {
   }
 }
 
-interface StoredErasures {
-  readonly erasures: readonly StoredErasure[];
-  readonly unreadable: readonly UnreadableErasure[];
-}
-
 /** One that is damaged hides no other. */
-function rowsToErasures(found: readonly Row[]): StoredErasures {
+function rowsToErasures(found: readonly Row[]) {
   const erasures: StoredErasure[] = [];
   const unreadable: UnreadableErasure[] = [];
   for (const row of found) {
@@ -131,7 +115,7 @@ export async function saveErasureStep(
 /** Adds the counts of one step to the receipt, in the transaction of the step. */
 export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
   if (!changesReceipt(counts)) return;
-  const erasure = await findReceipt(tx, receiptId);
+  const erasure = await findErasure(tx, receiptId);
   if (!erasure) return;
   const scopes = withStep(erasure.scopes, counts);
   await tx('erasures')
@@ -144,17 +128,14 @@ export async function endSteps(database: Database, receiptId: string): Promise<S
   return database.transaction(async (tx) => {
     if (await tx('erasing').where({ receipt_id: receiptId }).first('request_id')) return null;
     await tx('erasures').where({ receipt_id: receiptId, step: 'deleting' }).update({ step: 'logged' });
-    return findReceipt(tx, receiptId);
+    return findErasure(tx, receiptId);
   });
 }
 
-async function findReceipt(db: Knex, receiptId: string): Promise<StoredErasure | null> {
+export async function findErasure(db: Knex, receiptId: string): Promise<StoredErasure | null> {
   const row = await rows(db).where({ receipt_id: receiptId }).first<Row | undefined>();
   return row ? rowToErasure(row) : null;
 }
-
-export const findErasure = ({ read }: Database, receiptId: string): Promise<StoredErasure | null> =>
-  findReceipt(read, receiptId);
 
 /** Which of these receipts there are. */
 export async function knownReceipts(database: Database, receiptIds: readonly string[]) {
@@ -174,7 +155,7 @@ export async function erasuresAt(
   database: Database,
   steps: readonly StoredErasure['step'][],
   before: number,
-): Promise<StoredErasures> {
+) {
   const found = await rows(database.read)
     .whereIn('step', steps)
     .where('erased_at', '<=', before)
@@ -183,7 +164,7 @@ export async function erasuresAt(
 }
 
 /** Newest first. */
-export async function listErasures(database: Database, kid: string, limit: number): Promise<StoredErasures> {
+export async function listErasures(database: Database, kid: string, limit: number) {
   const found = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);
   return rowsToErasures(found);
 }

@@ -6,48 +6,39 @@ import { type AnchoredPlaces, type ErasedVerdict, keepCommitments } from '../../
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../subject-data.ts';
 import { rowOf } from '../subject-folds.ts';
-import { addCount, DEFENCE_BASIS, emptyTally, type Scope, type Tally } from './erasure.ts';
+import { addCount, DEFENCE_BASIS, emptyTally, type Scope } from './erasure.ts';
 import type { Meant } from './find-store.ts';
 
 /** The rows of one table: an erasure deletes and counts them, a plan counts alone. */
 
-export interface Work {
-  /** The transaction, or the reads of a plan. */
-  readonly db: Knex;
+interface How {
   /** Null: a plan, which deletes nothing. */
   readonly tx: Knex.Transaction | null;
-  readonly meant: Meant;
   /** Requests whose rows go now. */
   readonly going: readonly string[];
-  readonly counts: Tally;
   /** The receipt under which this transaction marks requests; null: it deletes their rows itself. */
   readonly marks: string | null;
   /** Every decision is staged, and none can come before the mark: looking at each would take as long as marking it. */
   readonly allStaged: boolean;
   /** Positions of the requests' verdicts in anchored hours; null: no verdict is deleted. */
   readonly places: AnchoredPlaces | null;
-  /** Deleted visitorIds: only the index holds them. */
-  readonly visitorIds: string[];
-  /** What deleted contests held: the hash of their case key, and the start of their encrypted texts. */
-  readonly caseBytes: string[];
 }
 
-export const makeWork = (
-  db: Knex,
-  meant: Meant,
-  how: Partial<Pick<Work, 'tx' | 'going' | 'marks' | 'allStaged' | 'places'>>,
-): Work => ({
-  tx: null,
-  going: [],
-  marks: null,
-  allStaged: false,
-  places: null,
+const PLAN: How = { tx: null, going: [], marks: null, allStaged: false, places: null };
+
+export type Work = Readonly<ReturnType<typeof makeWork>>;
+
+/** @param db the transaction, or the reads of a plan */
+export const makeWork = (db: Knex, meant: Meant, how: Partial<How>) => ({
+  ...PLAN,
   ...how,
   db,
   meant,
   counts: emptyTally(),
-  visitorIds: [],
-  caseBytes: [],
+  /** Deleted visitorIds: only the index holds them. */
+  visitorIds: [] as string[],
+  /** What deleted contests held: the hash of their case key, and the start of their encrypted texts. */
+  caseBytes: [] as string[],
 });
 
 interface Special {

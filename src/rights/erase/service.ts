@@ -26,17 +26,14 @@ import {
 } from './receipts-store.ts';
 import { dropAbandoned } from './stage-store.ts';
 import { deleteMarked } from './steps-store.ts';
-import { appendTombstone } from './tombstone-files.ts';
+import { appendTombstone, type OutsideLog } from './tombstone-files.ts';
 
 /**
  * Erasure: one transaction deletes the rows, then a tombstone is written outside the database, then the files are searched
  * for left bytes. A large erasure only marks its rows in that transaction, which hides them; steps delete them (ADR 0028).
  */
 
-export interface EraseDeps extends BeginDeps, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
-  readonly dataDir: string;
-  /** Of the log of erasures. */
-  readonly logKey: Uint8Array;
+export interface EraseDeps extends BeginDeps, OutsideLog, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
   readonly reserve: DiskReserve;
   /** What held up an erasure whose rows are gone: the job finishes it. */
   readonly onFault: (error: unknown) => void;
@@ -117,18 +114,12 @@ async function finish(
   }
 }
 
-export interface Resumed {
-  readonly receipts: readonly ErasureReceipt[];
-  /** What is tried again the next time. */
-  readonly failures: readonly Fault[];
-}
-
-/** Of an erasure that fails or cannot be read the others go on. */
+/** Of an erasure that fails or cannot be read the others go on; `failures` is tried again the next time. */
 async function resumeAll(
   run: Running,
   attempt: Attempt,
   { before, rewriteNow }: { readonly before: number; readonly rewriteNow: boolean },
-): Promise<Resumed> {
+) {
   const { database, cleaner, isUnderWay } = run;
   const failures: Fault[] = [];
   const alone = async <T>(kid: string | null, work: () => Promise<T>): Promise<T | null> => {
@@ -207,7 +198,7 @@ export function makeEraseService(deps: EraseDeps) {
       return Promise.race([whole, answered]);
     },
     async status(receiptId: string): Promise<ErasureReceipt | null> {
-      const found = await findErasure(database, receiptId);
+      const found = await findErasure(database.read, receiptId);
       return found && receiptOf(found);
     },
     /** Newest first. `unreadable`: ids of those whose rows are damaged. */
@@ -216,10 +207,9 @@ export function makeEraseService(deps: EraseDeps) {
       return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
     },
     /** Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to be. */
-    resume: (): Promise<Resumed> =>
-      reserve.during((attempt) => resumeAll(run, attempt, { before: clock(), rewriteNow: true })),
+    resume: () => reserve.during((attempt) => resumeAll(run, attempt, { before: clock(), rewriteNow: true })),
     /** The same for what no request is at work on any more; a large file is rewritten in its window only. */
-    resumeStale: (): Promise<Resumed> =>
+    resumeStale: () =>
       reserve.during((attempt) =>
         resumeAll(run, attempt, { before: clock() - UNDER_WAY_MS, rewriteNow: false }),
       ),

@@ -4,7 +4,7 @@ import { inPieces, purge } from '../../db/purge.ts';
 import { type Bindings, hasRowLocks, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
 import { holdTenant } from '../../db/tenant-hold.ts';
 import { markedBetween, unstaged } from '../../ingest/erasing-store.ts';
-import { type RowTarget, requestsBeside } from './find-store.ts';
+import { BESIDE_DECISIONS, type RequestRow, type RowTarget, requestsOf } from './find-store.ts';
 
 /** The first part of a large erasure (ADR 0028): its requests are staged, in steps and without the lock of the tenant's log. */
 
@@ -17,11 +17,6 @@ export interface Staged {
   readonly withoutDecision: Set<string>;
   /** What {@link visitsOf} said before the decisions were read; not said: they are read again with the mark. */
   visits?: string;
-}
-
-export interface RequestRow {
-  readonly request_id: string;
-  readonly durable: string | null;
 }
 
 async function stageRows(tx: Knex.Transaction, staged: Staged, found: readonly RequestRow[]): Promise<void> {
@@ -115,7 +110,7 @@ export async function stageRest(tx: Knex.Transaction, staged: Staged): Promise<b
   const visits = await visitsOf(tx, target);
   const quiet = visits !== '' && visits === staged.visits;
   if (!quiet) await stageNew(tx, staged, (rows) => stageRows(tx, staged, rows));
-  const beside = await requestsBeside(tx, target);
+  const beside = await requestsOf(tx, target, BESIDE_DECISIONS);
   const others = [...beside].filter(([id]) => !requests.has(id) || withoutDecision.has(id));
   await stageRows(
     tx,

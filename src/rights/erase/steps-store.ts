@@ -7,12 +7,12 @@ import { inChunks } from '../../lib/chunks.ts';
 import { lockHead } from '../../log/append-store.ts';
 import { type AnchoredPlaces, hourOfVerdict, makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
 import { addCount, type Scope } from './erasure.ts';
-import { type Meant, type Requests, whoIsMeant } from './find-store.ts';
+import { type Meant, type RequestRow, type Requests, whoIsMeant } from './find-store.ts';
 import { markHeldDevices, markHeldRequests } from './held-mark-store.ts';
 import { holdsOn } from './hold-store.ts';
 import { addStep, type StoredErasure } from './receipts-store.ts';
 import { basisOfRequest, makeWork, type Work } from './rows-store.ts';
-import { MIN_STEP, type RequestRow, type Staged, stageRest } from './stage-store.ts';
+import { MIN_STEP, type Staged, stageRest } from './stage-store.ts';
 import { type ErasedRows, erasedRows, STEPS, takeParts, WITH_MARK } from './store.ts';
 
 /**
@@ -37,7 +37,7 @@ function countDecisions({ meant, counts }: Work, { withoutDecision }: Staged): v
     erased -= 1;
     addCount(counts, 'decisions', { erased: 0, retained: 1, basis });
   }
-  addCount(counts, 'decisions', { erased, retained: 0, basis: undefined });
+  addCount(counts, 'decisions', { erased, retained: 0 });
 }
 
 /** Marks what is staged and erases everything that is not per request. The head of the tenant's log must be locked. */

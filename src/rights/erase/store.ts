@@ -4,23 +4,14 @@ import { inChunks } from '../../lib/chunks.ts';
 import { type AnchoredPlaces, makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { isStepped, PARTS, type Part, type RowWay, rowOf } from '../subject-folds.ts';
-import { addCount, DEFENCE_BASIS, type ScopeCounts } from './erasure.ts';
+import { addCount, DEFENCE_BASIS } from './erasure.ts';
 import { type RowTarget, requestsOf, whoIsMeant } from './find-store.ts';
 import { markHeldDevices, markHeldRequests } from './held-mark-store.ts';
 import { makeWork, takeNamed, type Work } from './rows-store.ts';
 
 /** Deletes the rows of an erasure in the caller's transaction, table by table as the map of a person lists them. */
 
-export interface ErasedRows {
-  readonly counts: ScopeCounts;
-  /** Ids that no file may contain any longer. */
-  readonly requests: readonly string[];
-  readonly visitorIds: readonly string[];
-  readonly devices: readonly string[];
-  readonly caseBytes: readonly string[];
-  /** A hold keeps rows, and its release erases them. */
-  readonly waits: boolean;
-}
+export type ErasedRows = ReturnType<typeof erasedRows>;
 
 type Take = (work: Work, table: TableName) => Promise<void>;
 
@@ -107,7 +98,7 @@ const waits = ({ meant, counts }: Work): boolean =>
   meant.holds.devices.size > 0 && Object.values(counts).some(({ retained }) => retained > 0);
 
 /** What was erased and must be in no file. */
-export function erasedRows(work: Work, requests: readonly string[]): ErasedRows {
+export function erasedRows(work: Work, requests: readonly string[]) {
   const { target, holds, found } = work.meant;
   return {
     counts: work.counts,

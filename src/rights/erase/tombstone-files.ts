@@ -1,10 +1,14 @@
-import { existsSync, statSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { listAudit } from '../../audit/store.ts';
+import { type Config, ConfigError } from '../../config.ts';
 import { type ChainedLog, makeChainedLog } from '../../db/chained-log-files.ts';
 import type { Database } from '../../db/db.ts';
 import type { KeyPlan } from '../../keys/rotate.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { AUDIT_DAYS_MS } from '../../log/fold.ts';
+import { tenantsSince } from '../../tenants/tenant-store.ts';
 import {
   afterBody,
   type Cut,
@@ -17,9 +21,10 @@ import {
   type LogHead,
   NO_HEAD,
   type OutsideLine,
+  type Tombstone,
 } from './erasure-chain-service.ts';
 import { readLogHead, saveLogHead } from './erasure-head-store.ts';
-import type { StoredErasure } from './receipts-store.ts';
+import { knownReceipts, type StoredErasure } from './receipts-store.ts';
 
 /**
  * What a restored database must not undo, outside of it: one line of JSON each in DATA_DIR/erasures.log, chained, with a MAC,
@@ -34,6 +39,7 @@ export function tombstoneFile(dataDir: string): string {
 export interface OutsideLog {
   readonly database: Database;
   readonly dataDir: string;
+  /** Of the log of erasures. */
   readonly logKey: Uint8Array;
 }
 
@@ -72,16 +78,9 @@ async function appendLine(outside: OutsideLog, line: OutsideLine): Promise<void>
 }
 
 export function appendTombstone(outside: OutsideLog, erasure: StoredErasure): Promise<void> {
-  return appendLine(outside, {
-    v: 1,
-    receiptId: erasure.receiptId,
-    tenant: erasure.kid,
-    subject: erasure.subject,
-    requestedBy: erasure.requestedBy,
-    at: isoTime(erasure.erasedAt),
-    keep: erasure.keep,
-    refs: [...erasure.refs],
-  });
+  const { receiptId, kid: tenant, subject, requestedBy, erasedAt, keep, refs } = erasure;
+  const at = isoTime(erasedAt);
+  return appendLine(outside, { v: 1, receiptId, tenant, subject, requestedBy, at, keep, refs: [...refs] });
 }
 
 /** A tenant that was offboarded: an older backup would bring it back. */
@@ -100,11 +99,10 @@ export function buryTenant(outside: OutsideLog, kid: string, now: number): Promi
 
 /** All that can be read, with what is wrong: who was promised to be gone must not come back for a line that is damaged. */
 export async function readOutsideLog({ database, dataDir, logKey }: OutsideLog): Promise<ErasureLog> {
-  const path = tombstoneFile(dataDir);
-  const readLines = async () => (existsSync(path) ? completeLines(await readFile(path, 'utf8')) : []);
+  const config = { data_dir: dataDir };
   // Read again after the count: a server appends meanwhile.
-  const kept = await readLogHead(database, logKey, await readLines());
-  return checkLines(await readLines(), logKey, kept);
+  const kept = await readLogHead(database, logKey, readErasureLines(config));
+  return checkLines(readErasureLines(config), logKey, kept);
 }
 
 type WithoutMoment<T> = T extends unknown ? Omit<T, 'v' | 'at'> : never;
@@ -125,3 +123,44 @@ export const outsideOf = (
   { database, serverSecret }: { readonly database: Database; readonly serverSecret: Uint8Array },
   { data_dir }: { readonly data_dir: string },
 ): OutsideLog => ({ database, dataDir: data_dir, logKey: erasureLogKey(serverSecret) });
+
+/** DATA_DIR/erasures.log as backup, restore and doctor handle it: whole lines, none lost, none passed over. */
+
+export function readErasureLines({ data_dir }: Pick<Config, 'data_dir'>): readonly string[] {
+  const path = tombstoneFile(data_dir);
+  return existsSync(path) ? completeLines(readFileSync(path, 'utf8')) : [];
+}
+
+/** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
+export function requireWhole({ problem }: ErasureLog, where: string): void {
+  if (problem === null) return;
+  throw new ConfigError(
+    `${where}: ${problem}: an erasure that it told of could not be repeated; put the file back from a copy`,
+  );
+}
+
+export const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => kind === 'tenant');
+
+/** How many erasures the next start will repeat on this database, by the rules of `rights/reapply.ts`. */
+export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
+  const since = await tenantsSince(database);
+  // Lines about a tenant that was removed, or created again after its offboarding, are done.
+  const buried = tombstones.filter(isOffboarding).filter(({ tenant, at }) => {
+    return (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at);
+  });
+  const people = tombstones.filter((line) => !isOffboarding(line) && since.has(line.tenant));
+  const ids = [...new Set(people.map(({ receiptId }) => receiptId))];
+  return buried.length + ids.length - (await knownReceipts(database, ids)).size;
+}
+
+/** Of which the database's audit log tells nothing, although it still would: the database is older than they are. */
+export async function lostHolds(database: Database, holds: readonly HoldLine[], now: number) {
+  const lost: HoldLine[] = [];
+  for (const line of holds) {
+    const { tenant: kid, device: object, event: action } = line;
+    const at = Date.parse(line.at);
+    if (at < now - AUDIT_DAYS_MS) continue;
+    if ((await listAudit(database, kid, { action, object, from: at }, 1)).length === 0) lost.push(line);
+  }
+  return lost;
+}

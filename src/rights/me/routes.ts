@@ -2,7 +2,7 @@ import { type Request, type Response, type Router, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/presented.ts';
 import { parseShape } from '../../http/json-body.ts';
-import { exactRouter } from '../../http/methods.ts';
+import { exactRouter } from '../../http/json-route.ts';
 import type { Handlers } from '../../http/register.ts';
 import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';

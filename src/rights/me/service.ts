@@ -3,7 +3,6 @@ import type { Presented } from '../../attest/presented.ts';
 import { displayHandle, rightsRef } from '../../audit/reference.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import { decisionKey, findDecision, type StoredDecision } from '../../ingest/decision-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';
 import { withUpdates } from '../../ingest/update-store.ts';
@@ -18,6 +17,7 @@ import { heldOverride } from '../dsar/store.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import type { EraseService } from '../erase/service.ts';
 import { linkRequest } from '../link-store.ts';
+import { requestsAlone } from '../subject.ts';
 import { transparencyView } from './transparency.ts';
 import { MAX_LIFE_MS, openPresented } from './transparency-token.ts';
 
@@ -32,13 +32,10 @@ export interface MeDeps extends DsarDeps {
 
 export type MeService = ReturnType<typeof makeMeService>;
 
-interface Opened {
-  readonly tenant: ConsentTenant;
-  readonly requestId: string;
-}
+type Opened = Awaited<ReturnType<typeof open>>;
 
 /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-async function open(deps: MeDeps, presented: Presented): Promise<Opened> {
+async function open(deps: MeDeps, presented: Presented) {
   const { serverSecret, tenantOf, clock } = deps;
   const subject = await openBound(deps, presented, openPresented(serverSecret, clock(), presented));
   const tenant = subject === null ? undefined : tenantOf(subject.kid);
@@ -86,18 +83,9 @@ async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
   const { kid } = tenant;
   const found = await findDecision(database, kid, requestId);
   const device = found?.verdict.durable ?? null;
-  const dsar = await exported(
-    deps,
-    {
-      kid,
-      durable: isShared(found) ? null : device,
-      visitorId: null,
-      linked: new Set(await withUpdates(database, kid, [requestId])),
-      principal: null,
-      principalId: null,
-    },
-    actorOf(opened),
-  );
+  const requests = requestsAlone(kid, await withUpdates(database, kid, [requestId]));
+  const reach = { ...requests, durable: isShared(found) ? null : device };
+  const dsar = await exported(deps, reach, actorOf(opened));
   const { head } = dsar;
   if (head.override !== null || found?.verdict.overridden !== true || device === null) return dsar;
   const review = await heldOverride(database, kid, { durable: device, linked: [] });

@@ -22,9 +22,7 @@ export interface TokenBinding {
 /** Whose consent was proven (ADR 0049), where it was: a withdrawal counts as long as the token is good. */
 export type TokenSubject = Omit<OpenedToken, 'session'>;
 
-const plaintextSchema = z
-  .tuple([z.string(), z.string(), z.int()])
-  .or(z.tuple([z.string(), z.string(), z.int(), z.string()]));
+const plaintextSchema = z.tuple([z.string(), z.string(), z.int(), z.string().optional()]);
 
 /** The key of the day, derived once: tokens of one server are made all day long. */
 let derived: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;

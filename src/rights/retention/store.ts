@@ -189,8 +189,12 @@ async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string
   await lockHead(tx, kid);
 }
 
-/** What the rules of one tenant take away now. */
-export async function retain(database: Database, rules: RetentionRules): Promise<RetentionCounts> {
+/** What the rules of one tenant take away now. @param goesOn false stops between two steps */
+export async function retain(
+  database: Database,
+  rules: RetentionRules,
+  goesOn: () => boolean = () => true,
+): Promise<RetentionCounts> {
   const { kid } = rules;
   const cutoffs = cutoffsOf(rules);
   await announce(database, rules).catch((error: unknown) => {
@@ -199,8 +203,10 @@ export async function retain(database: Database, rules: RetentionRules): Promise
   });
   const counts = Object.fromEntries(Object.values(COUNTED).map((name) => [name, 0])) as RetentionCounts;
   for (const table of AGING) {
+    if (!goesOn()) return counts;
     const { key, ages } = rowOf(table);
     const removal: Removal = {
+      goesOn,
       table,
       key: key.at(-1) ?? '',
       within: { kid },

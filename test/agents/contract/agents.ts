@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type AgentDirectory,
-  agentsRevision,
   listDirectories,
   makeNonceClaimer,
   purgeAgentNonces,
@@ -10,6 +9,7 @@ import {
 import type { SignatureClaim } from '../../../src/agents/verify.ts';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { readRevision } from '../../../src/db/revision.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';
@@ -85,9 +85,12 @@ export function agentContract(make: MakeDatabase): void {
     });
 
     it('counts changes by a revision of its own', async () => {
-      const [agents, tenants] = [await agentsRevision(other), (await readSnapshot(other, -1)).revision];
+      const [agents, tenants] = [
+        await readRevision(other, 'agents'),
+        (await readSnapshot(other, -1)).revision,
+      ];
       await addAgent(db.database, makeDirectory('https://c.example/'));
-      expect(await agentsRevision(other)).toBe(agents + 1);
+      expect(await readRevision(other, 'agents')).toBe(agents + 1);
       expect((await readSnapshot(other, -1)).revision).toBe(tenants);
     });
 

@@ -19,7 +19,7 @@ it('nothing is proven of a tenant that went after its bundle came, and nothing e
   const claim = {
     kid: 'k',
     principalId: 'p',
-    needed: 'n',
+    purpose: 'n',
     purposes: ['n'],
     overGpc: [],
     proof: { seq: 1, hash: 'h' },

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
+import type { Config } from '../../../src/config.ts';
 import { macTerms, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/db.ts';
@@ -88,8 +90,9 @@ export function tamperedLogContract(make: MakeDatabase): void {
     /** anna grants and withdraws, bert grants; a policy is published; all of it is signed. */
     async function makeLog(kid: string): Promise<Node> {
       const node = makeNode(kid, db.database);
-      const request = { kid, origins: [], baseUrl: 'https://gpd.example', now: NOW };
-      await createTenant({ database: db.database, masterKey, serverSecret: SECRET }, node.book, request);
+      const config = { data_dir: dirname(node.file), base_url: 'https://gpd.example' } as Config;
+      const store = { database: db.database, masterKey, serverSecret: SECRET };
+      await createTenant(store, config, { kid, origins: [], now: NOW });
       await db.database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
       await publishPolicy(
         db.database,

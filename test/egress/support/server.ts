@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { WELL_KNOWN_PATH } from '../../../src/agents/directory.ts';
-import type { FetchOptions } from '../../../src/egress/fetch-document.ts';
+import type { FetchOptions } from '../../../src/egress/send.ts';
 import { selfSigned } from '../../support/self-signed.ts';
 
 /** A real https server on this machine that answers as each test wants it to. */

@@ -39,7 +39,7 @@ export function epochContract(make: MakeDatabase): void {
       return entry.identified?.visitorId ?? '';
     }
     async function retain(kid: string, now: number): Promise<void> {
-      const planned = await retainTenant(other, kid, now, true);
+      const planned = await retainTenant(other, kid, now, { dryRun: true });
       expect(await retainTenant(db.database, kid, now)).toEqual(planned);
     }
     const reached = (kid: string, visitorId: string) => durableOfVisitor(other, kid, visitorId);

@@ -5,7 +5,7 @@ import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
 import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
-import { addCosignatures, listCosigned, saveCheckpoint } from '../../../src/log/checkpoint-store.ts';
+import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
 import { makeHashReader, readEntries, readHead } from '../../../src/log/read-store.ts';
 import { makeLogService } from '../../../src/log/service.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -142,13 +142,19 @@ export function ledgerContract(make: MakeDatabase): void {
         { text: 'of 3', size: 3, signedAt: 1 },
         { text: 'of 5', size: 5, signedAt: 2 },
       ];
-      expect(await saveCheckpoint(db.database, kid, first, null)).toBe(true);
-      expect(await saveCheckpoint(other, kid, second, first)).toBe(true);
+      expect(await db.database.transaction((tx) => putCheckpoint(tx, kid, first, null))).toBe(true);
+      expect(await other.transaction((tx) => putCheckpoint(tx, kid, second, first))).toBe(true);
       // Both had read the first one: the second of them signed in vain.
-      expect(await saveCheckpoint(db.database, kid, { text: 'of 4', size: 4, signedAt: 3 }, first)).toBe(
-        false,
-      );
-      expect(await saveCheckpoint(other, kid, { text: 'older', size: 4, signedAt: 4 }, second)).toBe(false);
+      expect(
+        await db.database.transaction((tx) =>
+          putCheckpoint(tx, kid, { text: 'of 4', size: 4, signedAt: 3 }, first),
+        ),
+      ).toBe(false);
+      expect(
+        await other.transaction((tx) =>
+          putCheckpoint(tx, kid, { text: 'older', size: 4, signedAt: 4 }, second),
+        ),
+      ).toBe(false);
       expect((await readHead(other, kid))?.checkpoint).toEqual(second);
     });
 
@@ -159,8 +165,8 @@ export function ledgerContract(make: MakeDatabase): void {
         { text: 'of 3', size: 3, signedAt: 1 },
         { text: 'of 5', size: 5, signedAt: 2 },
       ];
-      await saveCheckpoint(db.database, kid, first, null);
-      await saveCheckpoint(db.database, kid, second, first);
+      await db.database.transaction((tx) => putCheckpoint(tx, kid, first, null));
+      await db.database.transaction((tx) => putCheckpoint(tx, kid, second, first));
       const add = (node: Database, line: string, text = 'of 5'): Promise<void> =>
         addCosignatures(node, kid, { size: 5, text }, (lines) => [lines, line]);
       await Promise.all([add(db.database, 'a'), add(other, 'b'), add(other, 'c', 'another of 5')]);

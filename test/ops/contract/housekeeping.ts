@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { LAST_RETENTION, LAST_SWEEP, readMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
-import { runRetention } from '../../../src/ops/retention.ts';
+import { retainTenant, runRetention } from '../../../src/ops/retention.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -146,6 +146,29 @@ export function housekeepingContract(make: MakeDatabase): void {
       expect(await readMeta(db.database, LAST_RETENTION)).toBe(String(at + HOUR));
     });
 
+    it('retention stops between two steps, and the next continues', async () => {
+      const old = (_: unknown, n: number) => ({
+        kid: 'ccc',
+        request_id: `req_many-${n}`,
+        decided_at: NOW - 100 * DAY,
+        class: 'human',
+        verdict: '{}',
+        salt: 's',
+        commitment: '00'.repeat(32),
+      });
+      const rows = Array.from({ length: 600 }, old);
+      await db.database.transaction((tx) => tx.batchInsert('decisions', rows, 100));
+      let asked = 0;
+      const goesOn = (): boolean => {
+        asked += 1;
+        return asked < 3;
+      };
+      const first = await retainTenant(db.database, 'ccc', NOW, { goesOn });
+      const step = first?.decisions ?? 0;
+      expect([50, 250]).toContain(step);
+      expect(await retainTenant(db.database, 'ccc', NOW)).toMatchObject({ decisions: 601 - step });
+    });
+
     it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
       const round = { failures: [], complete: false, retained: false, clock: null };
       const coded = (code: string): Error => Object.assign(new Error(), { code });
@@ -162,6 +185,33 @@ export function housekeepingContract(make: MakeDatabase): void {
       await removeTenant(db.database, 'ccc');
       expect((await readJobFailures(db.database)).map(({ job }) => job)).not.toContain('a');
     });
+  });
+
+  it('what may take long holds up no round, and neither forgets what the other has swept', async () => {
+    const db = await make();
+    await addTenant(db.database, 'shop');
+    const held: (() => void)[] = [];
+    const hold = (): Promise<void> => new Promise((resolve) => held.push(resolve));
+    const seen = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count));
+    const house = makeHouse(db.database, NOW, { noteSkew: hold, thinCheckpoints: hold });
+    const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
+    const rounds = [house.round()];
+    await seen(1);
+    held[0]?.();
+    // The hourly jobs of the first round wait.
+    await seen(2);
+    expect(house.swept()).toEqual({ completeAt: at(1), retentionAt: null });
+    rounds.push(house.round());
+    await seen(3);
+    held[1]?.();
+    await vi.waitFor(() => expect(house.swept()).toEqual({ completeAt: at(2), retentionAt: at(2) }));
+    held[2]?.();
+    await Promise.all(rounds);
+    expect(house.swept()).toEqual({ completeAt: at(2), retentionAt: at(2) });
+    for (const name of [LAST_SWEEP, LAST_RETENTION])
+      expect(await readMeta(db.database, name), name).toBe(String(NOW + 2 * MINUTE));
+    await house.stop();
+    await db.close();
   });
 
   it('a database that is away is complained of once, not once per job', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { purgeNonces } from '../../../src/ingest/decision-store.ts';
 import { earliestExpiry, isFresh, nonceExpiry } from '../../../src/ingest/freshness.ts';
 import { MINUTE } from '../../../src/lib/clock.ts';
-import { type SkewWatch, watchSkew } from '../../../src/ops/clock-skew-service.ts';
+import { type SkewWatch, watchSkew } from '../../../src/ops/clock-watch.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';

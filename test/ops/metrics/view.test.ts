@@ -105,7 +105,7 @@ describe('what gpd top reads', () => {
     const nothing = { at: 5, samples: [] };
     for (const view of [
       viewOf(nothing, nothing),
-      viewOfCounts({ lastMinute: 0, byClass: {}, ledgerEntries: 0, webhooksWaiting: 0 }),
+      viewOfCounts({ ledgerEntries: 0, webhooksWaiting: 0 }, { lastMinute: 0, byClass: {} }),
     ]) {
       expect(JSON.stringify(topLines(view))).not.toMatch(/NaN|Infinity|undefined|null/);
     }

@@ -6,7 +6,7 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
-import { contestOf, insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
+import { findContest, insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
 import {
   countDecisions,
   countTrail,
@@ -119,7 +119,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
     const goOn = (): boolean => true;
     const scopesOf = async ({ receiptId }: StoredErasure) =>
       Object.fromEntries(
-        ((await findErasure(other, receiptId))?.scopes ?? []).map(({ scope, action, count }) => [
+        ((await findErasure(other.read, receiptId))?.scopes ?? []).map(({ scope, action, count }) => [
           scope,
           `${action} ${count}`,
         ]),
@@ -150,7 +150,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
         expect(await findDecision(other, kid, `req_${id}`)).toBeNull();
         expect(await decisionKey(other.read, kid, `req_${id}`)).toBeNull();
         expect(await tenantOfDecision(other, `req_${id}`)).toBeNull();
-        expect(await contestOf(other.read, WORDS, kid, `req_${id}`)).toBeNull();
+        expect(await findContest(other.read, WORDS, { kid, requestId: `req_${id}` })).toBeNull();
       }
       expect(await durableOfVisitor(other, kid, own)).toBeNull();
       expect(await heldDevice(other, kid, 'mine')).toBeNull();
@@ -342,7 +342,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
         expect(await left(kid)).toEqual([]);
         expect(await left(kid, 'links')).toEqual(['req_a']);
         expect(await scopesOf(erasure)).toMatchObject({ decisions: 'pending 2', links: 'retained 1' });
-        expect((await findErasure(other, erasure.receiptId))?.scopes).toContainEqual({
+        expect((await findErasure(other.read, erasure.receiptId))?.scopes).toContainEqual({
           scope: 'links',
           action: 'retained',
           count: 1,

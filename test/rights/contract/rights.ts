@@ -14,7 +14,6 @@ import { type Contest, fileContest, resolveContest } from '../../../src/rights/c
 import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
 import {
   type ContestRow,
-  contestOf,
   findContest,
   insertContest,
   insertOverride,
@@ -112,7 +111,7 @@ export function rightsContract(make: MakeDatabase): void {
         other.transaction((tx) => insertContest(tx, WORDS, { ...contest, contestId: 'con_second' })),
       ]);
       expect(won.filter(Boolean)).toHaveLength(1);
-      const first = await contestOf(other.read, WORDS, kid, 'req_a');
+      const first = await findContest(other.read, WORDS, { kid, requestId: 'req_a' });
       expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
       const ruling = { ...rule, outcome: 'overturned', label: 'Rita' } as const;
       const resolved = resolveContest(first as Contest, ruling, NOW + 1);
@@ -120,7 +119,7 @@ export function rightsContract(make: MakeDatabase): void {
         expect(await lockContest(tx, WORDS, resolved.contestId)).toEqual(first);
         await updateContest(tx, WORDS, resolved);
       });
-      expect(await findContest(other.read, WORDS, resolved.contestId)).toEqual(resolved);
+      expect(await findContest(other.read, WORDS, { contestId: resolved.contestId })).toEqual(resolved);
       expect(await findDecision(other, kid, 'req_a')).toMatchObject({ restricted: false, overturned: true });
     });
 
@@ -143,7 +142,7 @@ export function rightsContract(make: MakeDatabase): void {
         const row = await rowOf(kid);
         expect(JSON.stringify(row)).not.toContain('words"');
         expect(row.sealed).toMatch(/^[A-Za-z0-9+/=]{80,}$/);
-        expect(await contestOf(other.read, WORDS, kid, 'req_w')).toEqual(written(kid));
+        expect(await findContest(other.read, WORDS, { kid, requestId: 'req_w' })).toEqual(written(kid));
         const open = openRow(row, WORDS);
         expect(open).toMatchObject({ statement: 'stated words', proposed_reason: 'proposed words' });
         expect(open).not.toHaveProperty('sealed');
@@ -155,7 +154,7 @@ export function rightsContract(make: MakeDatabase): void {
         expect((await rowOf(kid)).sealed).toBeNull();
         await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
         await file({ ...contestOn(kid, 'w'), statement: '' });
-        expect((await contestOf(other.read, WORDS, kid, 'req_w'))?.statement).toBe('');
+        expect((await findContest(other.read, WORDS, { kid, requestId: 'req_w' }))?.statement).toBe('');
       });
 
       it('opens for its own contest and under its own key alone; without a key nothing is written', async () => {
@@ -169,11 +168,17 @@ export function rightsContract(make: MakeDatabase): void {
         await db.database.transaction((tx) =>
           tx('contests').where({ contest_id: two.contestId }).update({ sealed }),
         );
-        await expect(findContest(other.read, WORDS, two.contestId)).rejects.toThrow('does not open');
+        await expect(findContest(other.read, WORDS, { contestId: two.contestId })).rejects.toThrow(
+          'does not open',
+        );
         const stranger = contestTextsOf(() => ({ wrapper: makeMasterKey(Buffer.alloc(32, 8), randomBytes) }));
-        await expect(findContest(other.read, stranger, one.contestId)).rejects.toThrow('does not open');
+        await expect(findContest(other.read, stranger, { contestId: one.contestId })).rejects.toThrow(
+          'does not open',
+        );
         const nobody = contestTextsOf(() => undefined);
-        expect(await findContest(other.read, nobody, one.contestId)).toMatchObject({ statement: null });
+        expect(await findContest(other.read, nobody, { contestId: one.contestId })).toMatchObject({
+          statement: null,
+        });
         const writing = db.database.transaction((tx) => updateContest(tx, nobody, one));
         await expect(writing).rejects.toThrow('no tenant');
       });

@@ -4,6 +4,7 @@ import { insertSession } from '../../../src/consent/session-store.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bumpTenant } from '../../../src/db/revision.ts';
+import { claimRows } from '../../../src/ingest/nonce-store.ts';
 import type { Recorded } from '../../../src/ingest/ports.ts';
 import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
@@ -115,6 +116,15 @@ export function tenantGoingContract(make: MakeDatabase): void {
       expect(new Set(ends)).toEqual(new Set(['recorded', 'gone']));
       expect(counts?.['decisions']).toBe(ends.filter((end) => end === 'recorded').length);
       expect(await rowsOf(kid)).toEqual({});
+    });
+
+    it('keeps the nonce of a bundle, though its repetition in the batch is of an earlier tenant', async () => {
+      const kid = await addTenant(db.database, 'repeated');
+      const { claim } = makeEntry({ kid, id: 'repeated' });
+      const both = [NOW, NOW - DAY].map((since) => ({ ...claim, since }));
+      const { won } = await db.database.hotTransaction((tx) => claimRows(tx, both));
+      expect(won).toEqual([true, false]);
+      expect(await rowsOf(kid)).toMatchObject({ nonces: 1 });
     });
 
     it('is not removed under a batch that found it there', async () => {

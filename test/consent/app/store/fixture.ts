@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Config } from '../../../../src/config.ts';
 import { type ConsentAppender, makeConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
 import type { Appended, AppendRequest } from '../../../../src/consent/plan-write.ts';
@@ -8,7 +9,6 @@ import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { principalKeyContext } from '../../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
-import { makeCheckpointBook } from '../../../../src/log/checkpoint-files.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/read-store.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
@@ -27,14 +27,8 @@ const wrapper = makeMasterKey(WRAP_KEY, randomBytes);
 const store = { masterKey: makeMasterKey(Buffer.alloc(32, 5), randomBytes), serverSecret: Buffer.alloc(32) };
 
 export async function addLog(database: Database, kid: string, now = NOW): Promise<string> {
-  const request = { kid, origins: [], baseUrl: 'https://gpd.example', now };
-  if (
-    !(await createTenant(
-      { ...store, database },
-      makeCheckpointBook(tempDir('book'), store.serverSecret),
-      request,
-    ))
-  )
+  const config = { data_dir: tempDir('book'), base_url: 'https://gpd.example' } as Config;
+  if (!(await createTenant({ ...store, database }, config, { kid, origins: [], now })))
     throw new Error(`${kid} is taken`);
   await database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
   return kid;

@@ -4,7 +4,7 @@ import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { inclusionProof, rootAt } from '../../../../src/ledger/proofs.ts';
-import { saveCheckpoint } from '../../../../src/log/checkpoint-store.ts';
+import { putCheckpoint } from '../../../../src/log/checkpoint-store.ts';
 import { makeHashReader, readEntries, readHead } from '../../../../src/log/read-store.ts';
 import { firstPurpose } from '../../../../src/tenants/tenant.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
@@ -145,7 +145,7 @@ export function readerContract(make: MakeDatabase): void {
       const save = async (database: Database, size: number) => {
         const read = (await readHead(database, signed))?.checkpoint ?? null;
         const checkpoint = { text: `checkpoint ${size}`, size, signedAt: NOW + size };
-        return saveCheckpoint(database, signed, checkpoint, read);
+        return database.transaction((tx) => putCheckpoint(tx, signed, checkpoint, read));
       };
       expect(await save(db.database, 10)).toBe(true);
       expect(await save(other, 30)).toBe(true);

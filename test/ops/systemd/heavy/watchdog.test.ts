@@ -6,7 +6,7 @@ import { serviceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/db.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
 import { answers } from '../../../../src/db/probe.ts';
-import { startWatchdog } from '../../../../src/ops/systemd/watchdog.ts';
+import { startWatchdog } from '../../../../src/ops/systemd/supervisor.ts';
 import { tempDir } from '../../../support/command.ts';
 import { lockDatabase } from '../../../support/database.ts';
 import { missingPostgres, sharedPostgres } from '../../../support/postgres.ts';

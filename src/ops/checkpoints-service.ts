@@ -4,12 +4,15 @@ import type { MasterKey } from '../keys/master-key.ts';
 import { signCheckpoint } from '../ledger/checkpoint.ts';
 import { makeNoteSigner } from '../ledger/note.ts';
 import type { CheckpointBook, NewCheckpoint } from '../log/checkpoint-files.ts';
-import { isExtended } from '../log/checkpoint-service.ts';
+import { type CheckpointDeps, currentCheckpoint, isExtended } from '../log/checkpoint-service.ts';
+import { markCheckpointed } from '../log/log-secret-store.ts';
 import { type LogSecret, readLogSecret } from '../log/new-log.ts';
 import { type LogHead, readHead } from '../log/read-store.ts';
+import { cutoffsOf, sayRetainedBefore } from '../rights/retention/store.ts';
 import { makeTenantStore, readTenantSecret } from '../tenants/tenant-store.ts';
 
-/** What checkpoints.log has to say of logs that go on from an older state: a restore, or an operator who accepts a loss. */
+/** What checkpoints.log has to say of logs that go on from an older state: of a restore, of an operator who accepts a loss, or of an
+ * older release. */
 
 interface GoOnDeps {
   readonly database: Database;
@@ -47,4 +50,29 @@ export async function planGoingOn(deps: GoOnDeps, only?: string) {
     if (found?.lost) lost.push(found.lost);
   }
   return { lines, lost };
+}
+
+/**
+ * A log of a release that kept no checkpoints.log begins one before the server listens: its head is signed and kept, and it says
+ * what retention had taken until then. From there on a missing line is a missing line.
+ */
+export async function beginCheckpoints(
+  deps: CheckpointDeps,
+  masterKey: MasterKey,
+  onFault: (kid: string, error: unknown) => void,
+): Promise<void> {
+  const { database, keysOf, clock } = deps;
+  const tenants = makeTenantStore(database);
+  for (const { kid, settings } of await tenants.list()) {
+    if (keysOf(kid)?.checkpointed !== false) continue;
+    try {
+      const rules = { kid, days: settings['retention.days'], now: clock() };
+      // Signed first: what does not extend an earlier checkpoint is not written to.
+      await currentCheckpoint(deps, kid, 0, 0);
+      await sayRetainedBefore(database, kid, rules.now, cutoffsOf(rules).retention);
+      await markCheckpointed(database, masterKey, kid);
+    } catch (error) {
+      onFault(kid, error);
+    }
+  }
 }
