@@ -37,10 +37,11 @@ const shared = {
   isolate: false,
   // Each may be a program that starts, and on a busy machine that takes seconds. The heavy suites mostly wait.
   maxConcurrency: isHeavy ? 5 : 3,
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
-  // What is waited for comes at once, unless the machine is busy.
-  expect: { poll: { interval: 20, timeout: 20_000 } },
+  // These limits end what hangs: ten times what a quiet machine needs. How long something takes is printed, never judged.
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { interval: 20, timeout: 60_000 } },
+  setupFiles: ['test/support/patience.ts'],
 };
 const none = [...configDefaults.exclude, ...apart];
 
@@ -71,7 +72,7 @@ export default defineConfig({
           ...shared,
           ...shuffled,
           name: 'app',
-          setupFiles: ['test/support/umask.ts'],
+          setupFiles: ['test/support/umask.ts', 'test/support/patience.ts'],
           include: ['test/**/*.test.ts', 'test/**/*.test.tsx'],
           exclude: [...none, ...browsers, ...system, ...heavy],
         },

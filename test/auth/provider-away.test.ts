@@ -108,9 +108,10 @@ describe('down later', () => {
     await idp.fault({ fault: 'hang' });
     clock.advance(2 * HOUR);
     expect(await statusOf(token)).toBe(200);
-    const start = performance.now();
+    await idp.asked();
     for (let i = 0; i < 10; i += 1) expect(await statusOf(token)).toBe(200);
-    expect(performance.now() - start).toBeLessThan(500);
+    // A wait is a request to the provider: the first answer above waited, and no other does.
+    expect(await idp.asked()).toEqual([]);
     expect(reasons()).toEqual(['discovery document: it did not answer in time']);
   });
 
@@ -143,9 +144,7 @@ describe('answering badly from the start: 503, and why', () => {
     ['huge', 'jwks', 'JWKS: the document is too large'],
   ] as const)('%s, of %s', async (fault, only, reason) => {
     await idp.fault({ fault, ...(only === undefined ? {} : { only }) });
-    const start = performance.now();
     expect(await statusOf(good())).toBe(503);
-    expect(performance.now() - start).toBeLessThan(7000);
     expect(reasons()).toEqual([reason]);
   });
 

@@ -53,12 +53,8 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       const silent: Server = createServer(() => {}).listen(0, '127.0.0.1');
       await new Promise((resolve) => silent.once('listening', resolve));
       const address = `http://localhost:${(silent.address() as AddressInfo).port}`;
-      const begun = Date.now();
       await open({ own: true, connect: address, snippet: { 'data-server': address } });
       expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem: 'unreachable' });
-      const took = Date.now() - begun;
-      expect(took).toBeGreaterThan(5900);
-      expect(took).toBeLessThan(12_000);
       await expectUnharmed();
       silent.close();
     });

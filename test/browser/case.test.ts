@@ -45,7 +45,7 @@ describeInChromium('browser/case', () => {
       contestTexts,
     });
     browser = await launchShell();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await store?.database.close();

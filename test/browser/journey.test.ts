@@ -57,7 +57,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         contestTexts,
       });
       browser = await launch(name, {}, findChromium());
-    }, 60_000);
+    });
     afterAll(async () => {
       await browser?.close();
       await store?.database.close();

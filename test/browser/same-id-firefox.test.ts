@@ -5,7 +5,6 @@ import { type Look, type Looks, startLooks } from './support/looks.ts';
 
 /** What a person does to a browser and what must not change the id (signals.md, section 4), in real Firefox. */
 
-const LONG_MS = 90_000;
 /** In private windows it is on by default. */
 const NO_GPC = { 'privacy.globalprivacycontrol.pbmode.enabled': false };
 const RFP = { 'privacy.resistFingerprinting': true };
@@ -44,7 +43,7 @@ describeInFirefox('browser/same-id-firefox', () => {
   beforeAll(async () => {
     looks = await startLooks();
     first = await look({ directory: profile });
-  }, LONG_MS);
+  });
   afterAll(() => looks?.close());
 
   const same = ({ response }: Look): void => {
@@ -56,54 +55,34 @@ describeInFirefox('browser/same-id-firefox', () => {
     expect(first.response).toMatchObject({ reason: 'ok', confidence: 0.6, needsAttestation: true });
   });
 
-  it(
-    'keeps the id over a restart',
-    async () => {
-      same(await look({ directory: profile }));
-    },
-    LONG_MS,
-  );
+  it('keeps the id over a restart', async () => {
+    same(await look({ directory: profile }));
+  });
 
-  it(
-    'keeps the id in another profile: nothing is stored in the browser',
-    async () => {
-      same(await look());
-    },
-    LONG_MS,
-  );
+  it('keeps the id in another profile: nothing is stored in the browser', async () => {
+    same(await look());
+  });
 
-  it(
-    'identifies nobody in a private window, which asks for that by Global Privacy Control',
-    async () => {
-      expect(await look({ first: openPrivateWindow })).toMatchObject({ response: null, reason: 'gpc' });
-    },
-    LONG_MS,
-  );
+  it('identifies nobody in a private window, which asks for that by Global Privacy Control', async () => {
+    expect(await look({ first: openPrivateWindow })).toMatchObject({ response: null, reason: 'gpc' });
+  });
 
-  it(
-    'keeps the id in a private window without Global Privacy Control, which tells other cores',
-    async () => {
-      const hidden = await look({ preferences: NO_GPC, first: openPrivateWindow });
-      const cores = ({ signals }: Look) => signals?.page?.hardwareConcurrency;
-      // Firefox 145 and later: four there, or eight for those that have as many; the id takes the same steps.
-      expect([4, 8]).toContain(cores(hidden));
-      expect((cores(first) ?? 0) <= 4).toBe(cores(hidden) === 4);
-      same(hidden);
-    },
-    LONG_MS,
-  );
+  it('keeps the id in a private window without Global Privacy Control, which tells other cores', async () => {
+    const hidden = await look({ preferences: NO_GPC, first: openPrivateWindow });
+    const cores = ({ signals }: Look) => signals?.page?.hardwareConcurrency;
+    // Firefox 145 and later: four there, or eight for those that have as many; the id takes the same steps.
+    expect([4, 8]).toContain(cores(hidden));
+    expect((cores(first) ?? 0) <= 4).toBe(cores(hidden) === 4);
+    same(hidden);
+  });
 
-  it(
-    'keeps the id in a window of another size',
-    async () => {
-      const resized = await look({
-        first: ({ command }) => command('WebDriver:SetWindowRect', { width: 700, height: 500 }),
-      });
-      expect(resized.signals?.screen?.outerWidth).toBe(700);
-      same(resized);
-    },
-    LONG_MS,
-  );
+  it('keeps the id in a window of another size', async () => {
+    const resized = await look({
+      first: ({ command }) => command('WebDriver:SetWindowRect', { width: 700, height: 500 }),
+    });
+    expect(resized.signals?.screen?.outerWidth).toBe(700);
+    same(resized);
+  });
 
   it.each([0.5, 1.1, 1.5, 2])(
     'keeps the id at a zoom of %d, although the screen is told in zoomed pixels',
@@ -119,18 +98,13 @@ describeInFirefox('browser/same-id-firefox', () => {
       expect(zoomed.signals?.screen?.width).not.toBe(first.signals?.screen?.width);
       same(zoomed);
     },
-    LONG_MS,
   );
 
-  it(
-    'has one id for all windows under resistFingerprinting, which says that it may be shared',
-    async () => {
-      const open = await look({ preferences: RFP });
-      const hidden = await look({ preferences: { ...RFP, ...NO_GPC }, first: openPrivateWindow });
-      expect(open.response).toMatchObject({ confidence: 0.6, needsAttestation: true });
-      expect(open.response?.visitorId).not.toBe(first.response?.visitorId);
-      expect(hidden.response).toMatchObject({ visitorId: open.response?.visitorId, confidence: 0.99 });
-    },
-    2 * LONG_MS,
-  );
+  it('has one id for all windows under resistFingerprinting, which says that it may be shared', async () => {
+    const open = await look({ preferences: RFP });
+    const hidden = await look({ preferences: { ...RFP, ...NO_GPC }, first: openPrivateWindow });
+    expect(open.response).toMatchObject({ confidence: 0.6, needsAttestation: true });
+    expect(open.response?.visitorId).not.toBe(first.response?.visitorId);
+    expect(hidden.response).toMatchObject({ visitorId: open.response?.visitorId, confidence: 0.99 });
+  });
 });

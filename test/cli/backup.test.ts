@@ -11,7 +11,6 @@ import { initGpd, startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
 /** Many starts of the program side by side. */
-const SLOW = { timeout: 120_000 };
 /** What a backup and a restore write themselves is in the audit log. */
 const IN_USE = ['meta', 'revisions', 'audit_log', 'sqlite_sequence'];
 const DATA_FILES = ['checkpoints.log', 'checkpoints.log.lock', 'gpd.db', 'gpd.lock', 'master.key'];
@@ -23,7 +22,7 @@ const filesOf = (directory: string): Record<string, string> =>
     readdirSync(directory).map((name) => [name, readFileSync(join(directory, name)).toString('hex')]),
   );
 
-describe.concurrent('gpd backup', SLOW, () => {
+describe.concurrent('gpd backup', () => {
   it('copies what a running server acknowledged, and a restore gives it back', async () => {
     const gpd = await startGpd();
     const [to] = gpd.targets;
@@ -134,7 +133,7 @@ describe.concurrent('gpd backup', SLOW, () => {
   });
 });
 
-describe.concurrent('gpd restore', SLOW, () => {
+describe.concurrent('gpd restore', () => {
   it('--dry-run verifies and changes nothing, beside a running server too', async () => {
     const gpd = await startGpd();
     const file = target();

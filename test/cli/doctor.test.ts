@@ -23,7 +23,7 @@ const statusOf = ({ checks }: Report, id: string): string | undefined =>
 const failed = ({ checks }: Report): string[] =>
   checks.filter(({ status }) => status === 'fail').map(({ id }) => id);
 
-describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
+describe.concurrent('gpd doctor', () => {
   it('finds no fault in a new installation, changes nothing, and says what is still to do', async () => {
     const { dataDir, dump } = await own();
     const before = await dump();

@@ -13,7 +13,6 @@ import { own } from './support/own.ts';
 
 /** The master key on paper, and back. */
 
-const SLOW = { timeout: 120_000 };
 const keyOf = (dataDir: string): string => readFileSync(join(dataDir, 'master.key'), 'utf8').trim();
 const fresh = (): { GPD_DATA_DIR: string } => ({ GPD_DATA_DIR: join(tempDir('fresh'), 'gpd-data') });
 
@@ -29,7 +28,7 @@ async function escrowCheck(dataDir: string): Promise<string> {
   return `${found?.status}: ${found?.detail}`;
 }
 
-describe.concurrent('gpd master-key', SLOW, () => {
+describe.concurrent('gpd master-key', () => {
   it('a fresh machine with the paper and a backup has everything again', async () => {
     const gpd = await startGpd();
     const [to] = gpd.targets;

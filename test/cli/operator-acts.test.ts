@@ -21,7 +21,7 @@ const TENANTS = [
 ];
 
 // Many starts of the program side by side.
-describe.concurrent('the audit log of operators', { timeout: 120_000 }, () => {
+describe.concurrent('the audit log of operators', () => {
   it('four eyes that are switched off and on again leave two rows', async () => {
     const mine = await own(TENANTS);
     for (const value of ['true', 'false'])

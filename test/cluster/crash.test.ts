@@ -131,11 +131,9 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
       const node = await cluster.addNode();
       const call = makeCaller();
       expect((await call(node.url, { path: '/healthz' })).status).toBe(200);
-      const begun = performance.now();
       node.terminate();
       await sleep(50);
       expect(await node.exited).toEqual({ code: 0, signal: null });
-      expect(performance.now() - begun).toBeLessThan(5000);
       cluster.balancer.remove(node.port);
       call.close();
     });

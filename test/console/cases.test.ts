@@ -222,9 +222,7 @@ describe('resolving', () => {
     try {
       await emptyQueue();
       const { path, contestId } = await makeCase();
-      await expect
-        .poll(async () => (await ada.get(path)).text, { timeout: 20_000 })
-        .toContain('requires two reviewers');
+      await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
       expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
       const waiting = (await ada.get(path)).text;
       expect(waiting).toContain('It is waiting for a second reviewer.');

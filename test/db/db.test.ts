@@ -88,9 +88,7 @@ describe('an SQLite database', () => {
 
   it('reads beside a running write, and sees nothing of it before the commit', async () => {
     const writing = await holdTransaction(database, (tx) => tx('t').insert({ n: 1 }));
-    const started = performance.now();
     const reads = await Promise.all(Array.from({ length: 20 }, () => numbers()));
-    expect(performance.now() - started).toBeLessThan(1000);
     expect(reads).toEqual(Array(20).fill([]));
     await writing.commit();
     expect(await numbers()).toEqual([1]);
@@ -388,7 +386,6 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
 
   it('is unavailable when the lock is held for longer than the busy timeout, and works again after', async () => {
     const { release } = await lockElsewhere();
-    const started = performance.now();
     // Its statements are past knex: outside a transaction they would commit by themselves once the lock is gone.
     let worked = false;
     const first = run((tx) => {
@@ -396,7 +393,6 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
       return put(tx, 1);
     });
     const results = await Promise.allSettled([first, insert(2)]);
-    expect(performance.now() - started).toBeGreaterThan(3500);
     for (const result of results) {
       expect(result.status).toBe('rejected');
       expect((result as PromiseRejectedResult).reason).toBeInstanceOf(Unavailable);

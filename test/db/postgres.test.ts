@@ -102,9 +102,7 @@ describeWithTool('storage on PostgreSQL', await missingPostgres(), () => {
     const { pending } = await schemaState(db.database);
     // Somebody is about to make a table that it makes too.
     const holder = await holdTransaction(await db.connect(), (tx) => tx.raw('CREATE TABLE meta (name text)'));
-    const begun = performance.now();
     await expect(migrate(db.database)).rejects.toBeInstanceOf(Unavailable);
-    expect(performance.now() - begun).toBeLessThan(9000);
     await holder.giveBack();
     expect(await schemaState(db.database)).toEqual({ pending, unknown: [] });
     await db.close();

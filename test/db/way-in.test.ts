@@ -38,7 +38,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
     await admin.query('ALTER SYSTEM SET ssl = on');
     await admin.query('SELECT pg_reload_conf()');
     await admin.end();
-  }, 60_000);
+  });
   afterAll(() => postgres.stop());
   afterEach(() => vi.unstubAllEnvs());
 

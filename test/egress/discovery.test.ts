@@ -80,10 +80,14 @@ describe('a directory on no list', () => {
 
   it('is unverified first and known later when open discovery is on; ingest never waits for it', async () => {
     const agents = await start(true);
-    server.answer = (response, request) => setTimeout(() => jwks([agent.jwk])(response, request), 150);
-    const before = performance.now();
+    let answerNow = (): void => {};
+    server.answer = (response, request) => {
+      answerNow = () => jwks([agent.jwk])(response, request);
+    };
     expect(await ask(agents)).toBeNull();
-    expect(performance.now() - before).toBeLessThan(100);
+    await vi.waitFor(() => expect(server.asked).toEqual([WELL_KNOWN_PATH]), SOON);
+    expect(await ask(agents)).toBeNull();
+    answerNow();
     await vi.waitFor(async () => expect(await ask(agents)).toBe(origin()), SOON);
     expect(server.asked).toEqual([WELL_KNOWN_PATH]);
     expect(await listDirectories(file.database)).toMatchObject([{ url: server.url, source: 'discovered' }]);
@@ -172,8 +176,6 @@ describe('a server that hangs', () => {
     const agents = await start(false, 'listed');
     server.answer = () => {};
     await vi.waitFor(() => expect(server.asked).toHaveLength(1), SOON);
-    const before = performance.now();
     await agents.stop();
-    expect(performance.now() - before).toBeLessThan(2000);
   });
 });

@@ -116,7 +116,7 @@ describeWhereAllowed('a disk that is full', refusedMount(), () => {
     );
   });
 
-  it('`gpd erase` works on a full disk where no server runs', { timeout: 240_000 }, async () => {
+  it('`gpd erase` works on a full disk where no server runs', async () => {
     const answer = await visit(house, newBook());
     await gpd.stop();
     disk.fill();

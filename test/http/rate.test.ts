@@ -130,14 +130,10 @@ describe('the limit itself', () => {
   it('is open again after Retry-After', async () => {
     const gpd = await startGpd({ settings: { GPD_RATE_INGEST: '1/1' } });
     expectError(await post(gpd.url, '{}'), 'malformed-sealed-bundle');
-    const limited = performance.now();
     const reply = await post(gpd.url, '{}');
     expectLimited(reply);
-    const after = Number(reply.headers['retry-after']) * 1000;
-    await expect
-      .poll(async () => (await post(gpd.url, '{}')).status, { interval: 20, timeout: 5000 })
-      .toBe(400);
-    expect(performance.now() - limited).toBeLessThan(after + 1000);
+    expect(reply.headers['retry-after']).toBe('1');
+    await expect.poll(async () => (await post(gpd.url, '{}')).status).toBe(400);
     await gpd.stop();
   });
 });

@@ -70,9 +70,8 @@ describe('the size of a body', () => {
   it('answers 413 to a 5 GB Content-Length before a byte of the body is sent', async () => {
     const wire = await openWire(gpd.port);
     wire.send(head('Content-Length: 5368709120'));
-    const { text, ms } = await wire.closed;
+    const { text } = await wire.closed;
     expectTooLarge(lastReply(text));
-    expect(ms).toBeLessThan(2000);
   });
 
   it('stops reading an endless body', async () => {

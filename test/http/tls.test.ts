@@ -16,7 +16,7 @@ beforeAll(async () => {
   gpd = await startGpd({
     settings: { GPD_TLS_CERT: join(out, 'server.crt'), GPD_TLS_KEY: join(out, 'server.key') },
   });
-}, 60_000);
+});
 afterAll(() => gpd.stop());
 
 /** Old protocols and ciphers, which OpenSSL's own level would keep a client from offering. */

@@ -144,11 +144,10 @@ describe('a refusal', () => {
     expect(refused(text)).not.toBe('not refused');
   });
 
-  it('takes no longer for a hostile text than for an honest one', () => {
+  // Quadratic work on these lengths would outlast every limit of a test.
+  it('comes to an end on a hostile text', () => {
     const slashes = `{"a":"${'\\\\'.repeat(200_000)}"}`;
-    const started = performance.now();
     parseStrictJson(slashes);
     refused('"\\'.repeat(100_000));
-    expect(performance.now() - started).toBeLessThan(1000);
   });
 });

@@ -67,10 +67,8 @@ async function doctorLine(): Promise<{ status: string; detail: string }> {
 }
 
 it('one of two is enough where the policy says so, and doctor names the other', async () => {
-  await expect
-    .poll(async () => cosigners(await checkpoint()), { timeout: 10_000 })
-    .toEqual(['good.example/w']);
-  await expect.poll(doctorLine, { timeout: 10_000 }).toMatchObject({
+  await expect.poll(async () => cosigners(await checkpoint())).toEqual(['good.example/w']);
+  await expect.poll(doctorLine).toMatchObject({
     status: 'warn',
     detail: expect.stringContaining('refused wrong.example/w') as string,
   });
@@ -87,20 +85,16 @@ it.each<[string, typeof answer, string]>([
 ])('takes nothing from %s', async (_what, next, told) => {
   answer = next;
   const before = bodies.length;
-  await expect.poll(() => bodies.length, { timeout: 10_000 }).toBeGreaterThan(before + 3);
-  await expect
-    .poll(async () => (await doctorLine()).detail, { timeout: 10_000 })
-    .toContain(`${told} wrong.example/w`);
+  await expect.poll(() => bodies.length).toBeGreaterThan(before + 3);
+  await expect.poll(async () => (await doctorLine()).detail).toContain(`${told} wrong.example/w`);
   expect(cosigners(await checkpoint())).toEqual(['good.example/w']);
 });
 
 it('goes on from the size that the witness answers, with a proof', async () => {
   answer = (body) =>
     body.startsWith('old 1\n') ? [200, wrong.cosign(textOf(body), 1_800_000_000)] : [409, '1\n'];
-  await expect
-    .poll(async () => cosigners(await checkpoint()), { timeout: 10_000 })
-    .toEqual(['good.example/w', 'wrong.example/w']);
-  await expect.poll(async () => (await doctorLine()).status, { timeout: 10_000 }).toBe('pass');
+  await expect.poll(async () => cosigners(await checkpoint())).toEqual(['good.example/w', 'wrong.example/w']);
+  await expect.poll(async () => (await doctorLine()).status).toBe('pass');
   expect(bodies.at(-1)).toMatch(/^old 1\n[\w+/=\n]*\n\S+\/ledger\/acme\n/);
 });
 

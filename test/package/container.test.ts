@@ -66,7 +66,7 @@ describe('the Containerfile', () => {
 describe('bin/health.mjs', () => {
   const program = join(PROJECT, 'bin/health.mjs');
 
-  it('says whether the server of the configuration lives', { timeout: 60_000 }, async () => {
+  it('says whether the server of the configuration lives', async () => {
     const gpd = await startProcess();
     const env = { GPD_DATA_DIR: gpd.dataDir, GPD_HOST: '0.0.0.0', GPD_PORT: String(gpd.port) };
     expect(await runProgram([], { program, env })).toMatchObject({ code: 0, stdout: '', stderr: '' });
@@ -75,7 +75,7 @@ describe('bin/health.mjs', () => {
     expect((await runProgram([], { program, env })).stderr).toMatch(/^gpd: .*ECONNREFUSED/);
   });
 
-  it('says it of a server with a certificate of its own', { timeout: 60_000 }, async () => {
+  it('says it of a server with a certificate of its own', async () => {
     const gpd = await startProcess();
     await gpd.json(['tls', 'init', '--host', 'id.shop.example']);
     const tls = {

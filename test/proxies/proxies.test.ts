@@ -45,7 +45,7 @@ for (const proxy of PROXIES) {
       running = await startProxy(proxy, gpd.port);
       await vi.waitFor(async () => {
         expect((await askThrough(running, '/readyz')).status).toBe(200);
-      }, 15_000);
+      });
     });
     afterAll(async () => {
       running?.child.kill('SIGTERM');
@@ -191,7 +191,7 @@ for (const proxy of PROXIES) {
       expect(reply.headers['strict-transport-security'] ?? 'max-age').toContain('max-age');
     });
 
-    it('no request is smuggled past it', { timeout: 120_000 }, async () => {
+    it('no request is smuggled past it', async () => {
       const asHost = (text: string): string => text.replaceAll('gpd.test', HOST);
       const attacks = [...badHeads(INGEST), ...badBodies(INGEST)].flatMap(([name, text]) => {
         const hidden = `GET /smuggled HTTP/1.1\r\nHost: ${HOST}\r\n\r\n`;
@@ -218,7 +218,7 @@ for (const proxy of PROXIES) {
       const other = await startProxy(proxy, 9);
       await vi.waitFor(async () => {
         expect((await askThrough(other, '/healthz')).status).toBe(502);
-      }, 15_000);
+      });
       other.child.kill('SIGTERM');
       await other.exited;
       expect((await askThrough(running, '/healthz')).status).toBe(200);

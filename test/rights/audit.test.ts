@@ -11,7 +11,7 @@ import { type Rights, startRights } from './support/rights.ts';
 let rights: Rights;
 beforeAll(async () => {
   rights = await startRights();
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 it('the audit log has a row for each action by keyed reference, is sealed, and a changed or a missing row is noticed', async () => {

@@ -17,7 +17,7 @@ let secret: string;
 beforeAll(async () => {
   rights = await startRights();
   secret = await apiKey(rights, 'secret');
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 const cli = (...args: string[]) => rights.gpd.cli([...args, '--json']);

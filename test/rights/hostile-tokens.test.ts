@@ -10,7 +10,7 @@ let tokens: Awaited<ReturnType<typeof makeHostileTokens>>;
 beforeAll(async () => {
   rights = await startRights();
   tokens = await makeHostileTokens(rights.idp);
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 describe.each(['/privacy/contest', '/privacy/contest/resolve', '/privacy/dsar', '/privacy/erase'])(
@@ -42,4 +42,4 @@ it('is 401 with what to set while no identity provider is configured', async () 
   const reply = await postJson(gpd.url, '/privacy/dsar', {}, { authorization: 'Bearer x' });
   expect(JSON.stringify(expectError(reply, 'unauthenticated'))).toContain('GPD_OIDC_ISSUER');
   await gpd.stop();
-}, 30_000);
+});

@@ -23,7 +23,7 @@ function verifyExport(folder: string) {
 let rights: Rights;
 beforeAll(async () => {
   rights = await startRights();
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 it('exports, removes, leaves no byte, and is not brought back by an older database', async () => {
@@ -94,4 +94,4 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect(readFileSync(join(dataDir, 'gpd.db')).includes(visit.requestId)).toBe(false);
   expect(other.requestId).not.toBe('');
   await gpd.stop();
-}, 60_000);
+});

@@ -31,7 +31,7 @@ beforeAll(async () => {
   };
   contestId = await file(theirs, { sub: 'theirs' });
   foreignContestId = await file(foreign, { sub: 'foreign', gpd_tenant: OTHER });
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 const who: Readonly<Record<string, () => Claims>> = {

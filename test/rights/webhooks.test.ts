@@ -42,7 +42,7 @@ beforeAll(async () => {
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
   const made = await rights.gpd.json<{ secret: string }>(['webhooks', 'add', KID, url, '--allow-private']);
   secret = made.secret;
-}, 60_000);
+});
 afterAll(async () => {
   receiver.close();
   await rights.stop();
@@ -69,7 +69,7 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     subject,
   );
   const { contestId } = filed.json() as { contestId: string };
-  await expect.poll(() => told('contest.filed', visit.requestId), { timeout: 20_000 }).toBeDefined();
+  await expect.poll(() => told('contest.filed', visit.requestId)).toBeDefined();
   expect(told('contest.filed', visit.requestId)?.data).toMatchObject({
     contestId,
     restricted: true,
@@ -81,7 +81,7 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     { contestId, outcome: 'overturned', reason: REASON },
     reviewer,
   );
-  await expect.poll(() => told('contest.resolved', visit.requestId), { timeout: 20_000 }).toBeDefined();
+  await expect.poll(() => told('contest.resolved', visit.requestId)).toBeDefined();
   expect(told('contest.resolved', visit.requestId)?.data).toMatchObject({
     contestId,
     outcome: 'overturned',
@@ -89,4 +89,4 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     restricted: false,
   });
   expect(unsigned).toEqual([]);
-}, 40_000);
+});

@@ -12,7 +12,6 @@ import { hashOf, type Rung, readRungs } from './support/rung.ts';
 
 /** From every release, with data in it. `FREEZE=0.2.0` writes the file of a release that is about to be made. */
 
-const SLOW = 120_000;
 const release = process.env['FREEZE'];
 if (release !== undefined) await freeze(release);
 
@@ -32,7 +31,7 @@ describe.each(named)('what %s left', (_release, rung) => {
 });
 
 describe('an upgrade on SQLite', () => {
-  it.each(named)('from %s keeps every row', (_release, rung) => upgradeFrom(rung), SLOW);
+  it.each(named)('from %s keeps every row', (_release, rung) => upgradeFrom(rung));
 
   it.each(named)('from %s: a device is known, and its tenant has a log', async (_release, rung) => {
     const place = await makePlace(rung);
@@ -69,9 +68,7 @@ describe('an upgrade on SQLite', () => {
 });
 
 describeWithTool('an upgrade on PostgreSQL', await missingPostgres(), () => {
-  it.each(named)(
-    'from %s keeps every row',
-    async (_release, rung) => upgradeFrom(rung, await sharedPostgres().freshUrl()),
-    SLOW,
+  it.each(named)('from %s keeps every row', async (_release, rung) =>
+    upgradeFrom(rung, await sharedPostgres().freshUrl()),
   );
 });

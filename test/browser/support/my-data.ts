@@ -46,7 +46,7 @@ export function useMyData() {
       },
     });
     browser = await launchShell(['--ignore-certificate-errors']);
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser?.close();
     await gpd?.stop();

@@ -36,7 +36,7 @@ describe('systemd credentials', () => {
     }
   });
 
-  it('come by descriptor too, of a file that was opened for this process', { timeout: 90_000 }, async () => {
+  it('come by descriptor too, of a file that was opened for this process', async () => {
     const { dataDir } = await own();
     const key = join(tempDir('key'), 'master-key');
     renameSync(join(dataDir, 'master.key'), key);

@@ -35,7 +35,7 @@ function expectRemedy(ran: Ran): void {
   expect(ran.stderr).not.toMatch(/knex|install sqlite3/i);
 }
 
-describe.concurrent('without the native module of SQLite', { timeout: 60_000 }, () => {
+describe.concurrent('without the native module of SQLite', () => {
   it('gpd demo ends with the remedy, and leaves nothing', async () => {
     const directory = tempDir('demo');
     expectRemedy(await run(['demo', '--port', '0'], { TMPDIR: directory }));

@@ -32,7 +32,7 @@ const WITNESS = `
   process.on('exit', () => writeFileSync(process.env.WITNESS_FILE, String(process.resourceUsage().maxRSS)));
 `;
 
-it(`gpd replay holds no more of ${MANY} bundles than of ${FEW}`, { timeout: 180_000 }, async () => {
+it(`gpd replay holds no more of ${MANY} bundles than of ${FEW}`, async () => {
   const { dataDir } = await initGpd();
   const base = { GPD_DATA_DIR: dataDir };
   const { key } = await gpdJson<{ key: string }>(['keys', 'symmetric', KID], { env: base });

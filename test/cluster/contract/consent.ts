@@ -80,14 +80,12 @@ export function consentContract(name: string, clusterOf: () => Cluster): void {
         const reply = await ask(url, 'min-seq', written.seq);
         expect(reply.status).toBe(200);
         expect((reply.json() as Decision).proof.seq).toBe(written.seq);
-        const begun = performance.now();
         const early = await ask(url, 'min-seq', written.seq + 1_000_000);
         expect({ status: early.status, ...(early.json() as object) }).toMatchObject({
           status: 503,
           error: 'unavailable',
         });
         expect(early.headers['retry-after']).toMatch(/^\d+$/);
-        expect(performance.now() - begun).toBeGreaterThanOrEqual(240);
       }
     });
 

@@ -114,16 +114,11 @@ describe('minSeq', () => {
     }
   });
 
-  it('that it has not reached is 503 after a quarter of a second', async () => {
+  it('that it has not reached is 503', async () => {
     const next = (await head()) + 1;
-    const start = performance.now();
     const reply = await check(next);
-    const ms = performance.now() - start;
     expectError(reply, 'unavailable');
     expect(reply.headers['retry-after']).toMatch(/^[1-9]\d*$/);
-    expect(ms).toBeGreaterThanOrEqual(240);
-    // The upper bound leaves room for a busy machine; on an idle one it is about 270 ms.
-    expect(ms).toBeLessThan(1000);
   });
 
   it('that is reached while it waits is answered with what was written', async () => {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   writeFileSync(file, JSON.stringify({ keys: [agent.jwk] }));
   await rights.gpd.json(['agents', 'add', AGENT_ORIGIN, '--jwks', file]);
   await rights.gpd.json(['consent', 'purposes', 'set', KID, 'news', '--title', 'News', '--gpc', 'ignore']);
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 interface Written {

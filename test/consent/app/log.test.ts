@@ -155,8 +155,10 @@ describe(`${COUNT} grants at once`, () => {
       await log.write('grant', { principalId: 'often' });
       texts.add((await log.get('/v1/ledger/checkpoint')).text);
     }
+    const seconds = (performance.now() - start) / 1000;
     await log.stop();
-    expect(texts.size).toBeLessThanOrEqual(2);
+    // One that was current before, and at most one in each second begun since.
+    expect(texts.size).toBeLessThanOrEqual(1 + Math.ceil(seconds));
   });
 });
 

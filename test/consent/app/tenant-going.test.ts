@@ -100,4 +100,4 @@ it('a tenant that goes is 401 for its own callers and leaves no row; nobody else
   for (const table of TENANT_DATA_TABLES)
     expect(await database.read(table).where({ kid: OTHER }), table).toEqual([]);
   await database.close();
-}, 60_000);
+});

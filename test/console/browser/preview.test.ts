@@ -10,7 +10,6 @@ import { type Console, signIn, startConsole, type Visitor } from '../support/con
 import { rows } from '../support/data.ts';
 
 /* On a machine with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 /** The preview of the banner: the real one, which can neither grant nor record anything. */
 
@@ -42,7 +41,7 @@ for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserNa
       await vi.waitFor(async () => {
         expect((await staff.get('/console/banner')).text).toContain('&lt;b&gt;we&lt;/b&gt;');
       }, SEEN_WITHIN);
-    }, 60_000);
+    });
     afterAll(async () => {
       await browser?.close();
       await site?.stop();

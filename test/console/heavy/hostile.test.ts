@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256 } from '../../../src/lib/hash.ts';
 import { addApiKey } from '../../support/api-key.ts';
 import { KID, REASON } from '../../support/constants.ts';
@@ -8,7 +8,6 @@ import { idle, rows } from '../support/data.ts';
 import { ROUTES } from '../support/routes.ts';
 
 /* On a machine with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Every field of every form and of every address, as an enemy fills it in; and what colleagues do to each other. */
 
@@ -254,9 +253,7 @@ describe('two reviewers at once', () => {
     await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
     try {
       const { path, contestId } = await makeCase();
-      await expect
-        .poll(async () => (await ada.get(path)).text, { timeout: 20_000 })
-        .toContain('requires two reviewers');
+      await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
       const replies = await Promise.all([resolve('ada', path, REASON), resolve('grace', path, REASON)]);
       // Each saw the case before the other's proposal: the later one is told so.
       expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([303, 409]);

@@ -50,6 +50,7 @@ async function decide(signals?: Record<string, unknown>): Promise<ReturnType<typ
 
 describe('GET /v1/decisions/{requestId}', () => {
   it.each(['secret', 'read-only', 'operator'])('tells a %s key what the browser was told', async (scope) => {
+    const before = Date.now();
     const { transparencyToken, ...told } = await decide();
     expect(transparencyToken).toBeDefined();
     const reply = await find(told.requestId, secretOf(`${KID} ${scope}`));
@@ -60,7 +61,8 @@ describe('GET /v1/decisions/{requestId}', () => {
     expect(restricted).toBe(false);
     expect(contestUrl).toBe(`${gpd.url}/my-data?kid=${KID}#contest`);
     expect(policyVersion).not.toBe('');
-    expect(Math.abs(Date.now() - Date.parse(decidedAt))).toBeLessThan(60_000);
+    expect(Date.parse(decidedAt)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(decidedAt)).toBeLessThanOrEqual(Date.now());
     expect(rules.every((rule) => rule.text.length > 10)).toBe(true);
     expect(reply.headers['cache-control']).toBe('no-store');
   });

@@ -38,10 +38,10 @@ beforeAll(async () => {
   await api.gpd.json(['keys', 'rotate', KID]);
   await api.gpd.json(['keys', 'destroy', KID, '1', '--yes']);
   await api.stop();
-}, 120_000);
+});
 afterAll(() => api.stop());
 
-describe('after a restore', { timeout: 120_000 }, () => {
+describe('after a restore', () => {
   it('what was ended since the backup is ended again, and told', async () => {
     const told = await gpdJson(['restore', backup, '--dry-run'], { env });
     const again = { apiKeysRevoked: [revoked], sealKeysDestroyed: [`${KID}/1`] };

@@ -44,7 +44,7 @@ beforeAll(async () => {
   const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
   logKey = erasureLogKey(store.serverSecret);
   await store.database.close();
-}, 120_000);
+});
 afterAll(() => rights.stop());
 
 const log = (directory: string): string => readFileSync(join(directory, 'erasures.log'), 'utf8');
@@ -79,7 +79,7 @@ async function expectForgotten(directory: string, visits: readonly Visit[]): Pro
   }
 }
 
-describe('an erasure after the backup', { timeout: 120_000 }, () => {
+describe('an erasure after the backup', () => {
   it('is repeated before the server listens, and leaves no byte', async () => {
     const mine = copy();
     expect(filesWith(mine.dataDir, late.requestId)).toEqual([]);

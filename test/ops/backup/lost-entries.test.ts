@@ -14,8 +14,6 @@ import { startGpd } from '../../support/server.ts';
 
 /** Entries that were signed and are lost: what a restore and an operator say of it before the log goes on. */
 
-const SLOW = 60_000;
-
 async function again(api: Api): Promise<Api> {
   await api.stop();
   return apiOf(await startGpd({ dataDir: api.gpd.dataDir }), api.keys);
@@ -35,123 +33,111 @@ async function signed(api: Api, principalId: string): Promise<number> {
   return seq + 1;
 }
 
-it(
-  'a restore names the entries that are lost, and the log goes on; who kept a checkpoint can prove it',
-  async () => {
-    let api = await startApi();
-    const { dataDir } = api.gpd;
-    const backup = join(tempDir('backups'), 'b');
-    const entries = await signed(api, 'anna');
-    await api.gpd.json(['backup', backup]);
-    const lost = { kid: KID, signed: await signed(api, 'bert'), entries };
-    const kept = join(tempDir('kept'), 'notes');
-    writeFileSync(kept, (await api.get('/v1/ledger/checkpoint')).text);
-    await api.stop();
+it('a restore names the entries that are lost, and the log goes on; who kept a checkpoint can prove it', async () => {
+  let api = await startApi();
+  const { dataDir } = api.gpd;
+  const backup = join(tempDir('backups'), 'b');
+  const entries = await signed(api, 'anna');
+  await api.gpd.json(['backup', backup]);
+  const lost = { kid: KID, signed: await signed(api, 'bert'), entries };
+  const kept = join(tempDir('kept'), 'notes');
+  writeFileSync(kept, (await api.get('/v1/ledger/checkpoint')).text);
+  await api.stop();
 
-    const file = join(dataDir, 'checkpoints.log');
-    const whole = readFileSync(file);
-    writeFileSync(file, whole.toString().replace('"v":1', '"v":2'));
-    const refused = await cli(api, 'restore', backup, '--yes');
-    expect(refused.code).toBe(78);
-    expect(refused.stderr).toContain('checkpoints.log: line 1 was changed');
-    writeFileSync(file, whole);
+  const file = join(dataDir, 'checkpoints.log');
+  const whole = readFileSync(file);
+  writeFileSync(file, whole.toString().replace('"v":1', '"v":2'));
+  const refused = await cli(api, 'restore', backup, '--yes');
+  expect(refused.code).toBe(78);
+  expect(refused.stderr).toContain('checkpoints.log: line 1 was changed');
+  writeFileSync(file, whole);
 
-    for (const how of ['--dry-run', '--yes'])
-      expect((await cli(api, 'restore', backup, how)).json).toMatchObject({ lostEntries: [lost] });
-    expect(readFileSync(file, 'utf8')).toContain('"lost":true');
-    expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
-      code: 0,
-      json: { ok: true, problems: [] },
-    });
-    api = apiOf(await startGpd({ dataDir }), api.keys);
-    expect(await signed(api, 'carl')).toBe(entries + 1);
-    await signed(api, 'dora');
-    expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0, json: { ok: true } });
-    expect(await cli(api, 'consent', 'verify', KID, '--against', kept)).toMatchObject({
-      code: 1,
-      json: { problems: [{ code: 'checkpoint-not-extended' }] },
-    });
-    await api.stop();
+  for (const how of ['--dry-run', '--yes'])
+    expect((await cli(api, 'restore', backup, how)).json).toMatchObject({ lostEntries: [lost] });
+  expect(readFileSync(file, 'utf8')).toContain('"lost":true');
+  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
+    code: 0,
+    json: { ok: true, problems: [] },
+  });
+  api = apiOf(await startGpd({ dataDir }), api.keys);
+  expect(await signed(api, 'carl')).toBe(entries + 1);
+  await signed(api, 'dora');
+  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0, json: { ok: true } });
+  expect(await cli(api, 'consent', 'verify', KID, '--against', kept)).toMatchObject({
+    code: 1,
+    json: { problems: [{ code: 'checkpoint-not-extended' }] },
+  });
+  await api.stop();
 
-    // On another machine, which has no checkpoints.log, the file begins with the backup.
-    const empty = join(tempDir('data'), 'gpd-data');
-    const key = ['--key-file', join(dataDir, 'master.key')];
-    const env = { GPD_DATA_DIR: empty };
-    expect(await runGpd(['restore', backup, ...key], { env })).toMatchObject({ code: 0 });
-    expect(await runGpd(['consent', 'verify', KID], { env })).toMatchObject({ code: 0 });
-  },
-  SLOW,
-);
+  // On another machine, which has no checkpoints.log, the file begins with the backup.
+  const empty = join(tempDir('data'), 'gpd-data');
+  const key = ['--key-file', join(dataDir, 'master.key')];
+  const env = { GPD_DATA_DIR: empty };
+  expect(await runGpd(['restore', backup, ...key], { env })).toMatchObject({ code: 0 });
+  expect(await runGpd(['consent', 'verify', KID], { env })).toMatchObject({ code: 0 });
+});
 
-it(
-  'a lost checkpoints.log stops signing until an operator accepts it',
-  async () => {
-    let api = await startApi();
-    await signed(api, 'anna');
-    for (const name of ['checkpoints.log', 'checkpoints.log.lock']) rmSync(join(api.gpd.dataDir, name));
-    api = await again(api);
-    expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
-      code: 1,
-      json: { problems: [{ code: 'checkpoint-missing' }] },
-    });
-    const { seq } = await api.write('grant', { principalId: 'bert' });
-    expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(503);
-    expect((await cli(api, 'consent', 'accept-loss', KID)).code).toBe(2);
-    expect((await cli(api, 'consent', 'accept-loss', 'nobody', '--yes')).code).toBe(3);
-    expect((await cli(api, 'consent', 'accept-loss', KID, '--dry-run')).json).toMatchObject({
-      accepted: true,
-    });
-    expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(503);
-    expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({
-      accepted: true,
-      signed: null,
-    });
-    expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({ accepted: false });
-    expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(200);
-    expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0 });
-    await api.stop();
-  },
-  SLOW,
-);
+it('a lost checkpoints.log stops signing until an operator accepts it', async () => {
+  let api = await startApi();
+  await signed(api, 'anna');
+  for (const name of ['checkpoints.log', 'checkpoints.log.lock']) rmSync(join(api.gpd.dataDir, name));
+  api = await again(api);
+  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({
+    code: 1,
+    json: { problems: [{ code: 'checkpoint-missing' }] },
+  });
+  const { seq } = await api.write('grant', { principalId: 'bert' });
+  expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(503);
+  expect((await cli(api, 'consent', 'accept-loss', KID)).code).toBe(2);
+  expect((await cli(api, 'consent', 'accept-loss', 'nobody', '--yes')).code).toBe(3);
+  expect((await cli(api, 'consent', 'accept-loss', KID, '--dry-run')).json).toMatchObject({
+    accepted: true,
+  });
+  expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(503);
+  expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({
+    accepted: true,
+    signed: null,
+  });
+  expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({ accepted: false });
+  expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(200);
+  expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0 });
+  await api.stop();
+});
 
-it(
-  'a log of an earlier release begins its checkpoints before the server listens, once',
-  async () => {
-    let api = await startApi();
-    const { dataDir } = api.gpd;
-    await signed(api, 'anna');
-    const masterKey = makeMasterKey(
-      parseMasterKey(readFileSync(join(dataDir, 'master.key'))) as Buffer,
-      randomBytes,
-    );
-    const context = tenantSecretContext(KID, LEDGER_SECRET);
-    const secretOf = async () => {
-      const [row] = await execute(
-        dataDir,
-        `SELECT wrapped FROM tenant_secrets WHERE kid = '${KID}' AND purpose = 'ledger'`,
-      );
-      return readLogSecret(masterKey.unwrap(String(row?.['wrapped']), context));
-    };
-    const older = masterKey.wrap((await secretOf()).seed, context);
-    await execute(
+it('a log of an earlier release begins its checkpoints before the server listens, once', async () => {
+  let api = await startApi();
+  const { dataDir } = api.gpd;
+  await signed(api, 'anna');
+  const masterKey = makeMasterKey(
+    parseMasterKey(readFileSync(join(dataDir, 'master.key'))) as Buffer,
+    randomBytes,
+  );
+  const context = tenantSecretContext(KID, LEDGER_SECRET);
+  const secretOf = async () => {
+    const [row] = await execute(
       dataDir,
-      `UPDATE tenant_secrets SET wrapped = '${older}' WHERE kid = '${KID}' AND purpose = 'ledger'`,
+      `SELECT wrapped FROM tenant_secrets WHERE kid = '${KID}' AND purpose = 'ledger'`,
     );
-    expect((await secretOf()).checkpointed).toBe(false);
-    for (const name of ['checkpoints.log', 'checkpoints.log.lock']) rmSync(join(dataDir, name));
-    api = await again(api);
-    expect((await secretOf()).checkpointed).toBe(true);
-    expect(readFileSync(join(dataDir, 'checkpoints.log'), 'utf8')).toContain(`"tenant":"${KID}"`);
-    const types = (
-      await execute(dataDir, `SELECT entry FROM ledger_entries WHERE kid = '${KID}' ORDER BY seq`)
-    ).map(({ entry }) => (JSON.parse(String(entry)) as { type: string }).type);
-    expect(types.at(-1)).toBe('retention.applied');
-    const size = await signed(api, 'bert');
-    expect(readCheckpoint((await api.get('/v1/ledger/checkpoint')).text).size).toBe(size);
-    expect((await cli(api, 'consent', 'verify', KID)).json).toMatchObject({ ok: true });
-    api = await again(api);
-    expect(readCheckpoint((await api.get('/v1/ledger/checkpoint')).text).size).toBe(size);
-    await api.stop();
-  },
-  SLOW,
-);
+    return readLogSecret(masterKey.unwrap(String(row?.['wrapped']), context));
+  };
+  const older = masterKey.wrap((await secretOf()).seed, context);
+  await execute(
+    dataDir,
+    `UPDATE tenant_secrets SET wrapped = '${older}' WHERE kid = '${KID}' AND purpose = 'ledger'`,
+  );
+  expect((await secretOf()).checkpointed).toBe(false);
+  for (const name of ['checkpoints.log', 'checkpoints.log.lock']) rmSync(join(dataDir, name));
+  api = await again(api);
+  expect((await secretOf()).checkpointed).toBe(true);
+  expect(readFileSync(join(dataDir, 'checkpoints.log'), 'utf8')).toContain(`"tenant":"${KID}"`);
+  const types = (
+    await execute(dataDir, `SELECT entry FROM ledger_entries WHERE kid = '${KID}' ORDER BY seq`)
+  ).map(({ entry }) => (JSON.parse(String(entry)) as { type: string }).type);
+  expect(types.at(-1)).toBe('retention.applied');
+  const size = await signed(api, 'bert');
+  expect(readCheckpoint((await api.get('/v1/ledger/checkpoint')).text).size).toBe(size);
+  expect((await cli(api, 'consent', 'verify', KID)).json).toMatchObject({ ok: true });
+  api = await again(api);
+  expect(readCheckpoint((await api.get('/v1/ledger/checkpoint')).text).size).toBe(size);
+  await api.stop();
+});

@@ -5,7 +5,7 @@ import { own } from '../../cli/support/own.ts';
 import { gpdJson, tempDir } from '../../support/command.ts';
 import { startGpd } from '../../support/server.ts';
 
-describe.concurrent('gpd restore', { timeout: 120_000 }, () => {
+describe.concurrent('gpd restore', () => {
   it('that was killed before its last step leaves the old database, and the next start removes it', async () => {
     const { dataDir } = await own();
     const left = ['', '-wal', '-shm'].map((suffix) => join(dataDir, `gpd.db.before-restore${suffix}`));

@@ -34,7 +34,7 @@ beforeAll(async () => {
     contestTexts: contestTextsOf(tenantOf),
   };
   reviewer = makeContestService(deps);
-}, 60_000);
+});
 afterAll(async () => {
   await store.database.close();
   await rights.stop();

@@ -8,7 +8,7 @@ let secret: string;
 beforeAll(async () => {
   rights = await startRights();
   secret = await apiKey(rights, 'secret');
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 interface Record_ {

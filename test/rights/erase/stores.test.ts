@@ -17,7 +17,7 @@ beforeAll(async () => {
     await rights.visit();
     expect(await rights.sql('SELECT 1 FROM webhook_outbox')).not.toEqual([]);
   }, SEEN_WITHIN);
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 interface Dsar {
@@ -169,7 +169,7 @@ it('is exported from every store and erased from every store', async () => {
   expect(tombstone?.['wrapped_key']).toBeNull();
   const [message] = await rights.sql(`SELECT event FROM webhook_outbox WHERE principal = '${principal}'`);
   expect(message?.['event']).toBe('subject.erased');
-}, 30_000);
+});
 
 const isTold = ({ told }: { readonly told: unknown }): boolean => Boolean(told);
 

@@ -12,7 +12,7 @@ let secret: string;
 beforeAll(async () => {
   rights = await startRights();
   secret = await apiKey(rights, 'secret');
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 /** As the studies found it (signals.md section 5). */
@@ -403,5 +403,5 @@ describe('the bucket `privacy`', () => {
     expectCore(reply, 'ok');
     sessionOf(reply);
     await limited.stop();
-  }, 60_000);
+  });
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await vi.waitFor(async () => {
     expect((await form(await rights.visit())).text).toContain('privacy@shop.example');
   }, SEEN_WITHIN);
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 const HTML = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8';

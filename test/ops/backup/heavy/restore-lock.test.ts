@@ -27,7 +27,7 @@ function overwriteHead(path: string, bytes: Buffer): void {
   closeSync(descriptor);
 }
 
-describe('gpd restore', { timeout: 60_000 }, () => {
+describe('gpd restore', () => {
   it('is refused beside a running server whose database nobody else can read', async () => {
     const gpd = await startProcess();
     const [path, backup] = [join(gpd.dataDir, 'gpd.db'), join(tempDir('backups'), 'b')];

@@ -48,7 +48,7 @@ it('counts bundles, classes, checks, routes and batches', async () => {
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ principalId: 'u-1', purpose: 'device-identification' }),
     });
-  await expect.poll(async () => (await check()).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await check()).status).toBe(200);
   await fetch(`${gpd.url}/v1/decisions/req_1`);
   const samples = parseExposition(await scrape(port));
   expect(byLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
@@ -120,7 +120,7 @@ describe('GET /metrics', () => {
     expect((await fetch(METRICS)).headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
   });
 
-  it('gpd top reads it', { timeout: 60_000 }, async () => {
+  it('gpd top reads it', async () => {
     const load = setInterval(() => void post(gpd.url, makeBundle(gpd.targets[0]!)), 20);
     const view = await gpd.json<{ source: string; verdictsPerSecond: number; routes: { route: string }[] }>([
       'top',
@@ -135,7 +135,7 @@ describe('GET /metrics', () => {
     expect(lost).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('an address that is none, or taken, is 78', { timeout: 60_000 }, async () => {
+  it('an address that is none, or taken, is 78', async () => {
     const { dataDir } = await initGpd();
     for (const [listen, word] of [
       ['9100', 'HOST:PORT'],

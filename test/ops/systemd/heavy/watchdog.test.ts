@@ -164,7 +164,7 @@ describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), 
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(await answers(database)).toBe(true);
     await database.close();
-  }, 60_000);
+  });
 });
 
 describe('what a service manager hands over', () => {

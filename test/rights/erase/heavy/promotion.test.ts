@@ -13,7 +13,7 @@ import { rightsOf } from '../../support/rights.ts';
 
 /** An asynchronous standby takes over: it lacks what was committed last, the erasure of a person among it. */
 describeWithTool('a promotion under a running server', await missingPostgres(), () => {
-  it('brings back nobody whom this node erased, without a restart', { timeout: 120_000 }, async () => {
+  it('brings back nobody whom this node erased, without a restart', async () => {
     const postgres = await startPostgres({ durable: true });
     const url = await postgres.freshUrl();
     const dataDir = join(tempDir('promotion'), 'gpd-data');

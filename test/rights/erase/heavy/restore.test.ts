@@ -14,7 +14,7 @@ let secret: string;
 beforeAll(async () => {
   rights = await startRightsProcess();
   secret = await apiKey(rights, 'secret');
-}, 60_000);
+});
 afterAll(() => rights.stop());
 
 const DATABASE = ['gpd.db', 'gpd.db-wal', 'gpd.db-shm'];
@@ -86,7 +86,7 @@ it('applies every erasure again before it listens, once, and leaves others alone
   const again = await startProcess({ dataDir, settings: rights.idp.settings });
   expect(again.logs()).not.toContain('erasures-applied-again');
   await again.stop();
-}, 60_000);
+});
 
 describe('kill -9', () => {
   it('in the middle of erasures loses none that was answered, and a start finishes the others', async () => {
@@ -118,7 +118,7 @@ describe('kill -9', () => {
       expect(bytes.includes(requestId)).toBe(false);
     await gpd.stop();
     await second.idp.stop();
-  }, 60_000);
+  });
 
   it('in the middle of the steps of a large erasure leaves a receipt that a start finishes', async () => {
     const second = await startRightsProcess();
@@ -143,5 +143,5 @@ describe('kill -9', () => {
     expect(await second.sql('SELECT step FROM erasures')).toEqual([{ step: 'done' }]);
     await gpd.stop();
     await second.idp.stop();
-  }, 60_000);
+  });
 });
