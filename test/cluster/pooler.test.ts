@@ -4,7 +4,6 @@ import { gpdJson, runProgram, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { START_MS } from './support/cluster.ts';
 import { missingPgBouncer, type PgBouncerOptions, startPgBouncer } from './support/pgbouncer.ts';
 
 /** The modes of PgBouncer, and what gpd says of those that do not do. */
@@ -23,7 +22,7 @@ describeWithTool('PgBouncer before PostgreSQL', (await missingPostgres()) ?? mis
     direct = await postgres.freshUrl();
     await gpdJson(['init', '--tenant', KID, '--origin', ORIGIN], { env: env(direct) });
     return () => postgres.stop();
-  }, START_MS);
+  });
 
   async function through<T>(options: PgBouncerOptions, work: (location: string) => Promise<T>): Promise<T> {
     const pool = await startPgBouncer(direct, options);

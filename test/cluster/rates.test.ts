@@ -6,7 +6,7 @@ import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { type Call, countBy, inParallel, makeCaller } from './support/call.ts';
-import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
+import { bearer, type Cluster, startCluster } from './support/cluster.ts';
 import { tell } from './support/size.ts';
 
 /** Contract 8: several nodes share the counters through the database. The windows are those of the clock's minutes. */
@@ -30,7 +30,7 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
       settings: { GPD_RATE_INGEST: '600/60', GPD_RATE_CONSENT: `${CONSENT_POINTS}/60` },
     });
     return () => cluster.stop();
-  }, START_MS);
+  });
 
   async function burst(count: number, make: (i: number) => Call): Promise<Reply[]> {
     const replies = await inParallel(count, 40, (i) => call(cluster.url, make(i)));

@@ -7,7 +7,7 @@ import { makeBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { countBy, makeCaller } from './support/call.ts';
-import { bearer, type Cluster, START_MS, startCluster } from './support/cluster.ts';
+import { bearer, type Cluster, startCluster } from './support/cluster.ts';
 import { sized, tell } from './support/size.ts';
 
 /** Nodes of an older release go on while a newer one migrates beside them, and do not come back afterwards. */
@@ -61,7 +61,7 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
     beforeAll(async () => {
       cluster = await startCluster({ nodes: 2 });
       return () => cluster.stop();
-    }, START_MS);
+    });
 
     it('later nodes that start together apply a migration once, however long it takes', async () => {
       const program = makeLaterProgram({ [LATER]: LATER_TEXT });

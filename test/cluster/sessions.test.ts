@@ -12,7 +12,7 @@ import { browserHeaders } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { makeCaller } from './support/call.ts';
-import { type Cluster, START_MS, startCluster } from './support/cluster.ts';
+import { type Cluster, startCluster } from './support/cluster.ts';
 
 /** Staff and subjects whose every request is answered by another node. */
 
@@ -44,7 +44,7 @@ describeWithTool('sessions over nodes', await missingPostgres(), () => {
       await cluster.stop();
       await idp.stop();
     };
-  }, START_MS);
+  });
 
   it('signs staff in, though each step of it reaches another node', async () => {
     const staff = await signIn(cluster.url, 'ada', '/console/queue');

@@ -144,7 +144,7 @@ describeWithTool('the container, step by step', missingLayer(['setpriv', 'curl']
         test "$(stat -c %u /proc/$server)" = 1000
         kill -TERM "$server" && wait "$server"
         echo '== ran'`;
-      const { code, output } = await inLayer(script, { PROJECT });
+      const { code, output } = await inLayer(script);
       expect(output).toContain('== ran');
       expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' });
       expect(output.match(/^200 \//gm)).toHaveLength(4);

@@ -3,7 +3,10 @@
 # Wants: SCRATCH (an empty directory), PROJECT (the built project), PORT; ORIGIN (a repository to install from) or nothing.
 set -euo pipefail
 mount --make-rprivate /
-mkdir -p "$SCRATCH"/{etc,bin}
+mkdir -p "$SCRATCH"/{etc,bin,project}
+# The project may lie in a folder that is hidden below.
+mount --bind "$PROJECT" "$SCRATCH/project"
+PROJECT=$SCRATCH/project
 cp -a /etc/. "$SCRATCH/etc/"
 mount --bind "$SCRATCH/etc" /etc
 # npm's own settings are the machine's.

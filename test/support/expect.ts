@@ -18,7 +18,7 @@ const COOKIE =
 export const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** For `vi.waitFor`: what the command line changes, a running server sees within 5 s. */
-export const SEEN_WITHIN = { timeout: 20_000, interval: 20 } as const;
+export const SEEN_WITHIN = { timeout: 60_000, interval: 20 } as const;
 
 /** POST to the ingest route with a browser's headers; those given here win. */
 export function post(base: string, body: unknown, headers: Ask['headers'] = {}): Promise<Reply> {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { missingPackages } from '../../bin/tools.mjs';
-import { missingPostgres, offerPostgres } from './postgres.ts';
+import { copyPostgresIfHidden, missingPostgres, offerPostgres } from './postgres.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -69,6 +69,7 @@ async function prepare(): Promise<() => Promise<void>> {
   const runDir = await mkdtemp(join(tmpdir(), 'gpd-test-'));
   process.env['TEST_RUN_DIR'] = runDir;
   await reportTools();
+  if ((await missingPostgres()) === null) await copyPostgresIfHidden(runDir);
   const postgres = await offerPostgres();
   process.env['TEST_POSTGRES'] = postgres.url;
   return async () => {

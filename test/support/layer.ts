@@ -5,11 +5,15 @@ import { tempDir } from './command.ts';
 /** This very machine, with a layer over all of its files that is thrown away: real dpkg, real users, nothing left behind. */
 
 const LAYER = fileURLToPath(new URL('layer.sh', import.meta.url));
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
 export function missingLayer(tools: readonly string[] = []): string | null {
   try {
     for (const tool of tools) execFileSync('sh', ['-c', `command -v ${tool}`], { stdio: 'ignore' });
-    execFileSync('unshare', ['--mount', '--pid', '--fork', 'bash', LAYER, 'true'], { stdio: 'ignore' });
+    execFileSync('unshare', ['--mount', '--pid', '--fork', 'bash', LAYER, 'true'], {
+      env: { ...process.env, PROJECT },
+      stdio: 'ignore',
+    });
     return null;
   } catch {
     return `it takes root, namespaces, overlayfs${tools.map((tool) => `, ${tool}`).join('')}`;
@@ -31,6 +35,7 @@ export function inLayer(script: string, env: Readonly<Record<string, string>> = 
       HOME: '/root',
       LANG: 'C.UTF-8',
       DEBIAN_FRONTEND: 'noninteractive',
+      PROJECT,
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

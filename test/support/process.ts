@@ -3,7 +3,7 @@ import { type Gpd, type GpdOptions, installationOf, STOP_MS, within } from './se
 
 /** The built program, as a service manager starts it. */
 
-const START_MS = 20_000;
+const START_MS = 120_000;
 
 export interface ProcessOptions extends GpdOptions {
   readonly cwd?: string;

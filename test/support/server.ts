@@ -20,7 +20,7 @@ import { KID, ORIGIN } from './constants.ts';
 
 /** Installations and running servers, each with data of its own. */
 
-export const STOP_MS = 20_000;
+export const STOP_MS = 60_000;
 
 export interface TenantSpec {
   readonly kid: string;

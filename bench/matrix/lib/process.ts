@@ -46,7 +46,7 @@ export function start(
 }
 
 /** Asks again until there is an answer. @throws the last refusal */
-export async function eventually<T>(ask: () => Promise<T>, ms = 15_000): Promise<T> {
+export async function eventually<T>(ask: () => Promise<T>, ms = 60_000): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {
     try {

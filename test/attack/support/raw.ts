@@ -67,7 +67,7 @@ export function readAnswers(text: string): Pick<Exchanged, 'answers' | 'rest'> {
 }
 
 /** A server that says nothing for so long hangs. */
-const HANG_MS = 10_000;
+const HANG_MS = 60_000;
 
 export interface ExchangeOptions {
   /** The server has to close: waited for. */

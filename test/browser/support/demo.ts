@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { tempDir } from '../../support/command.ts';
 
-const START_MS = 30_000;
+const START_MS = 120_000;
 const PROGRAM = fileURLToPath(new URL('../../../bin/gpd', import.meta.url));
 
 export interface Demo {

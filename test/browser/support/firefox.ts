@@ -86,7 +86,7 @@ export async function startFirefox(directory: string, preferences: Preferences =
   try {
     const session = await eventually(
       async () => connectMarionette(Number(readFileSync(port, 'utf8'))),
-      30_000,
+      120_000,
     );
     const inWindow = async (script: string): Promise<unknown> => {
       await session.command('Marionette:SetContext', { value: 'chrome' });

@@ -43,7 +43,7 @@ export async function startWebkit(): Promise<Webkit> {
   };
   const browser = { binary: program('minibrowser'), args: ['--automation'] };
   const capabilities = { alwaysMatch: { 'webkitgtk:browserOptions': browser } };
-  const opened = await eventually(() => call('', { capabilities }), 30_000);
+  const opened = await eventually(() => call('', { capabilities }), 120_000);
   const session = `/${(opened as { sessionId: string }).sessionId}`;
   return {
     goto: (url) => call(`${session}/url`, { url }),
@@ -56,7 +56,7 @@ export async function startWebkit(): Promise<Webkit> {
     },
     async click(element) {
       const script = `return ${element}`;
-      const found = await eventually(() => call(`${session}/execute/sync`, { script, args: [] }), 10_000);
+      const found = await eventually(() => call(`${session}/execute/sync`, { script, args: [] }), 60_000);
       const [id] = Object.values(found as Record<string, string>);
       return call(`${session}/element/${id}/click`, {});
     },

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { type Cluster, START_MS, startCluster } from '../support/cluster.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
 import { changesContract } from './changes.ts';
 import { consentContract } from './consent.ts';
 import { ledgerContract } from './ledger.ts';
@@ -13,7 +13,7 @@ export function clusterContract(name: string, pooled: boolean): void {
   beforeAll(async () => {
     cluster = await startCluster({ nodes: NODES, pooled });
     return () => cluster.stop();
-  }, START_MS);
+  });
   const clusterOf = (): Cluster => cluster;
   nonceContract(name, clusterOf);
   consentContract(name, clusterOf);

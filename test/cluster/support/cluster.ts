@@ -9,9 +9,6 @@ import type { SealTarget } from '../../support/server.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 
-/** A PostgreSQL and four nodes on a machine that has other work. */
-export const START_MS = 180_000;
-
 /** Several nodes of the built program on one PostgreSQL, each with a data directory of its own, behind one balancer. */
 
 export interface Cluster {

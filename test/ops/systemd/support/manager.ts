@@ -44,7 +44,7 @@ export function missingManager(): string | null {
     : 'systemd-notify is not installed (package systemd)';
 }
 
-export async function until(what: string, holds: () => boolean, ms = 20_000): Promise<void> {
+export async function until(what: string, holds: () => boolean, ms = 60_000): Promise<void> {
   const end = performance.now() + ms;
   while (!holds()) {
     if (performance.now() > end) throw new Error(`it took longer than ${ms} ms until ${what}`);
