@@ -207,7 +207,7 @@ async function main(task, args) {
   if (task === 'demo') await become('dist/cli/main.js', ['demo'].concat(args));
   if (task === 'sdk') {
     const sdks = await import(pathToFileURL(join(root, 'bin', 'sdks.mjs')).href);
-    if (!(await sdks.testSdks()))
+    if (!(await sdks.testSdks(args)))
       throw new Stop('the tests of the SDKs failed or could not run; what they said is above.');
   }
   if (task === 'test') {

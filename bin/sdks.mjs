@@ -177,9 +177,18 @@ async function runAll(sdks, report) {
 /** @param {Sdk} sdk */
 const isHere = ({ probe: [file = '', ...args] }) => spawnSync(file, args, { stdio: 'ignore' }).status === 0;
 
-/** @returns {Promise<boolean>} true when nothing failed */
-export async function testSdks() {
-  const present = SDKS.filter(({ name }) => existsSync(join(ROOT, 'sdk', name)));
+/**
+ * @param {readonly string[]} [names] of the SDKs to test; all of them where none is named
+ * @returns {Promise<boolean>} true when nothing failed
+ */
+export async function testSdks(names = []) {
+  const unknown = names.filter((name) => !SDKS.some((sdk) => sdk.name === name));
+  if (unknown.length > 0) {
+    say(`no SDK named ${unknown.join(', ')}: there are ${SDKS.map(({ name }) => name).join(', ')}`);
+    return false;
+  }
+  const wanted = SDKS.filter(({ name }) => names.length === 0 || names.includes(name));
+  const present = wanted.filter(({ name }) => existsSync(join(ROOT, 'sdk', name)));
   const runnable = present.filter(isHere);
   const missing = present.filter((sdk) => !runnable.includes(sdk));
   const scratch = mkdtempSync(join(tmpdir(), 'gpd-sdks-'));
@@ -188,8 +197,10 @@ export async function testSdks() {
   const told = existsSync(report) ? readFileSync(report, 'utf8') : '';
   rmSync(scratch, { recursive: true });
   process.stderr.write(told);
-  const names = runnable.map(({ name }) => name);
-  const problems = conformanceProblems(told, names);
+  const problems = conformanceProblems(
+    told,
+    runnable.map(({ name }) => name),
+  );
   for (const problem of problems) say(`conformance: ${problem}`);
   for (const { name, needs } of missing) say(`NOT RUN: ${name}: this machine lacks ${needs}`);
   const isComplete = missing.length === 0 || !process.env['REQUIRE_TOOLS'];
@@ -197,5 +208,5 @@ export async function testSdks() {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  process.exitCode = (await testSdks()) ? 0 : 1;
+  process.exitCode = (await testSdks(process.argv.slice(2))) ? 0 : 1;
 }

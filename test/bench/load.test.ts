@@ -10,7 +10,6 @@ import { LOAD, type LoadResult, writeRequests } from '../../bench/lib/requests.t
 
 const COUNT = 1500;
 const RATE = 1000;
-const STALL_MS = 500;
 
 let directory: string;
 let file: string;
@@ -40,45 +39,7 @@ async function load(
   }
 }
 
-/** Answers at once, but for one stall: whatever is there then, or comes, waits until it is over. */
-function stallOnce(): RequestListener {
-  let seen = 0;
-  let until = 0;
-  return (_request, response) => {
-    seen += 1;
-    if (seen === Math.floor(COUNT / 3)) until = performance.now() + STALL_MS;
-    const answer = (): void => void response.writeHead(200, { 'content-length': 2 }).end('{}');
-    const wait = until - performance.now();
-    if (wait > 0) setTimeout(answer, wait);
-    else answer();
-  };
-}
-
 describe('the load generator', () => {
-  // What a busy machine adds to every answer is no fault of the generator's.
-  const BUSY = { retry: 3 };
-
-  it('sees one stall in an open loop in every request that was due meanwhile', BUSY, async () => {
-    const result = await load(stallOnce(), { rate: RATE, connections: 20 });
-    expect(result.statuses).toEqual({ 200: COUNT });
-    // A third of the requests were due while it lasted; only 20 of them had a connection.
-    expect(result.p99).toBeGreaterThan(STALL_MS * 0.8);
-    expect(result.p50).toBeLessThan(STALL_MS / 2);
-    expect(result.waitingMost).toBeGreaterThan(100);
-  });
-
-  it('hides the same stall in a closed loop, but for the requests that were on the way', BUSY, async () => {
-    const result = await load(stallOnce(), { connections: 2 });
-    expect(result.p99).toBeLessThan(STALL_MS / 2);
-    expect(result.p999).toBeGreaterThan(STALL_MS * 0.8);
-  });
-
-  it('keeps the rate that it was told', async () => {
-    const { seconds } = await load(stallOnce(), { rate: RATE, connections: 50 });
-    expect(seconds).toBeGreaterThan((COUNT / RATE) * 0.85);
-    expect(seconds).toBeLessThan((COUNT / RATE) * 3);
-  });
-
   it('sends again what was refused, and times the status that it was told', async () => {
     const refused = new Set<string>();
     const taken: string[] = [];
@@ -95,8 +56,6 @@ describe('the load generator', () => {
     expect(result.statuses[200]).toBe(100 - refused.size);
     expect(new Set(taken).size).toBe(taken.length);
     expect(result.read).toBe(refused.size);
-    expect(refused.size).toBeLessThan(60);
-    expect(result.p50).toBeLessThan(100);
   });
 
   it('fails when the server closes a connection', async () => {
@@ -105,7 +64,7 @@ describe('the load generator', () => {
   });
 
   it('fails when there are too few requests', async () => {
-    await expect(load(stallOnce(), { count: COUNT + 1, connections: 2 })).rejects.toThrow(/ended with/);
+    await expect(load(() => {}, { count: COUNT + 1, connections: 2 })).rejects.toThrow(/ended with/);
   });
 });
 

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { AGENT, ANALYTICS, type ShopPage } from './support/shop.ts';
@@ -10,7 +10,7 @@ import { AGENT, ANALYTICS, type ShopPage } from './support/shop.ts';
 /** The server is away, silent, or says no: nothing is collected, the page works, the choice is asked again. */
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/banner without its server in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/banner without its server in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 
     async function open(options: ShopPage): Promise<string> {

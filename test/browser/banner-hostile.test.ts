@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { AGENT, ANALYTICS } from './support/shop.ts';
@@ -16,7 +16,7 @@ const THROWS = {
 } as const;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/banner on a page that throws in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/banner on a page that throws in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 
     it.each(Object.entries(THROWS))('%s', async (_what, script) => {

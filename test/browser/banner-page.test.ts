@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
 import { expect, it, vi } from 'vitest';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { BROWSERS, missingBrowser } from './support/drivers.ts';
 import { AGENT, GATED, type ShopPage } from './support/shop.ts';
@@ -13,7 +13,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 for (const name of BROWSERS) {
-  describeInBrowser(`browser/banner on its page in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/banner on its page in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 
     async function open(options: ShopPage = {}): Promise<string> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { AGENT, ANALYTICS, type Shop, startShop } from './support/shop.ts';
@@ -13,7 +13,7 @@ const PREFERENCES = {
 };
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/banner under Global Privacy Control in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/banner under Global Privacy Control in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name, PREFERENCES);
     let plain: Shop;
     let asking: Shop;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { findChromium } from './support/chromium.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
@@ -14,7 +14,7 @@ const BLOCKED = `Object.defineProperty(window, 'localStorage', {
   get() { throw new DOMException('The operation is insecure.', 'SecurityError'); } });`;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/banner and full storage in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/banner and full storage in ${name}`, missingBrowser(name), () => {
     // Its shell has no back/forward cache.
     const at = useBanner(name, {}, findChromium());
 

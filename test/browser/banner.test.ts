@@ -1,7 +1,7 @@
 import type { KeyInput } from 'puppeteer-core';
 import { describe, expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../support/expect.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { AGENT, ANALYTICS, bannerOf, GATED, type ShopPage } from './support/shop.ts';
@@ -11,7 +11,7 @@ import { AGENT, ANALYTICS, bannerOf, GATED, type ShopPage } from './support/shop
 const DAY_MS = 86_400_000;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/banner in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/banner in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 
     async function open(options: ShopPage = {}, script?: string): Promise<string> {

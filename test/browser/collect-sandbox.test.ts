@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { GRANTED } from './support/answers.ts';
 import { findChromium } from './support/chromium.ts';
 import { type BrowserName, launch, missingBrowser, visit } from './support/drivers.ts';
@@ -13,7 +13,7 @@ import { type BrowserName, launch, missingBrowser, visit } from './support/drive
 const AGENT = readFileSync(new URL('../../dist/agent/agent.js', import.meta.url), 'utf8');
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/collect in a sandboxed page of ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/collect in a sandboxed page of ${name}`, missingBrowser(name), () => {
     let site: Server;
     beforeAll(async () => {
       site = createServer(({ url }, response) => {

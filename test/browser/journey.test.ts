@@ -12,7 +12,7 @@ import { SEEN_WITHIN } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
 import { freePort } from '../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { findChromium } from './support/chromium.ts';
 import { type BrowserName, launch, missingBrowser, visit } from './support/drivers.ts';
 
@@ -22,7 +22,7 @@ const QUESTION = 'Which program drives your browser?';
 const ANSWER = 'A switch that I press with my head.';
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/journey in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/journey in ${name}`, missingBrowser(name), () => {
     let gpd: Gpd;
     let base: string;
     let store: Awaited<ReturnType<typeof openStore>>;

@@ -5,12 +5,12 @@ import { execute } from '../support/database.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { freePort } from '../support/ports.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { launch, missingBrowser, visit } from './support/drivers.ts';
 
 /** The page about what is held, in real Firefox: as it comes, and for a person who blocks cookies. */
 
-describeInBrowser('browser/my-data in firefox', missingBrowser('firefox'), () => {
+describeWithTool('browser/my-data in firefox', missingBrowser('firefox'), () => {
   let gpd: Gpd;
   let base: string;
   let browser: Browser;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 
@@ -13,7 +13,7 @@ interface Answer {
 }
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/update in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/update in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 
     /** A page whose agent can be asked, and a person who accepted there. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { DAY } from '../../src/lib/clock.ts';
-import { describeInBrowser } from '../support/tools.ts';
+import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { ANALYTICS, bannerOf } from './support/shop.ts';
@@ -11,7 +11,7 @@ import { clockAhead } from './support/trouble.ts';
 const MINUTE = 60_000;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
-  describeInBrowser(`browser/wrong clock in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`browser/wrong clock in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
 
     /** @param script runs before the page does */

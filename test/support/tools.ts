@@ -1,19 +1,16 @@
 import { describe, it } from 'vitest';
 
-/** A browser beside other work may be late once on a loaded CI; no other kind of suite is run a second time. */
-const BROWSER = { retry: process.env['CI'] ? 1 : 0 };
-
-/** A suite in a real browser. */
-export function describeInBrowser(name: string, missing: string | null, suite: () => void): void {
-  if (missing === null) describe(name, BROWSER, suite);
-  else describeWithTool(name, missing, suite);
-}
-
 /**
- * A suite that needs a tool. Without it the suite says so by name, and fails where the tools are required.
+ * A suite that needs a tool. Without it the suite says so by name, and fails where the tools are required (REQUIRE_TOOLS=1), unless
+ * this one is optional.
  * @param missing why the tool is not there and what to do about it; null when it is
  */
-export function describeWithTool(name: string, missing: string | null, suite: () => void): void {
+export function describeWithTool(
+  name: string,
+  missing: string | null,
+  suite: () => void,
+  { optional = false }: { readonly optional?: boolean } = {},
+): void {
   if (missing === null) {
     describe(name, suite);
     return;
@@ -21,7 +18,7 @@ export function describeWithTool(name: string, missing: string | null, suite: ()
   const line = `NOT RUN: ${name}: ${missing}`;
   process.stderr.write(`${line}\n`);
   describe(name, () => {
-    if (process.env['REQUIRE_TOOLS'] === '1') {
+    if (process.env['REQUIRE_TOOLS'] === '1' && !optional) {
       it('has its tool', () => {
         throw new Error(line);
       });

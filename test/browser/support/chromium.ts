@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
-import { describeInBrowser } from '../../support/tools.ts';
+import { describeWithTool } from '../../support/tools.ts';
 
 const PATHS = [
   '/usr/bin/chromium',
@@ -47,5 +47,5 @@ export const launchShell = (args: readonly string[] = []): Promise<Browser> => s
 /** A suite that needs Chromium. Without it the suite says so by name, and fails where the tools are required. */
 export function describeInChromium(name: string, suite: () => void): void {
   const missing = findChromium() === null ? 'Chromium is not installed (apt-get install chromium)' : null;
-  describeInBrowser(name, missing, suite);
+  describeWithTool(name, missing, suite);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectMarionette, type Marionette } from '../../../bench/matrix/drivers/marionette.ts';
 import { eventually } from '../../../bench/matrix/lib/process.ts';
-import { describeInBrowser } from '../../support/tools.ts';
+import { describeWithTool } from '../../support/tools.ts';
 
 const PATHS = ['/usr/bin/firefox-esr', '/usr/bin/firefox', '/snap/bin/firefox'];
 
@@ -41,7 +41,7 @@ export function findFirefox(): string | null {
 /** A suite that needs Firefox. Without it the suite says so by name, and fails where the tools are required. */
 export function describeInFirefox(name: string, suite: () => void): void {
   const missing = findFirefox() === null ? 'Firefox is not installed (apt-get install firefox-esr)' : null;
-  describeInBrowser(name, missing, suite);
+  describeWithTool(name, missing, suite);
 }
 
 function endGroup(child: ChildProcess): void {

@@ -4,11 +4,11 @@ import { startDisplay } from '../../../bench/matrix/lib/display.ts';
 import { eventually } from '../../../bench/matrix/lib/process.ts';
 import { missingPrograms, program } from '../../../bench/matrix/lib/programs.ts';
 import { freePort } from '../../support/ports.ts';
-import { describeInBrowser } from '../../support/tools.ts';
+import { describeWithTool } from '../../support/tools.ts';
 
-/** A suite in WebKitGTK's small browser, by W3C WebDriver: as near to Safari as Linux comes. */
+/** A suite in WebKitGTK's small browser, by W3C WebDriver: as near to Safari as Linux comes. One browser more than is required. */
 export function describeInWebkit(name: string, suite: () => void): void {
-  describeInBrowser(name, missingPrograms(['minibrowser', 'webkitdriver', 'xvfb']), suite);
+  describeWithTool(name, missingPrograms(['minibrowser', 'webkitdriver', 'xvfb']), suite, { optional: true });
 }
 
 export interface Webkit {

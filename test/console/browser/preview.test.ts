@@ -5,7 +5,7 @@ import { bannerOf } from '../../browser/support/shop.ts';
 import { KID } from '../../support/constants.ts';
 import { SEEN_WITHIN } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
-import { describeInBrowser } from '../../support/tools.ts';
+import { describeWithTool } from '../../support/tools.ts';
 import { type Console, signIn, startConsole, type Visitor } from '../support/console.ts';
 import { rows } from '../support/data.ts';
 
@@ -30,7 +30,7 @@ async function stocked(): Promise<Console> {
 }
 
 for (const name of ['chromium', 'firefox'] as const satisfies readonly BrowserName[]) {
-  describeInBrowser(`the preview of the banner in ${name}`, missingBrowser(name), () => {
+  describeWithTool(`the preview of the banner in ${name}`, missingBrowser(name), () => {
     let site: Console;
     let browser: Browser;
     let staff: Visitor;
