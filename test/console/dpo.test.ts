@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
+import { headlessChrome } from '../support/samples.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, rows } from './support/data.ts';
 
@@ -56,6 +57,16 @@ describe('finding a subject', () => {
   ] as const;
   it.each(unknown)('%s %j: %d', async (kind, id, status) => {
     expect((await find(kind, id)).status).toBe(status);
+  });
+
+  it('by a request id whose device others may share: that request alone, and it says so', async () => {
+    const signals = headlessChrome();
+    Object.assign(signals.graphics, { renderer: 'Google SwiftShader' });
+    const { requestId } = await site.decide(undefined, signals);
+    const { text } = await find('request', requestId);
+    expect(text).toContain('A request id leads to that request alone where other devices may share its id');
+    expect(text).toContain('Search by a visitor id to place one.');
+    expect(text).not.toContain('No device is known');
   });
 
   it('another tenant finds nothing', async () => {
