@@ -18,6 +18,13 @@ describeInChromium('browser/my-data', () => {
     await look();
     await at.page.getByTestId('nothing').waitFor();
     expect(await at.page.getByTestId('verdict').textContent()).toMatch(/req_[0-9A-Z]{26}/);
+    // Said before the press and after it: what a look-up is, and what a shared id hides.
+    expect(await at.page.locator('main').textContent()).toMatch(
+      /its id may be shared.*itself one more visit/s,
+    );
+    await expect
+      .poll(() => at.page.getByTestId('status').textContent())
+      .toMatch(/only this look-up is shown, and no earlier visit/);
     const [cookie] = await at.page.context().cookies();
     expect(cookie).toMatchObject({ name: 'gp_session', httpOnly: true, secure: true, sameSite: 'Strict' });
     expect(await rows('decisions')).toBe(1);

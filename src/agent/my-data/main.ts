@@ -75,7 +75,9 @@ async function show(page: Page, result: Identified): Promise<string> {
   if (reply.status === 401) return WORDS.noCookie;
   if (!reply.ok) throw new Error(String(reply.status));
   await put(page, reply);
-  return `${fillTyped(page) ? WORDS.typedKept : ''} ${clockNote(result)}`.trim();
+  const kept = fillTyped(page) ? WORDS.typedKept : '';
+  const alone = response.needsAttestation ? WORDS.lookUpAlone : '';
+  return [kept, alone, clockNote(result)].filter((text) => text !== '').join(' ');
 }
 
 /** Nothing can be shown: the page names what is left to do. */

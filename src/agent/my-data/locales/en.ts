@@ -4,6 +4,8 @@ export const WORDS = {
     'With your consent this site checks your device, to recognise it again and to tell people from programs. Here you can see what it holds about this browser, and have it erased. Many devices look alike. If yours does, its id may be shared, and only the one visit that is shown can be seen and erased here.',
   once: 'This runs the check once more. It is used for nothing else. The look-up is itself one more visit: it is kept like the others, unless you erase it here.',
   visit: 'This is the visit that the link brought here. No new check was run.',
+  lookUpAlone:
+    'Many devices share this id, so only this look-up is shown, and no earlier visit. The link that a site gives right after a visit shows that visit.',
   visitOver:
     'The visit that brought you here cannot be shown any more: that works for five minutes after it, in the same browser. Press Show me.',
   look: 'Show me',
