@@ -99,7 +99,7 @@ async function forget() {
     show('result', false);
   } else
     showStatus(
-      'Nothing was erased: your last visit is too long ago to prove that it was yours. Use the page below.',
+      'Nothing was erased: your last visit is too long ago to prove that it was yours. The page below says what is left to do.',
     );
 }
 

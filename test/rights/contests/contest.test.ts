@@ -108,7 +108,7 @@ describe('a contest', () => {
     expect(held.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
       overridden: true,
       whatWouldHaveChanged: {
-        text: 'A reviewer decided. The rules alone would have said “an automated visit”.',
+        text: 'A review decided. The rules alone would have said “an automated visit”.',
         decisive: [],
         withoutAll: null,
       },
