@@ -100,6 +100,7 @@ describeInChromium('browser/my-data', () => {
     await at.page.goto('about:blank');
     await at.page.goto(`${at.base}/my-data?kid=${KID}#visit=over`);
     await expect.poll(status).toMatch(/cannot be shown any more/);
+    await at.page.getByTestId('ways').waitFor();
     expect(at.page.url()).toBe(`${at.base}/my-data?kid=${KID}`);
     await look();
     const token = await at.page.locator('input[name="token"]').first().getAttribute('value');

@@ -124,7 +124,7 @@ async function showVisit(page: Page, token: string): Promise<void> {
     await put(page, reply);
     say(page, WORDS.visit);
   } catch {
-    say(page, WORDS.visitOver);
+    await refuse(page, WORDS.visitOver);
   }
 }
 
