@@ -16,6 +16,7 @@ import { makeRecordAlone } from '../ingest/recorder-store.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
+import { noticeOf } from '../rights/dsar/service.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { openPresented } from '../rights/me/transparency-token.ts';
 import { type Rights, wireRights } from '../rights/rights-make.ts';
@@ -46,7 +47,10 @@ function loadOpenApi(): Promise<OpenApi> {
 }
 
 const sitesOf = ({ directory }: Platform): Sites => ({
-  isTenant: (kid) => directory.consentTenant(kid) !== undefined,
+  notice(kid) {
+    const tenant = directory.consentTenant(kid);
+    return tenant ? noticeOf(tenant) : null;
+  },
   at(host) {
     const all = directory.consentTenants();
     const shown = ({ origins }: (typeof all)[number]): boolean =>

@@ -1,3 +1,4 @@
+import { isReconciled } from '../ingest/decisions-service.ts';
 import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
@@ -71,6 +72,7 @@ function show(
     ownProposal: view.fourEyes && contest.status === 'open' && contest.proposal?.by === staff.ref,
     confirms: toConfirm(view, staff.ref),
     templates: TEMPLATES,
+    stays: !isReconciled(contest.class),
     done: null,
     problem: null,
     kept: false,

@@ -1,5 +1,6 @@
 import { Refusal } from '../lib/errors.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
+import { erasureState, heldRows } from '../rights/erase/state.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { type Form, field, partsOf } from './form.ts';
 import { endHold, type HoldPlace, readHolds } from './holds-service.ts';
@@ -141,12 +142,22 @@ async function release({ context, response, staff, form }: Posted): Promise<void
   response.redirect(303, `/console/${to}?done=released`);
 }
 
-const dated = (receipt: ErasureReceipt) => ({ ...receipt, erasedAtMs: Date.parse(receipt.erasedAt) });
+const shownReceipt = (receipt: ErasureReceipt) => ({
+  ...receipt,
+  erasedAtMs: Date.parse(receipt.erasedAt),
+  state: erasureState(receipt.scopes),
+  held: heldRows(receipt.scopes),
+});
 
 async function showReceipts({ context, response, staff }: Visit): Promise<void> {
   const { receipts, unreadable } = await context.eraser.list(staff.kid, RECEIPTS);
   const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
-  context.render(response, 'receipts', { here: 'receipts', receipts: receipts.map(dated), unreadable, most });
+  context.render(response, 'receipts', {
+    here: 'receipts',
+    receipts: receipts.map(shownReceipt),
+    unreadable,
+    most,
+  });
 }
 
 async function showReceipt({ context, request, response, staff }: Visit): Promise<void> {
@@ -154,7 +165,7 @@ async function showReceipt({ context, request, response, staff }: Visit): Promis
   const receipt = id === undefined ? null : await context.eraser.status(id);
   if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');
   const done = ['erased', 'released'].find((name) => name === request.query['done']) ?? null;
-  context.render(response, 'receipt', { here: 'receipts', receipt: dated(receipt), done });
+  context.render(response, 'receipt', { here: 'receipts', receipt: shownReceipt(receipt), done });
 }
 
 export const subjectPages: PageTable = {

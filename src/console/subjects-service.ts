@@ -7,6 +7,7 @@ import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import { openContests } from '../rights/contests/store.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
 import { deviceTrail } from '../rights/dsar/store.ts';
@@ -105,7 +106,9 @@ export async function planErase(context: Context, staff: Staff, key: SubjectKey)
   await noteSearch(context, staff, { by: key.kind, found, step: 'plan' });
   if (!target || !found) return null;
   const shared = await isShared(database, kid, target.durables[0]);
-  return { key, handle: handleOf(tenant, target), scopes, shared };
+  const erasesContests = scopes.some(({ scope, action }) => scope === 'contests' && action === 'erased');
+  const open = erasesContests ? await openContests(database, kid, target) : { count: 0, dueAt: 0 };
+  return { key, handle: handleOf(tenant, target), scopes, shared, open };
 }
 
 export function eraseSubject({ rights }: Context, { kid, ref }: Staff, key: SubjectKey) {

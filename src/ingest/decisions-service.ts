@@ -9,9 +9,12 @@ import { verdictResponse } from './respond.ts';
 import { supersededBy } from './update-store.ts';
 import type { Verdict } from './verdict.ts';
 
+/** A person and a declared agent stay what they are, whatever a review finds. */
+export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';
+
 /** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
 export function reconcile(verdict: Verdict): Verdict {
-  if (verdict.class !== 'undeclared_automation' && verdict.class !== 'unknown') return verdict;
+  if (!isReconciled(verdict.class)) return verdict;
   return {
     ...verdict,
     class: 'human',

@@ -1,5 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { rowsOf } from '../db/sql.ts';
+import { orElse } from '../lib/or-else.ts';
+import { storedErasureSchema } from '../schema/rights.ts';
+import { heldRows } from './erase/state.ts';
 
 /**
  * All requests of people, read from what holds them anyway: contests, receipts of erasures, and the audit rows of exports, which
@@ -14,9 +17,12 @@ export interface RegisterRow {
   readonly due_at: number | null;
   readonly extended_from: number | null;
   readonly done_at: number | null;
-  readonly state: 'open' | 'upheld' | 'overturned' | 'done';
+  readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
   /** With an account, by a case key, or the role that asked. */
   readonly asked_by: string;
+  /** JSON of an erasure. */
+  readonly scopes: string | null;
+  readonly refs: string | null;
 }
 
 /** Keyset: what comes after this row. */
@@ -24,25 +30,69 @@ export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
 const REQUESTS = `
   SELECT 'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
-    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by
+    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
+    CAST(NULL AS TEXT) AS scopes, CAST(NULL AS TEXT) AS refs
     FROM contests WHERE kid = ?
   UNION ALL
   SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step IN ('scrub', 'done') THEN erased_at END,
-    CASE WHEN step IN ('scrub', 'done') THEN 'done' ELSE 'open' END, requested_by
+    CASE WHEN step IN ('scrub', 'done') THEN 'done' ELSE 'open' END, requested_by,
+    scopes, refs
     FROM erasures WHERE kid = ?
   UNION ALL
-  SELECT 'export', 'audit ' || seq, at, NULL, NULL, at, 'done', role
+  SELECT 'export', 'audit ' || seq, at, NULL, NULL, at, 'done', role, NULL, NULL
     FROM audit_log WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported')`;
+
+type Stored = Pick<RegisterRow, 'scopes' | 'refs'>;
+
+/** Null for a damaged receipt: `gpd erase list` names it. */
+const stored = ({ scopes, refs }: Stored) =>
+  orElse(
+    () =>
+      storedErasureSchema.parse({
+        ...(JSON.parse(refs ?? '') as object),
+        scopes: JSON.parse(scopes ?? '') as unknown,
+      }),
+    null,
+  );
+
+const isHeld = (row: Stored): boolean => heldRows(stored(row)?.scopes ?? []) > 0;
+
+/** So many references of one receipt are looked for: each of a person's requests has one. */
+const MAX_REFS = 100;
+
+/** When a later receipt of the same device, request or person kept nothing; null: not yet. */
+async function restErasedAt({ read }: Database, kid: string, held: RegisterRow): Promise<number | null> {
+  const refs = (stored(held)?.refs ?? []).slice(0, MAX_REFS);
+  const later = (await read('erasures')
+    .where({ kid })
+    .where('erased_at', '>=', held.at)
+    .whereIn('step', ['scrub', 'done'])
+    .where((any) => {
+      for (const { ref } of refs) void any.orWhere('refs', 'like', `%"${ref}"%`);
+    })
+    .orderBy('erased_at')
+    .select('scopes', 'refs', { at: 'erased_at' })) as (Stored & { readonly at: number })[];
+  return later.find((one) => !isHeld(one))?.at ?? null;
+}
+
+/** An erasure that kept rows under a legal hold is open until the rest is erased. */
+async function withHeld(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
+  if (row.kind !== 'erasure' || row.state !== 'done' || !isHeld(row)) return row;
+  const at = await restErasedAt(database, kid, row);
+  return { ...row, state: at === null ? 'partly' : 'done', done_at: at };
+}
 
 /** The newest first. */
 export async function registerPage(
-  { read }: Database,
+  database: Database,
   kid: string,
   after: RegisterCursor | null,
   limit: number,
 ): Promise<readonly RegisterRow[]> {
+  const { read } = database;
   const { at = Number.MAX_SAFE_INTEGER, number = '' } = after ?? {};
   const sql = `SELECT * FROM (${REQUESTS}) AS requests WHERE (at, number) < (?, ?)
     ORDER BY at DESC, number DESC LIMIT ?`;
-  return rowsOf<RegisterRow>(await read.raw(sql, [kid, kid, kid, at, number, limit]));
+  const rows = rowsOf<RegisterRow>(await read.raw(sql, [kid, kid, kid, at, number, limit]));
+  return Promise.all(rows.map((row) => withHeld(database, kid, row)));
 }

@@ -94,7 +94,7 @@ describeInChromium('browser/case', () => {
     const { caseKey, contestId } = await file();
     const screen = { viewport: { width: 390, height: 844 } };
     await open(`/case#${caseKey}`, screen);
-    await shown('Open: an answer is due by');
+    await shown('We will answer by');
     expect(await page.locator('#case').textContent()).toContain(STATEMENT);
     expect(await page.locator('#rules li').count()).toBeGreaterThan(0);
     expect(await page.locator('#reply').isVisible()).toBe(false);
@@ -127,7 +127,7 @@ describeInChromium('browser/case', () => {
     // The key is in no address that a server is asked for, and nothing that the person wrote ran.
     expect(urls.length).toBeGreaterThan(5);
     expect(urls.filter((url) => url.split('#')[0]?.includes(caseKey.slice(0, 5)))).toEqual([]);
-    expect(await page.title()).toContain('Your contest');
+    expect(await page.title()).toContain('Your objection');
     expect(problems).toEqual([]);
   });
 
@@ -137,7 +137,7 @@ describeInChromium('browser/case', () => {
     expect(await violations()).toEqual([]);
     await page.getByLabel('Case key').fill(` ${caseKey.toLowerCase().replaceAll('-', ' ')}`);
     await page.keyboard.press('Enter');
-    await shown('Open: an answer is due by');
+    await shown('We will answer by');
     expect(await violations()).toEqual([]);
     await shot('open-dark-1440');
     expect(page.url()).toBe(`${rights.gpd.url}/case`);

@@ -86,7 +86,12 @@ describeInChromium('browser/demo', () => {
     ]);
     // What the visits before it left is told, and goes with one press.
     const status = page.locator('[data-field="status"]');
-    expect(await status.textContent()).toMatch(/still held: .* until \d+ \w+ \d{4}/);
+    expect(await status.textContent()).toMatch(
+      /^Nothing was sent: you have withdrawn your consent\. Your last visit is still held, until \d+ \w+ \d{4}/,
+    );
+    expect(await page.getByTestId('forget').textContent()).toBe('Erase the last visit');
+    const said = await page.locator('[data-part="result"]').textContent();
+    expect(said).not.toMatch(/did not agree|The server refused/);
     await press('forget');
     await expect.poll(() => status.textContent()).toMatch(/erased.* Receipt: era_/);
     await idle();
@@ -110,14 +115,14 @@ describeInChromium('browser/demo', () => {
     await pressAndWait('consent-accept');
     // A driven, headless Chromium is what this suite is, and the server says so.
     expect(await json()).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
-    expect(await read('result-class')).toBe('Undeclared automation');
+    expect(await read('result-class')).toBe('An automated visit');
     const rulesOf = (): Promise<string[]> => page.locator('[data-part="rules"] li').allInnerTexts();
     await expect.poll(async () => (await rulesOf()).some((line) => /A1 · 0\.90/.test(line))).toBe(true);
     const rules = await rulesOf();
     // One fact, told once: M7 and W5 both say that graphics are drawn in software.
     expect(rules.filter((line) => /drawn in software/.test(line)).length).toBeLessThan(2);
     expect(await page.locator('[data-field="backend-note"]').textContent()).toMatch(
-      /the score is capped at 1/,
+      /weights add up to \d\.\d\d; the highest score is 1/,
     );
   });
 
@@ -136,10 +141,17 @@ describeInChromium('browser/demo', () => {
     expect(heard.filter((line) => line.startsWith('pageerror'))).toEqual([]);
   });
 
-  it('links to a page that shows what this browser agreed to, and withdraws it', async () => {
+  it('links to a page that shows that visit and what this browser agreed to, and withdraws it', async () => {
     await open();
     await pressAndWait('consent-accept');
+    const { requestId } = ingestResponseSchema.parse(await json());
+    await expect.poll(() => page.getByTestId('my-data').getAttribute('href')).toMatch(/#visit=[\w-]+$/);
     await press('my-data');
+    // The visit of the shop itself is shown, and its token is out of the address.
+    expect(await read('verdict')).toContain(requestId);
+    expect(page.url()).not.toContain('#');
+    expect(await read('status')).toMatch(/^This is the visit that the link brought here/);
+    expect(heard.filter((line) => line.includes('POST /_fp/i/v1'))).toHaveLength(1);
     const consents = page.getByTestId('consents');
     await consents.locator('li').waitFor();
     expect(await consents.textContent()).toMatch(
@@ -168,7 +180,7 @@ describeInChromium('browser/demo', () => {
     await pressAndWait('consent-accept');
     await expect
       .poll(() => page.locator('[data-field="choice"]').textContent())
-      .toMatch(/^You accepted on .* It is entry \d+ of the consent ledger\./);
+      .toMatch(/^You accepted on .* Your choice is recorded \(no\. \d+\)\./);
     expect(heard).toContain('POST /v1/consent/grant');
   });
 
@@ -180,6 +192,11 @@ describeInChromium('browser/demo', () => {
       'not sent',
     ]);
     expect(asked()).toEqual([]);
+    expect(await page.locator('[data-field="status"]').textContent()).toBe(
+      'Nothing was read or sent, because you did not agree.',
+    );
+    // Nobody refused what nobody was asked.
+    expect(await page.locator('[data-part="result"]').textContent()).not.toContain('The server refused');
   });
 
   it('honours Global Privacy Control without a question', async () => {
@@ -250,7 +267,7 @@ describeInChromium('browser/demo', () => {
     const before = ingestResponseSchema.parse(await json());
     expect(before.needsAttestation).toBe(true);
     expect(await page.getByTestId('attested').isVisible()).toBe(false);
-    await page.getByText('Tell this device apart with a passkey').click();
+    await page.getByRole('button', { name: 'Use a passkey' }).click();
     await page.getByTestId('attested').waitFor();
     const after = ingestResponseSchema.parse(await json());
     expect(after).toMatchObject({

@@ -29,6 +29,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
       });
     }
     const status = (): Promise<string | null> => at.page.getByTestId('status').textContent();
+    const refused = (): Promise<string | null> => at.page.getByTestId('refused').textContent();
 
     it('view without the cookie: neither shown nor erasable, and why', async () => {
       await open();
@@ -62,7 +63,7 @@ describeInChromium('browser/my-data, all that it can say', () => {
       const before = await rows('decisions');
       await failing('forget', null);
       await forget();
-      await expect.poll(status).toMatch(/^Nothing was erased/);
+      await expect.poll(refused).toMatch(/^Nothing was erased/);
       expect(await rows('decisions')).toBe(before);
     });
 
@@ -71,10 +72,10 @@ describeInChromium('browser/my-data, all that it can say', () => {
       await look();
       await failing('forget', code);
       await forget();
-      await expect.poll(status).toMatch(/did not confirm/);
+      await expect.poll(refused).toMatch(/did not confirm/);
       await at.page.unroute('**/my-data');
       await at.page.getByTestId('forget-now').click();
-      await expect.poll(status).toMatch(/^Forgotten/);
+      await expect.poll(status).toMatch(/^Only this visit was erased/);
     });
   });
 
@@ -91,7 +92,9 @@ describeInChromium('browser/my-data, all that it can say', () => {
       await look();
       await expect.poll(() => at.page.getByTestId('status').textContent()).toContain(text);
       await forget();
-      await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
+      await expect
+        .poll(() => at.page.getByTestId('status').textContent())
+        .toMatch(/^Only this visit was erased/);
       await at.page.getByTestId('look').click();
       await expect.poll(() => at.page.getByTestId('status').textContent()).toContain(text);
     },

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { describeInChromium } from './support/chromium.ts';
 import { useMyData } from './support/my-data.ts';
@@ -17,6 +18,13 @@ describeInChromium('browser/my-data', () => {
     await look();
     await at.page.getByTestId('nothing').waitFor();
     expect(await at.page.getByTestId('verdict').textContent()).toMatch(/req_[0-9A-Z]{26}/);
+    // Said before the press and after it: what a look-up is, and what a shared id hides.
+    expect(await at.page.locator('main').textContent()).toMatch(
+      /its id may be shared.*itself one more visit/s,
+    );
+    await expect
+      .poll(() => at.page.getByTestId('status').textContent())
+      .toMatch(/only this look-up is shown, and no earlier visit/);
     const [cookie] = await at.page.context().cookies();
     expect(cookie).toMatchObject({ name: 'gp_session', httpOnly: true, secure: true, sameSite: 'Strict' });
     expect(await rows('decisions')).toBe(1);
@@ -34,7 +42,9 @@ describeInChromium('browser/my-data', () => {
       );
     expect(await left()).toBe(1);
     await forget();
-    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/^Forgotten/);
+    await expect
+      .poll(() => at.page.getByTestId('status').textContent())
+      .toMatch(/^Only this visit was erased/);
     expect(await at.page.getByTestId('receipt').textContent()).toMatch(/^era_/);
     expect(await left()).toBe(0);
     expect(readFileSync(join(at.gpd.dataDir, 'gpd.db')).includes(request)).toBe(false);
@@ -52,6 +62,55 @@ describeInChromium('browser/my-data', () => {
     await at.page.getByTestId('look').click();
     await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/Global Privacy Control/);
     expect(await rows('decisions')).toBe(before);
+    // What is left to do without the check, with the site's contact or that there is none.
+    const ways = (await at.page.getByTestId('ways').textContent()) ?? '';
+    expect(ways).toMatch(/token of that visit.*open your case.*This site has not named a contact\..*req_/s);
+    expect(await at.page.getByTestId('ways').locator('a').getAttribute('href')).toBe(`${at.base}/case`);
+  });
+
+  it('keeps what was typed for longer than a token lives, and says so beside the button', async () => {
+    await open({ viewport: { width: 390, height: 844 } });
+    await look();
+    await at.page.getByTestId('contest').locator('summary').click();
+    const text = at.page.locator('textarea[name="statement"]');
+    await text.fill('I type slowly.');
+    await at.page.locator('input[name="email"]').fill('slow@mail.example');
+    // As five minutes later: the server takes the token no longer.
+    await at.page.locator('form:has(textarea) input[name="token"]').evaluate((field) => {
+      (field as HTMLInputElement).value = 'expired';
+    });
+    await at.page.getByTestId('file').click();
+    const refused = at.page.getByTestId('refused');
+    await refused.waitFor();
+    expect(await refused.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(await refused.textContent()).toMatch(/^Nothing was erased or filed.*What you typed is kept\./);
+    const [error, button] = [await refused.boundingBox(), await at.page.getByTestId('file').boundingBox()];
+    expect((button?.y ?? 0) - ((error?.y ?? 0) + (error?.height ?? 0))).toBeLessThan(100);
+    await refused.getByRole('button').click();
+    await expect.poll(() => at.page.getByTestId('status').textContent()).toMatch(/back in the form/);
+    expect(await text.inputValue()).toBe('I type slowly.');
+    expect(await at.page.locator('input[name="email"]').inputValue()).toBe('slow@mail.example');
+    await at.page.getByTestId('file').click();
+    expect(await at.page.getByTestId('case-key').textContent()).toMatch(/^([0-9A-Z]{5}-){5}[0-9A-Z]$/);
+  });
+
+  it('a link with the token of a visit shows that visit; one that is over says so', async () => {
+    await open();
+    const status = () => at.page.getByTestId('status').textContent();
+    await at.page.goto('about:blank');
+    await at.page.goto(`${at.base}/my-data?kid=${KID}#visit=over`);
+    await expect.poll(status).toMatch(/cannot be shown any more/);
+    await at.page.getByTestId('ways').waitFor();
+    expect(at.page.url()).toBe(`${at.base}/my-data?kid=${KID}`);
+    await look();
+    const token = await at.page.locator('input[name="token"]').first().getAttribute('value');
+    const before = await rows('decisions');
+    await at.page.goto('about:blank');
+    await at.page.goto(`${at.base}/my-data?kid=${KID}#visit=${token}`);
+    await at.page.getByTestId('verdict').waitFor();
+    expect(at.page.url()).not.toContain('#');
+    await expect.poll(status).toMatch(/^This is the visit that the link brought here/);
+    expect(await rows('decisions')).toBe(before);
   });
 
   it('files a contest in one’s own words, and shows its key', async () => {
@@ -66,7 +125,9 @@ describeInChromium('browser/my-data', () => {
     const key = await at.page.getByTestId('case-key').textContent();
     expect(key).toMatch(/^([0-9A-Z]{5}-){5}[0-9A-Z]$/);
     expect(await at.page.getByTestId('case-link').getAttribute('href')).toBe(`${at.base}/case#${key}`);
-    await expect.poll(() => at.page.getByTestId('status').textContent()).toBe('Your contest was filed.');
+    await expect
+      .poll(() => at.page.getByTestId('status').textContent())
+      .toBe('Your objection was filed. A person will review it.');
     if (process.env['SHOTS'])
       await at.page.screenshot({ path: join(process.env['SHOTS'], 'my-data-filed-390.png'), fullPage: true });
     expect(problems).toEqual([]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID, REASON } from '../support/constants.ts';
 import { postJson } from '../support/http.ts';
+import { desktopChrome } from '../support/samples.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, idle, rows } from './support/data.ts';
 
@@ -49,7 +50,23 @@ const resolve = async (who: 'ada' | 'grace', path: string, more: Record<string, 
 
 it('the case says that its score is capped where the weights add up to more than 1', async () => {
   const { path } = await makeCase();
-  expect((await ada.get(path)).text).toMatch(/The weights add up to [1-9]\.\d\d; the score is capped at 1\./);
+  expect((await ada.get(path)).text).toMatch(/The weights add up to [1-9]\.\d\d; the highest score is 1\./);
+});
+
+it('a contest of a decision that said human: the form and the ruling say that it stays that', async () => {
+  const signals = desktopChrome();
+  const decided = await site.decide(undefined, signals);
+  expect(decided.class).toBe('human');
+  const contestId = await site.contest(decided.requestId, decided.visitorId);
+  const path = `/console/contests/${contestId}`;
+  const page = (await ada.get(path)).text;
+  expect(page).toContain('Agree with the objection.');
+  expect(page).toContain('This decision stays “Human” for the site: there is nothing to overturn in it.');
+  expect(page).not.toMatch(/no longer counts as|this was a person/);
+  expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=resolved`);
+  const after = (await ada.get(path)).text;
+  expect(after).toContain('The objection was right. The decision said “Human”, and it stays that.');
+  expect(after).not.toContain('The decision was wrong');
 });
 
 describe('claiming', () => {

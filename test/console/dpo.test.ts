@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
+import { headlessChrome } from '../support/samples.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { change, rows } from './support/data.ts';
 
@@ -58,6 +59,16 @@ describe('finding a subject', () => {
     expect((await find(kind, id)).status).toBe(status);
   });
 
+  it('by a request id whose device others may share: that request alone, and it says so', async () => {
+    const signals = headlessChrome();
+    Object.assign(signals.graphics, { renderer: 'Google SwiftShader' });
+    const { requestId } = await site.decide(undefined, signals);
+    const { text } = await find('request', requestId);
+    expect(text).toContain('A request id leads to that request alone where other devices may share its id');
+    expect(text).toContain('Search by a visitor id to place one.');
+    expect(text).not.toContain('No device is known');
+  });
+
   it('another tenant finds nothing', async () => {
     const { requestId, visitorId } = await site.decide();
     for (const [kind, id] of [
@@ -109,6 +120,13 @@ describe('erasing', () => {
     const plan = await dora.post('/console/subjects/plan', key);
     expect(plan.status).toBe(200);
     expect(plan.text).toContain('Nothing is deleted yet');
+    // An objection that nobody answered is the first thing to know.
+    const warning = plan.text.indexOf('1 open contest will be erased unanswered: due in');
+    expect(warning).toBeGreaterThan(0);
+    expect(warning).toBeLessThan(plan.text.indexOf('<table'));
+    const dry = ['erase', '--tenant', KID, '--request', requestId, '--dry-run'];
+    expect((await site.gpd.cli(dry)).stdout).toMatch(/1 open contest, due in \d+ days, unanswered/);
+    expect(await site.gpd.json(dry)).toMatchObject({ decisions: 1, openContests: 1 });
     const handle = handleOf(plan.text);
     const counted = [
       ...plan.text.matchAll(
@@ -167,6 +185,28 @@ describe('erasing', () => {
     const erased = await dora.post('/console/subjects/erase', { ...key, confirm: handle });
     const receipt = (await dora.get(erased.headers.location!)).text;
     expect(receipt).toContain('retained');
+    // Nothing may say that it is done: the request stays open until the hold is released.
+    expect(receipt).toMatch(/Partly erased: a legal hold kept [1-9]\d* rows?\./);
+    expect(receipt).not.toMatch(/The erasure is complete|The subject is erased/);
+    const receiptId = /era_\w{26}/.exec(erased.headers.location!)![0];
+    expect((await dora.get('/console/receipts')).text).toMatch(
+      new RegExp(`${receiptId}</code></a>.*?data-label="State">partly<`),
+    );
+    const registered = async () => {
+      const page = (await dora.get('/console/register')).text;
+      const row = new RegExp(`<code>${receiptId}</code>.*?</tr>`).exec(page)?.[0] ?? '';
+      const csv = (await dora.get('/console/register.csv')).text;
+      return { row, csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '' };
+    };
+    const open = await registered();
+    expect(open.row).toMatch(/due in \d+ days.*data-label="State">Partly/);
+    expect(open.csv).toMatch(/,partly,,dpo$/);
+    const listed = await site.gpd.cli(['erase', 'list', KID]);
+    expect(listed.stdout).toMatch(new RegExp(`${receiptId} .* partly`));
+    expect((await site.gpd.cli(['rights', 'register', KID])).stdout).toMatch(
+      new RegExp(`${receiptId} .* partly`),
+    );
+    expect((await site.gpd.cli(['erase', 'status', receiptId])).stdout).toMatch(/^Partly erased: /m);
     expect(receipt).toContain(basis);
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).toContain(requestId);
 
@@ -179,6 +219,9 @@ describe('erasing', () => {
     const released = await dora.post('/console/holds/release', release);
     expect(released.headers.location).toMatch(/^\/console\/receipts\/era_\w{26}\?done=released$/);
     expect((await rows(site, 'decisions')).map((row) => row['request_id'])).not.toContain(requestId);
+    const after = await registered();
+    expect(after.row).toContain('data-label="State">Done');
+    expect(after.csv).toMatch(/,done,2\d{3}-[\dT:.-]+Z,dpo$/);
     expect((await dora.post('/console/holds/release', release)).status).toBe(404);
     const actions = (await rows(site, 'audit_log')).map((row) => row['action']);
     expect(actions).toEqual(expect.arrayContaining(['hold.placed', 'hold.released', 'subject.erased']));

@@ -50,7 +50,7 @@ describe('gpd contests', () => {
       decision: { requestId: visit.requestId, class: 'undeclared_automation' },
     });
     const told = await rights.gpd.cli(['contests', 'show', contestId]);
-    expect(told.stdout).toContain('it would have been');
+    expect(told.stdout).toContain('the result would have been');
     expect(told.stdout).not.toContain('\u202e');
     const resolved = await cli(
       'contests',
@@ -129,8 +129,29 @@ describe('gpd contests', () => {
       REASON,
       '--dry-run',
     ];
-    expect(await rights.gpd.json(args)).toMatchObject({ contestId, outcome: 'overturned', dryRun: true });
+    const meaning = 'the decision no longer stands; it will count as a person';
+    expect(await rights.gpd.json(args)).toMatchObject({
+      contestId,
+      outcome: 'overturned',
+      meaning,
+      dryRun: true,
+    });
     expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
+  });
+
+  it('of a decision that said human it says that nothing is overturned in it', async () => {
+    const visit = await rights.visit();
+    expect(visit.answer.class).toBe('human');
+    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId: visit.requestId }, token);
+    expect(filed.status).toBe(202);
+    const { contestId } = filed.json() as { contestId: string };
+    const args = ['contests', 'resolve', contestId, '--outcome', 'overturned', '--reason', REASON];
+    const meaning = 'the objection is right; the decision said “a person”, and it stays that';
+    expect((await rights.gpd.cli([...args, '--dry-run'])).stdout).toContain(meaning);
+    expect((await rights.gpd.cli([...args, '--yes'])).stdout).toContain(meaning);
+    expect(await rights.gpd.json([...args, '--yes'])).toMatchObject({ outcome: 'overturned', meaning });
+    expect((await rights.decision(visit.requestId, secret)).json()).toMatchObject({ class: 'human' });
   });
 
   it('extends once, with a reason that the person reads, and everybody counts from the new date', async () => {

@@ -96,10 +96,10 @@ describe('what would have changed it', () => {
   it('names the decisive rules, or all, or none', () => {
     const decisive = [{ id: 'A1', class: 'human' }] as const;
     expect(changeText({ decisive, withoutAll: null }, rule)).toBe(
-      'Without “Rule A1 says so” it would have been: A person.',
+      'Without “Rule A1 says so” the result would have been “a person”.',
     );
-    expect(changeText({ decisive: [], withoutAll: 'human' }, rule)).toMatch(/^No single rule decided/);
-    expect(changeText({ decisive: [], withoutAll: null }, rule)).toMatch(/^No rule made a difference/);
+    expect(changeText({ decisive: [], withoutAll: 'human' }, rule)).toMatch(/^No single sign was decisive/);
+    expect(changeText({ decisive: [], withoutAll: null }, rule)).toBe('No rule changed the result.');
     expect(classText('something new')).toBe('something new');
   });
 });

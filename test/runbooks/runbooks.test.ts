@@ -138,7 +138,7 @@ describeWithTool('runbooks', missing(), () => {
     expect(followed.output).toMatch(/^exit 5$/m);
     expect(followed.output).toMatch(/Another program has the database open/);
     expect(followed.output).toMatch(/^ *\d+ +root .*forgotten-shell/m);
-    expect(followed.output).toMatch(/(?:1 of 1 erasures are complete now|every erasure is complete)/);
+    expect(followed.output).toMatch(/(?:1 of 1 erasures are complete now|no erasure is left to finish)/);
     expect(followed.output.split('== erasure-incomplete 4')[1]).not.toMatch(/(?:pending|failed) +\d/);
   });
 

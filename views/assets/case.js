@@ -16,9 +16,13 @@ function element(name, text) {
   return made;
 }
 
-function stateOf({ status, outcome, dueAt, extendedTo }) {
+/* A review changes these classes alone. */
+const CHANGEABLE = ['undeclared_automation', 'unknown'];
+
+function stateOf({ status, outcome, dueAt, extendedTo, decision }) {
   const { dataset } = byId('state');
-  if (status !== 'open') return dataset[outcome];
+  const stays = outcome === 'overturned' && !CHANGEABLE.includes(decision.class);
+  if (status !== 'open') return dataset[stays ? 'stays' : outcome];
   const due = extendedTo ?? dueAt;
   return `${new Date(due) < new Date() ? dataset.late : dataset.open} ${when(due)}`;
 }

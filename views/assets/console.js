@@ -26,8 +26,7 @@ let opener = null;
 
 function move(step) {
   const at = rows.findIndex((row) => row.contains(document.activeElement));
-  const next = rows[at === -1 ? (step > 0 ? 0 : rows.length - 1) : at + step];
-  next?.querySelector('[data-open]')?.focus();
+  rows[at + step]?.querySelector('[data-open]')?.focus();
 }
 
 function toggleHelp() {
@@ -40,18 +39,12 @@ function toggleHelp() {
   } else if (opener instanceof HTMLElement) opener.focus();
 }
 
+/* They only move, open and show: a letter that is pressed by mistake must write nothing. */
 const keys = {
   j: () => move(1),
   k: () => move(-1),
-  o: () =>
-    rows
-      .find((row) => row.contains(document.activeElement))
-      ?.querySelector('[data-open]')
-      ?.click(),
-  c: () => {
-    const row = rows.find((one) => one.contains(document.activeElement));
-    (row ?? (rows.length === 0 ? document : null))?.querySelector('[data-claim]')?.click();
-  },
+  o: (row) => row.querySelector('[data-open]')?.click(),
+  c: (row) => row.querySelector('[data-claim]')?.focus(),
   '?': toggleHelp,
 };
 
@@ -60,7 +53,9 @@ document.addEventListener('keydown', (event) => {
   if (key === 'Escape' && help && !help.hidden) toggleHelp();
   const typing = target instanceof Element && target.closest('input, select, textarea');
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (!Object.hasOwn(keys, key)) return;
+  // WCAG 2.1.4: a key that is a character works only while the list has the focus.
+  const row = rows.find((one) => one.contains(document.activeElement));
+  if (!row || !Object.hasOwn(keys, key)) return;
   event.preventDefault();
-  keys[key]();
+  keys[key](row);
 });

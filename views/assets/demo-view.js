@@ -2,11 +2,13 @@ import {
   CLASSES,
   confidenceWords,
   consentWords,
+  eraseWords,
   NO_ANSWER,
   NOT_ASKED,
   REFUSED,
   reasonWords,
   smartWords,
+  sumSentence,
 } from './demo-words.js';
 
 const BAR_WIDTH = 200;
@@ -31,7 +33,6 @@ function setVerdict(name, [word, meaning]) {
 function setAnswer(reason, http, json) {
   setText('reason', reason);
   setText('http', http);
-  setText('reason-means', reasonWords(reason));
   setText('json', JSON.stringify(json, null, 2));
   show('result', true);
 }
@@ -48,6 +49,7 @@ export function showResponse(status, response) {
   if (ok) setVerdict(response.class, CLASSES[response.class] ?? CLASSES.unknown);
   else setVerdict('refused', REFUSED);
   setAnswer(response.reason, `HTTP ${status}`, response);
+  setText('reason-means', reasonWords(response.reason));
   setText('visitor', response.visitorId ?? 'none');
   setText(
     'visitor-means',
@@ -72,7 +74,7 @@ export function showWithoutVerdict(result) {
   const local = result.reason !== 'unavailable';
   setVerdict('refused', local ? NOT_ASKED : NO_ANSWER);
   setAnswer(result.reason, result.status ? `HTTP ${result.status}` : 'not sent', result);
-  if (!local) setText('reason-means', result.message);
+  setText('reason-means', local ? '' : result.message);
   show('answered', false);
   show('judged', false);
   show('attestation', false);
@@ -90,43 +92,58 @@ function ruleItem({ id, weight, text }) {
   return item;
 }
 
-function rulesFired(rules) {
+function rulesFired(rules, score, overridden) {
   const count = rules.length;
   if (count === 0) return 'No rule fired';
-  const sum = rules.reduce((all, { weight }) => all + weight, 0);
-  const cap =
-    sum > 1 ? `weights add up to ${sum.toFixed(2)}; the score is capped at 1` : 'weights add up to the score';
-  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · ${cap}`;
+  return `${count} ${count === 1 ? 'rule' : 'rules'} fired · ${sumSentence(rules, score, overridden)}`;
 }
 
 /** What the backend's look-up gave: every rule with its weight; null when there is no decision to look up. */
-export function showDecision(decision) {
+export function showDecision(decision, overridden) {
   show('backend', decision !== null);
   if (decision === null) return;
   const rules = decision.rules ?? [];
   for (const list of parts('rules')) list.replaceChildren(...rules.map(ruleItem));
   show('rules', rules.length > 0);
-  setText('backend-note', `${rulesFired(rules)} · policy ${decision.policyVersion}`);
+  setText(
+    'backend-note',
+    `${rulesFired(rules, decision.suspectScore, overridden)} · policy ${decision.policyVersion}`,
+  );
+}
+
+/** A review of a device that others may share is told without its date, unless the case is the person's own. */
+function reviewWords({ override }) {
+  if (!override) return 'Devices that look like this one were reviewed. They count as a person’s.';
+  const at = moment.format(new Date(override.createdAt));
+  return `A reviewer confirmed on ${at} that a person uses this device.`;
 }
 
 /** @param own what the person's token reaches; null where it reaches nothing */
 export function showReview(response, own) {
   const decision = own?.decisions.find(({ requestId }) => requestId === response.requestId);
   const contest = own?.contests.find(({ requestId }) => requestId === response.requestId);
-  const review =
-    decision?.overridden && own.override ? moment.format(new Date(own.override.createdAt)) : null;
+  const overridden = decision?.overridden === true;
   show('filed', false);
   if (contest?.status === 'open') showFiled(contest);
-  show('reviewed', review !== null);
-  show('contest', decision !== undefined && review === null && contest === undefined);
-  if (review === null) return;
-  setText('class-means', `A reviewer confirmed on ${review} that a person uses this device.`);
-  setText('smart', 'The signs below no longer count against you.');
+  show('reviewed', overridden);
+  show('contest', decision !== undefined && !overridden && contest === undefined);
+  if (!overridden) return;
+  setText('class-means', reviewWords(own));
+  setText('smart', 'The signs below do not count against you.');
+}
+
+/** What the last visit left, and the link that shows that visit; null where it left nothing that this page knows. */
+export function showLast(last) {
+  const link = document.querySelector('[data-testid="my-data"]');
+  link.hash = last?.token ? `visit=${last.token}` : '';
+  setText('erase', eraseWords(last?.shared));
+  show('erase-device', last?.shared === false);
 }
 
 /** The answer to a contest; the key comes once. */
-export function showFiled({ caseKey, dueAt }) {
-  setText('filed', `A person will review it by ${moment.format(new Date(dueAt))}.`);
+export function showFiled({ caseKey, dueAt, extendedTo }) {
+  const due = moment.format(new Date(extendedTo ?? dueAt));
+  setText('filed', `A person will review it by ${due}.`);
   show('filed', true);
   show('contest', false);
   show('case-key', caseKey !== undefined);
@@ -152,8 +169,8 @@ function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }
     return 'Your browser sends Global Privacy Control. The shop honours it and does not ask you.';
   const withdrawn = purposes?.some(({ status }) => status === 'withdrawn');
   const said = granted ? 'You accepted' : withdrawn ? 'You withdrew your consent' : 'You declined';
-  const where = proof ? ` It is entry ${proof.seq} of the consent ledger.` : '';
-  return `${said} on ${moment.format(issuedAt)}.${where} You can change this at any time.`;
+  const where = proof ? ` Your choice is recorded (no. ${proof.seq}).` : '';
+  return `${said} on ${moment.format(issuedAt)}.${where} You can change it at any time.`;
 }
 
 /** @param choice the banner's state, with whether the shop's purpose is granted and the proof of that */

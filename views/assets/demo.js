@@ -5,12 +5,13 @@ import {
   showChoice,
   showDecision,
   showFiled,
+  showLast,
   showResponse,
   showReview,
   showStatus,
   showWithoutVerdict,
 } from './demo-view.js';
-import { earlierSentence, forgottenSentence, heldSentence } from './demo-words.js';
+import { earlierSentence, forgottenSentence, heldSentence, unsentSentence } from './demo-words.js';
 
 const PURPOSE = 'device-identification';
 
@@ -52,10 +53,18 @@ async function ownView() {
   return answer?.ok ? answer.json() : null;
 }
 
+/** One sentence about this time, and what the visits before it left. */
+function unsentWords({ reason, message }) {
+  if (reason === 'unavailable') return message;
+  const unsent = unsentSentence(reason, withdrawn);
+  if (last) return `${unsent} ${heldSentence(last)}`;
+  return withdrawn ? `${unsent} ${earlierSentence()}` : unsent;
+}
+
 async function showResult(result) {
   if (!result.sent) {
     showWithoutVerdict(result);
-    showStatus(last ? heldSentence(last) : withdrawn ? earlierSentence() : result.message);
+    showStatus(unsentWords(result));
     show('held', last !== null);
     return;
   }
@@ -72,7 +81,9 @@ async function showResult(result) {
   const decision = ok ? await lookUp(response.requestId) : null;
   const own = ok ? await ownView() : null;
   if (own) last.total = own.decisions.length;
-  showDecision(decision);
+  showLast(last);
+  const asked = own?.decisions.find(({ requestId }) => requestId === response.requestId);
+  showDecision(decision, asked?.overridden === true);
   showReview(response, own);
   show('held', false);
   showStatus(ok ? `Decided at ${now()}.` : `Refused at ${now()}. Nothing was stored about this visit.`);
@@ -83,11 +94,12 @@ async function forget() {
   if (answer.ok) {
     showStatus(forgottenSentence(await answer.json()));
     last = null;
+    showLast(last);
     show('held', false);
     show('result', false);
   } else
     showStatus(
-      'Nothing was erased: your last visit is too long ago to prove that it was yours. Use the page below.',
+      'Nothing was erased: your last visit is too long ago to prove that it was yours. The page below says what is left to do.',
     );
 }
 
@@ -133,10 +145,10 @@ async function contest() {
   if (answer.ok) showFiled(body);
   showStatus(
     answer.ok
-      ? 'Filed. Keep the case key.'
+      ? 'A person will review it. Keep the case key.'
       : answer.status === 401
-        ? 'Not filed: the last visit is too long ago. Check again, then contest.'
-        : `Not filed: ${body.message}`,
+        ? 'Not sent: the last visit is too long ago. Check again, then ask for the review.'
+        : `Not sent: ${body.message}`,
   );
 }
 

@@ -4,19 +4,14 @@ import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from 
 import { fillConsents, type PageConsent } from './consents.ts';
 import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
+import { type Page, post, put, say, waysLeft } from './server-page.ts';
+import { fillTyped, keepTyped } from './typed.ts';
 
 /**
  * `<div data-gpd-my-data data-kid="KID"></div>` becomes a page about what is held. It uses what every browser may use:
  * one verdict per view, and the transparency token that came with it. The server writes the page, as it
  * does for a browser without scripts; here it is put in place.
  */
-
-interface Page {
-  readonly kid: string;
-  readonly endpoint: string;
-  readonly status: HTMLElement;
-  readonly result: HTMLElement;
-}
 
 const banner = (): PageConsent | undefined =>
   (globalThis as { gpd?: { consent?: PageConsent } }).gpd?.consent;
@@ -32,10 +27,6 @@ async function receipt(): Promise<ConsentReceipt> {
         .catch(() => null);
   if (recorded?.purposes.includes(PURPOSE) === true) return recorded;
   return { purposes: [PURPOSE], gpc: browserGpc(), version: 0, issuedAt: Date.now() };
-}
-
-function say(page: Page, text: string): void {
-  page.status.textContent = text;
 }
 
 function problemOf(result: IdentifyResult): string {
@@ -61,59 +52,6 @@ function clockNote({ clockAheadMs = 0 }: Identified): string {
   return WORDS.clock(duration, clockAheadMs > 0);
 }
 
-function post(page: Page, form: URLSearchParams): Promise<Response> {
-  return fetch(`${page.endpoint}/my-data`, {
-    method: 'POST',
-    credentials: 'include',
-    headers: { accept: 'text/html' },
-    body: form,
-  });
-}
-
-/** What the server wrote, in place of what is there. @returns its own summary */
-async function put(page: Page, reply: Response): Promise<string> {
-  const answer = new DOMParser().parseFromString(await reply.text(), 'text/html');
-  const held = answer.querySelector<HTMLElement>('[data-gpd-held]');
-  if (!held) throw new Error('no page');
-  held.querySelector(':scope > [role="status"]')?.remove();
-  page.result.replaceChildren(document.adoptNode(held));
-  for (const link of held.querySelectorAll<HTMLAnchorElement>('a[href^="/"]'))
-    link.href = page.endpoint + link.getAttribute('href');
-  for (const form of held.querySelectorAll('form')) {
-    form.action = `${page.endpoint}/my-data`;
-    form.addEventListener('submit', (event) => {
-      const pressed = event.submitter as HTMLButtonElement | null;
-      // A file is the browser's own business.
-      if (!pressed || pressed.dataset['plain'] !== undefined) return;
-      event.preventDefault();
-      void send(page, form, pressed);
-    });
-  }
-  return held.dataset['told'] ?? '';
-}
-
-/** What the server's own page says about a refusal. */
-async function refusalOf(reply: Response): Promise<string | null> {
-  const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
-  return page.querySelector('[data-error]')?.textContent ?? null;
-}
-
-/** A form that changes something. What fails is said, and the form stays. */
-async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
-  pressed.disabled = true;
-  try {
-    const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
-    fields.set(pressed.name, pressed.value);
-    const reply = await post(page, fields);
-    if (reply.ok) say(page, await put(page, reply));
-    else say(page, reply.status === 401 ? WORDS.notDone : ((await refusalOf(reply)) ?? WORDS.unconfirmed));
-  } catch {
-    say(page, WORDS.unconfirmed);
-  } finally {
-    pressed.disabled = false;
-  }
-}
-
 /** All there is to show where the server cannot be asked for more. */
 function verdictOf({ class: name, requestId, visitorId }: IngestResponse): HTMLElement {
   return el(
@@ -137,11 +75,21 @@ async function show(page: Page, result: Identified): Promise<string> {
   if (reply.status === 401) return WORDS.noCookie;
   if (!reply.ok) throw new Error(String(reply.status));
   await put(page, reply);
-  return clockNote(result);
+  const kept = fillTyped(page) ? WORDS.typedKept : '';
+  const alone = response.needsAttestation ? WORDS.lookUpAlone : '';
+  return [kept, alone, clockNote(result)].filter((text) => text !== '').join(' ');
+}
+
+/** Nothing can be shown: the page names what is left to do. */
+async function refuse(page: Page, text: string): Promise<void> {
+  say(page, text);
+  const ways = await waysLeft(page);
+  if (ways) page.result.append(ways);
 }
 
 async function look(page: Page): Promise<void> {
   say(page, WORDS.looking);
+  keepTyped(page);
   page.result.replaceChildren();
   const result = await identifyFrom(import.meta.url, {
     kid: page.kid,
@@ -149,13 +97,34 @@ async function look(page: Page): Promise<void> {
     consent: receipt,
   });
   if (!result.sent || result.response.reason !== 'ok') {
-    say(page, problemOf(result));
+    await refuse(page, problemOf(result));
     return;
   }
   try {
     say(page, await show(page, result));
   } catch {
     say(page, WORDS.noDetails);
+  }
+}
+
+/** The token of a visit, which a link carries behind the #. It leaves the address and the history at once. */
+function handedOver(): string | null {
+  const [, token] = /^#visit=([\w-]+)$/.exec(location.hash) ?? [];
+  if (token === undefined) return null;
+  history.replaceState(history.state, '', location.pathname + location.search);
+  return token;
+}
+
+/** That visit, without one more look-up. */
+async function showVisit(page: Page, token: string): Promise<void> {
+  say(page, WORDS.looking);
+  try {
+    const reply = await post(page, new URLSearchParams({ token }));
+    if (!reply.ok) throw new Error(String(reply.status));
+    await put(page, reply);
+    say(page, WORDS.visit);
+  } catch {
+    await refuse(page, WORDS.visitOver);
   }
 }
 
@@ -166,7 +135,7 @@ function build(host: HTMLElement): void {
   const button = el('button', { type: 'button', 'data-testid': 'look' }, WORDS.look) as HTMLButtonElement;
   const status = el('p', { role: 'status', 'data-testid': 'status' });
   const result = el('div', { class: 'stack' });
-  const page: Page = { kid, endpoint, status, result };
+  const page: Page = { kid, endpoint, button, status, result, typed: null };
   button.onclick = () => {
     button.disabled = true;
     void look(page).finally(() => {
@@ -185,6 +154,8 @@ function build(host: HTMLElement): void {
   const given = banner();
   const tell = (text: string): void => say(page, text);
   void Promise.resolve(given?.ready).then(() => fillConsents(kid, given, consents, tell));
+  const token = handedOver();
+  if (token !== null) void showVisit(page, token);
 }
 
 /** A page that the server wrote after a form stays as it is. */

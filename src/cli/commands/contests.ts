@@ -5,6 +5,7 @@ import { findDecision } from '../../ingest/decision-store.ts';
 import { pagesBy } from '../../lib/chunks.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { activeClaim, type Contest } from '../../rights/contests/contest.ts';
+import { outcomeText } from '../../rights/contests/outcome-text.ts';
 import { contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
@@ -142,21 +143,22 @@ async function resolve(contestId: string, options: DestructiveFlags & Flags<'out
     const { api, ingestTenantOf, operatorOf } = context;
     const contest = await requireContest(context, contestId);
     if (!ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
+    const meaning = outcomeText(outcome, contest.class);
     if (options.dryRun === true) {
-      const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, dryRun: true };
+      const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, meaning, dryRun: true };
       return print(plan, () => [
         contest.status === 'resolved'
           ? `${contestId} is already resolved: ${contest.outcome}`
-          : `would resolve ${contestId} as ${outcome}`,
+          : `would resolve ${contestId} as ${outcome}: ${meaning}`,
         'Nothing was changed.',
       ]);
     }
-    await confirm(options, `this resolves the contest as ${outcome}; it cannot be undone`);
+    await confirm(options, `this resolves the contest as ${outcome} (${meaning}); it cannot be undone`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
     const resolved = await api.contests.resolve(operatorOf(contest.kid), ruling);
-    print(contestResponse(resolved), () => [
+    print({ ...contestResponse(resolved), meaning }, () => [
       resolved.status === 'resolved'
-        ? `${contestId} is resolved: ${outcome}`
+        ? `${contestId} is resolved: ${outcome}; ${meaning}`
         : `${contestId}: proposed ${outcome}; a second reviewer must confirm it`,
     ]);
   });

@@ -1,11 +1,17 @@
+import { fileURLToPath } from 'node:url';
 import { databaseLocation } from '../../config.ts';
-import { openDatabase } from '../../db/db.ts';
+import { dueIn } from '../../console/render.ts';
+import { loadStrings } from '../../console/strings-files.ts';
+import { type Database, openDatabase } from '../../db/db.ts';
 import { closing } from '../../lib/closing.ts';
+import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
 import { planErasure } from '../../rights/erase/erase-transaction-service.ts';
+import type { ErasureTarget } from '../../rights/erase/erasure.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
+import { erasureState, heldRows } from '../../rights/erase/state.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
@@ -28,6 +34,16 @@ const HELD =
 const IN_FILES =
   'Not complete yet: the rows are deleted, and the files of PostgreSQL hold bytes of them until `gpd erase scrub` has run.';
 
+/** Empty where no legal hold kept anything. */
+function heldText({ scopes }: ErasureReceipt): readonly string[] {
+  const n = heldRows(scopes);
+  if (n === 0) return [];
+  return [
+    '',
+    `Partly erased: a legal hold kept ${n} row${n === 1 ? '' : 's'}. The request stays open until they are erased.`,
+  ];
+}
+
 function printReceipt(receipt: ErasureReceipt): void {
   print(receipt, () => [
     `receipt  ${receipt.receiptId}`,
@@ -44,13 +60,41 @@ function printReceipt(receipt: ErasureReceipt): void {
             ? 'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.'
             : IN_FILES,
         ]
-      : []),
+      : heldText(receipt)),
   ]);
   if (receipt.incomplete) io().exitCode = EXIT.incomplete;
 }
 
 /** An erasure may spend what the disk keeps for it. */
 const ERASING = { mayOpenReserve: true } as const;
+
+/** The words of the console for a due date. */
+const views = fileURLToPath(new URL('../../../views', import.meta.url));
+
+async function printPlan(database: Database, kid: string, target: ErasureTarget): Promise<void> {
+  const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
+  const { count, dueAt } = await openContests(database, kid, target);
+  // A hold keeps them with their decisions.
+  const openCount = (planned.contests?.erased ?? 0) > 0 ? count : 0;
+  const plan = {
+    tenant: kid,
+    dryRun: true,
+    devices: target.durables.length,
+    decisions: planned.decisions?.erased ?? 0,
+    consent: target.principal !== null,
+    openContests: openCount,
+  };
+  print(plan, () => [
+    `would erase ${plan.devices} device(s) with ${plan.decisions} decision(s)${plan.consent ? ' and shred the consent record' : ''}`,
+    ...(openCount > 0 ? [openText(openCount, dueIn(loadStrings(views), dueAt, Date.now()).text)] : []),
+    'Nothing was changed.',
+  ]);
+}
+
+const openText = (n: number, due: string): string =>
+  n === 1
+    ? `would erase 1 open contest, ${due}, unanswered`
+    : `would erase ${n} open contests unanswered; the first is ${due}`;
 
 async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>): Promise<void> {
   if (options.tenant === undefined) throw misused('missing --tenant <kid>');
@@ -59,16 +103,7 @@ async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>
   const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
     const by = operatorOf(kid);
     const target = await api.findTarget(kid, body);
-    if (options.dryRun === true) {
-      const planned = await planErasure(store.database, { kid, target, keep: KEEP_NOTHING });
-      const decisions = planned.decisions?.erased ?? 0;
-      const consent = target.principal !== null;
-      const plan = { tenant: kid, dryRun: true, devices: target.durables.length, decisions, consent };
-      return print(plan, () => [
-        `would erase ${plan.devices} device(s) with ${decisions} decision(s)${consent ? ' and shred the consent record' : ''}`,
-        'Nothing was changed.',
-      ]);
-    }
+    if (options.dryRun === true) return printPlan(store.database, kid, target);
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(await api.eraseFor(by, body));
   };
@@ -95,7 +130,7 @@ const list = onRights((kid: string) => async ({ eraser, operatorOf }) => {
     RECEIPT: 'receiptId',
     ERASED: 'erasedAt',
     BY: 'requestedBy',
-    STATE: ({ incomplete }) => (incomplete ? 'incomplete' : 'complete'),
+    STATE: ({ scopes }) => erasureState(scopes),
   });
   nameUnreadable(unreadable);
 });
@@ -132,7 +167,7 @@ async function resumeWith({ eraser, held }: RightsContext): Promise<void> {
   const open = receipts.filter(isHeldUp).length;
   const failed = failures.filter(({ kid }) => kid !== null).length;
   const all = receipts.length + failed;
-  const nothing = failures.length === 0 ? ['every erasure is complete'] : [];
+  const nothing = failures.length === 0 ? ['no erasure is left to finish'] : [];
   print({ resumed: all, incomplete: open + failed }, () => [
     ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
     ...(open > 0 ? [HELD] : []),

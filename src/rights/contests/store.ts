@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { cellOf, countOf, hasRowLocks } from '../../db/sql.ts';
+import { inChunks } from '../../lib/chunks.ts';
 import { type Columns, fromColumns, toColumns } from '../../lib/columns.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import type { Contest, ResolverRole } from './contest.ts';
@@ -95,6 +96,25 @@ export function findContest(db: Knex, contestTexts: ContestTexts, key: ContestKe
 export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
   const found = database.read('contests').where({ kid, request_id: requestId });
   return (await cellOf(found, 'contest_id')) !== undefined;
+}
+
+/** Open contests that an erasure of these devices and requests would delete, and when the first is due. */
+export async function openContests(
+  { read }: Database,
+  kid: string,
+  { durables, requests }: { readonly durables: readonly string[]; readonly requests: readonly string[] },
+) {
+  const due = new Map<string, number>();
+  for (const [column, values] of [
+    ['durable', durables],
+    ['request_id', requests],
+  ] as const)
+    await inChunks(values, async (some) => {
+      const open = read('contests').where({ kid, status: 'open' }).whereIn(column, some);
+      const rows = (await open.select('contest_id', 'due_at')) as { contest_id: string; due_at: number }[];
+      for (const row of rows) due.set(row.contest_id, Number(row.due_at));
+    });
+  return { count: due.size, dueAt: Math.min(...due.values()) };
 }
 
 /** By its id, locked until the transaction ends. */

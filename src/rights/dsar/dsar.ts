@@ -17,12 +17,18 @@ export function unnamedIn(settings: Pick<NoticeSettings, (typeof NAMING)[number]
   return NAMING.filter((name) => isEmpty(settings[name]));
 }
 
+/** A missing name is said to be missing: filler would send a person to nobody. */
+export const UNNAMED = {
+  controller: 'This site has not named who is responsible.',
+  contact: 'This site has not named a contact.',
+} as const;
+
 /** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
 export function makeNotice(settings: NoticeSettings, purposeTitles: readonly string[]) {
   const said = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
   return {
-    controller: said(settings['notice.controller'], 'The operator of this site.'),
-    contact: said(settings['notice.contact'], 'The contact that this site names in its privacy notice.'),
+    controller: said(settings['notice.controller'], UNNAMED.controller),
+    contact: said(settings['notice.contact'], UNNAMED.contact),
     purposes: said(settings['notice.purposes'], purposeTitles.join('; ')),
     categories:
       'Decisions about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
@@ -32,7 +38,7 @@ export function makeNotice(settings: NoticeSettings, purposeTitles: readonly str
       'Only the operator of this site; gpd runs on its own machines.',
     ),
     transfers: said(settings['notice.transfers'], 'None that this system makes.'),
-    retention: `Decisions are kept for ${settings['retention.days']} days, network marks for the day, counts for a week; consent evidence until it is erased.`,
+    retention: `Decisions are kept for ${settings['retention.days']} days, a scrambled form of your network address for one day, counts of networks for a week; the record of your consent until it is erased.`,
     source: 'The visitor’s browser, with consent, and the network that the request came from.',
     rights:
       'Access, erasure, restriction while a contest is open, review of any automated decision by a person, withdrawal of ' +
@@ -46,13 +52,19 @@ export function makeNotice(settings: NoticeSettings, purposeTitles: readonly str
 
 const CLASS_TEXT: Readonly<Record<string, string>> = {
   human: 'A person',
-  declared_agent: 'A declared agent that signed its request',
-  undeclared_automation: 'A browser driven by a program that did not declare itself',
-  unknown: 'Not decided: too little, or only weak signs',
+  declared_agent: 'A declared agent',
+  undeclared_automation: 'An automated visit',
+  unknown: 'Not decided',
 };
 
 export function classText(name: string): string {
   return CLASS_TEXT[name] ?? name;
+}
+
+/** The same within a sentence. */
+export function quotedClass(name: string): string {
+  const text = classText(name);
+  return `“${text.charAt(0).toLowerCase()}${text.slice(1)}”`;
 }
 
 /** What would have changed it, as a sentence. */
@@ -64,12 +76,12 @@ export function changeText(
     return decisive
       .map(
         ({ id, class: other }) =>
-          `Without “${ruleText(id).replace(/\.$/, '')}” it would have been: ${classText(other)}.`,
+          `Without “${ruleText(id).replace(/\.$/, '')}” the result would have been ${quotedClass(other)}.`,
       )
       .join(' ');
   }
   if (withoutAll !== null) {
-    return `No single rule decided; without all of them it would have been: ${classText(withoutAll)}.`;
+    return `No single sign was decisive. Without any of them the result would have been ${quotedClass(withoutAll)}.`;
   }
-  return 'No rule made a difference: it would have been the same without any of them.';
+  return 'No rule changed the result.';
 }

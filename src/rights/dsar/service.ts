@@ -16,7 +16,7 @@ import type { ContestDeps } from '../contests/change-service.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
 import type { Reach } from '../subject.ts';
-import { changeText, classText, makeNotice } from './dsar.ts';
+import { changeText, classText, makeNotice, quotedClass } from './dsar.ts';
 import {
   countDecisions,
   type HeldDecision,
@@ -61,11 +61,12 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** No rule made a difference where a review or an agent's signature decided: that is said, and what the rules would have. */
+/** Where a review or an agent's signature decided, that is said, and what the rules alone would have. */
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
-    const text = `The rules did not decide; by them alone it would have been: ${classText(classByRules(verdict))}.`;
+    const decider = overridden ? 'A review decided.' : 'The agent’s signature decided.';
+    const text = `${decider} The rules alone would have said ${quotedClass(classByRules(verdict))}.`;
     return { text, decisive: [], withoutAll: null };
   }
   const counterfactual = explain(verdict);

@@ -6,10 +6,12 @@ import { exactRouter } from '../../http/json-route.ts';
 import type { Handlers } from '../../http/register.ts';
 import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';
+import { isReconciled } from '../../ingest/decisions-service.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
+import { classText, type makeNotice, UNNAMED } from '../dsar/dsar.ts';
 import { sendDsar } from '../routes.ts';
 import type { MeService } from './service.ts';
 
@@ -39,7 +41,8 @@ export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
  */
 
 export interface Sites {
-  isTenant(kid: string): boolean;
+  /** Who is responsible, and whom to write to; null: no such tenant. */
+  notice(kid: string): ReturnType<typeof makeNotice> | null;
   /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }
@@ -54,7 +57,9 @@ const when = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
 function show(response: Response, values: object, status = 200): void {
   // Under no-referrer browsers send `Origin: null` with a form, and no token would be good.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
-  response.status(status).render('my-data', { ...values, status, when, toldOnce });
+  const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
+  const words = { when, toldOnce, classText, isReconciled, isNamed };
+  response.status(status).render('my-data', { ...values, status, ...words });
 }
 
 export function myDataRoutes(sites: Sites): Handlers<'myData'> {
@@ -62,9 +67,10 @@ export function myDataRoutes(sites: Sites): Handlers<'myData'> {
     myData({ query: { kid: named = '', key }, headers }, response) {
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
-      if (typeof kid === 'string' && sites.isTenant(kid)) {
+      const notice = typeof kid === 'string' ? sites.notice(kid) : null;
+      if (notice !== null) {
         const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
-        show(response, { kid, publishableKey });
+        show(response, { kid, notice, publishableKey });
         return;
       }
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
@@ -79,7 +85,8 @@ function toldOf({ shared, scopes }: Forgotten): string {
   if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
   if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
-  if (shared) return 'Forgotten: only this visit was erased, because its id may be shared with other people.';
+  if (shared)
+    return 'Only this visit was erased. Similar devices share an id, so the others may be other people’s.';
   return 'Forgotten: the decisions about this device and its hash were erased.';
 }
 
@@ -119,7 +126,10 @@ async function answer(me: MeService, { presented, fields, network }: Sent, respo
     const { statement, email = '' } = fields;
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
     const filed = await me.contest(presented, network, filing);
-    return show(response, { kid, held: { filed, notice, told: 'Your contest was filed.' } });
+    return show(response, {
+      kid,
+      held: { filed, notice, told: 'Your objection was filed. A person will review it.' },
+    });
   }
   const saved = action === 'page';
   const values = { kid, saved, held: { ...(await held(me, presented)), requestId } };

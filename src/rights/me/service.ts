@@ -13,7 +13,6 @@ import { lockHead } from '../../log/append-store.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
 import { type Dsar, type DsarDeps, exported, noticeOf } from '../dsar/service.ts';
-import { heldOverride } from '../dsar/store.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import type { EraseService } from '../erase/service.ts';
 import { linkRequest } from '../link-store.ts';
@@ -76,24 +75,15 @@ async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Prom
   return { forgotten: true, shared: found === null ? wasShared : isShared(found), scopes, receiptId };
 }
 
-/** Its request, and its device where the id is not shared. A review that decided is shown in either case. */
+/** Its request, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
 async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
   const { database } = deps;
   const { tenant, requestId } = opened;
   const { kid } = tenant;
   const found = await findDecision(database, kid, requestId);
-  const device = found?.verdict.durable ?? null;
   const requests = requestsAlone(kid, await withUpdates(database, kid, [requestId]));
-  const reach = { ...requests, durable: isShared(found) ? null : device };
-  const dsar = await exported(deps, reach, actorOf(opened));
-  const { head } = dsar;
-  if (head.override !== null || found?.verdict.overridden !== true || device === null) return dsar;
-  const review = await heldOverride(database, kid, { durable: device, linked: [] });
-  if (!review) return dsar;
-  return {
-    ...dsar,
-    head: { ...head, override: { neverAutomation: true, createdAt: isoTime(review.createdAt) } },
-  };
+  const durable = isShared(found) ? null : (found?.verdict.durable ?? null);
+  return exported(deps, { ...requests, durable }, actorOf(opened));
 }
 
 /** @throws {Refusal} `no-retained-data` */

@@ -48,10 +48,16 @@ describeInChromium('the console of the demo', () => {
 
     await shop.getByTestId('check-again').click();
     await shop.locator('[data-part="verdict"][data-class="human"]').waitFor();
+    // This browser shares its id with all that draw in software: the date is for the case alone.
     await shop
-      .getByText(/A reviewer confirmed on \d+ \w+ \d{4} .*that a person uses this device\./)
+      .getByText('Devices that look like this one were reviewed. They count as a person’s.')
       .waitFor();
-    await shop.getByText('The signs below no longer count against you.').waitFor();
+    await shop.getByText('The signs below do not count against you.').waitFor();
+    expect(await shop.locator('[data-part="result"]').textContent()).not.toContain('A reviewer confirmed');
+    // The score after a review is not what the weights add up to, and says why.
+    expect(await shop.locator('[data-field="backend-note"]').textContent()).toMatch(
+      /weights add up to \d\.\d\d; the score is 0\.20 because of the review/,
+    );
     expect(await shop.locator('[data-part="rules"] li').count()).toBeGreaterThan(0);
     // What a person decided in one's favour is not to be contested.
     expect(await shop.getByTestId('contest').isVisible()).toBe(false);

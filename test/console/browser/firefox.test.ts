@@ -126,12 +126,17 @@ describeInFirefox('the console in Firefox', () => {
     expect(await focused()).toBe('#main');
     await page.keyboard.press('Enter');
     const helpShown = (): Promise<boolean> => page.$eval('#help', (help) => help.getClientRects().length > 0);
+    // Outside the list no letter does anything.
+    await page.keyboard.type('?j');
+    expect(await helpShown()).toBe(false);
+    expect(await focused()).toBe('main');
+    const inList = () => page.evaluate(() => document.activeElement?.closest('[data-row]') != null);
+    for (let i = 0; i < 40 && !(await inList()); i += 1) await page.keyboard.press('Tab');
+    const top = await focused();
     await page.keyboard.type('?');
     expect(await helpShown()).toBe(true);
     await page.keyboard.press('Escape');
     expect(await helpShown()).toBe(false);
-    await page.keyboard.press('j');
-    const top = await focused();
     expect(top).toMatch(/^\/console\/contests\//);
     await page.keyboard.press('j');
     expect(await focused()).not.toBe(top);
@@ -140,7 +145,8 @@ describeInFirefox('the console in Firefox', () => {
     await Promise.all([page.waitForNavigation(), page.keyboard.press('o')]);
     expect(page.url()).toContain(top);
     await page.goto(`${site.url}/console/contests/${contestId}`);
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('c')]);
+    await page.focus('[data-claim]');
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
     await says(page, 'The case is yours for an hour');
     for (let i = 0; i < 60 && (await focused())?.startsWith('outcome-') !== true; i += 1)
       await page.keyboard.press('Tab');
@@ -211,7 +217,7 @@ describeInFirefox('the console in Firefox without JavaScript', () => {
     await type('#kind', 'Request id');
     await type('#id', requestId);
     await press('form[action="/console/subjects"] button');
-    await expect.poll(text).toContain('Held about');
+    await expect.poll(text).toContain('What we hold about');
     await press('#unnamed');
     await press('form[action="/console/subjects/export"] button');
     await press('form[action="/console/logout"] button');

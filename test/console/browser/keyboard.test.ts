@@ -18,12 +18,23 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('#main');
     await page.keyboard.press('Enter');
+    // Outside the list no letter does anything: speech input sends letters too (WCAG 2.1.4).
+    for (const letter of ['?', 'j', 'k', 'o', 'c']) await page.keyboard.press(letter);
+    expect(await page.locator('#help').isVisible()).toBe(false);
+    expect(await focused()).toBe('main');
+    const inList = () => page.evaluate(() => document.activeElement?.closest('[data-row]') != null);
+    for (let i = 0; i < 40 && !(await inList()); i += 1) await page.keyboard.press('Tab');
+    const top = await focused();
     await page.keyboard.press('?');
     expect(await page.locator('#help').isVisible()).toBe(true);
     await page.keyboard.press('Escape');
     expect(await page.locator('#help').isVisible()).toBe(false);
-    await page.keyboard.press('j');
-    const top = await focused();
+    expect(await focused()).toBe(top);
+    // A letter leads to the button that writes, and never presses it.
+    await page.keyboard.press('c');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Claim');
+    expect(new URL(page.url()).pathname).toBe('/console/queue');
+    expect(await page.getByText('The case is yours').count()).toBe(0);
     await page.keyboard.press('j');
     expect(await focused()).not.toBe(top);
     await page.keyboard.press('k');
@@ -36,6 +47,9 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/contests\//);
     await page.keyboard.press('c');
+    expect(await page.getByText('The case is yours').count()).toBe(0);
+    await page.getByRole('button', { name: 'Claim this case' }).focus();
+    await page.keyboard.press('Enter');
     await page.getByText('The case is yours for an hour').waitFor();
     for (let i = 0; i < 60 && (await focused()) !== 'outcome-overturned'; i += 1)
       await page.keyboard.press('Tab');
@@ -53,7 +67,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
     await page.goto(`${at.site.url}/console/queue?q=${first.requestId}`);
     await page.goBack();
     await page.goto(`${at.site.url}/console/queue`);
-    await page.keyboard.press('j');
+    for (let i = 0; i < 40 && !(await inList()); i += 1) await page.keyboard.press('Tab');
     await page.keyboard.press('o');
     await page.waitForURL(/\/contests\//);
   });

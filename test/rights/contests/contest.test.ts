@@ -108,9 +108,7 @@ describe('a contest', () => {
     expect(held.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
       overridden: true,
       whatWouldHaveChanged: {
-        text: expect.stringMatching(
-          /^The rules did not decide; by them alone .*: A browser driven by/,
-        ) as string,
+        text: 'A review decided. The rules alone would have said “an automated visit”.',
         decisive: [],
         withoutAll: null,
       },

@@ -27,6 +27,11 @@ export function registerContract(make: MakeDatabase): void {
       class: 'unknown',
     };
     const erasure = { subject: 's', erased_at: NOW, scopes: '[]', refs: '{}' };
+    const held = [{ scope: 'decisions', action: 'retained', count: 2, basis: 'Proceedings 12/26.' }];
+    const refs = JSON.stringify({
+      refs: [{ kind: 'durable', ref: 'D' }],
+      keep: { openContests: false, override: false },
+    });
     const export_ = { role: 'subject', actor: 'a', detail: '{}', salt: 's', commitment: 'c' };
     await database.transaction(async (tx) => {
       for (const of of [kid, 'elsewhere']) {
@@ -74,5 +79,30 @@ export function registerContract(make: MakeDatabase): void {
       after = next;
     }
     expect(paged).toEqual(all);
+    // What a hold kept is open until a later receipt of the same device kept nothing.
+    const row = { ...erasure, kid, requested_by: 'dpo', step: 'done', refs };
+    const add = (id: string, at: number, scopes: object[], of = refs) =>
+      database.transaction((tx) =>
+        tx('erasures').insert({
+          ...row,
+          receipt_id: id,
+          erased_at: at,
+          refs: of,
+          scopes: JSON.stringify(scopes),
+        }),
+      );
+    const stateOf = async (id: string) => {
+      const { requests } = await readRegister(database, tenant, null, 50);
+      const { state, doneAt } = requests.find(({ number }) => number === id) ?? {};
+      return { state, doneAt };
+    };
+    await add('era_held', NOW + 1, held);
+    expect(await stateOf('era_held')).toEqual({ state: 'partly', doneAt: null });
+    await add('era_still', NOW + 2, held);
+    await add('era_other', NOW + 3, [], refs.replace('"D"', '"E"'));
+    expect(await stateOf('era_held')).toEqual({ state: 'partly', doneAt: null });
+    await add('era_rest', NOW + 4, []);
+    for (const id of ['era_held', 'era_still'])
+      expect(await stateOf(id)).toEqual({ state: 'done', doneAt: isoTime(NOW + 4) });
   });
 }

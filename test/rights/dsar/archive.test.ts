@@ -179,7 +179,7 @@ describeWithTool('gpd dsar export', noUnzip, () => {
     }
     const index = read(directory, 'index.html');
     // One of the five decisions.
-    expect(index.match(/The weights add up to 1\.\d\d; the score is capped at 1\./g)).toHaveLength(1);
+    expect(index.match(/The weights add up to 1\.\d\d; the highest score is 1\./g)).toHaveLength(1);
     expect(index).toContain('&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;');
     expect(index).toContain('[U+202E]gpj.exe[U+202C] &lt;/style&gt;&lt;/dd&gt;[U+0000] &amp;amp; נכון');
     for (const n of [0, 1, 2, 3, 4]) expect(index).toContain(requestId(n));

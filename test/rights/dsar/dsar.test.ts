@@ -64,7 +64,7 @@ describe('POST /privacy/dsar', () => {
       expect(text).toBe(RULES.find((rule) => rule.id === id)?.text);
       expect(text.length).toBeGreaterThan(15);
     }
-    expect(decision?.whatWouldHaveChanged.text).toMatch(/it would have been/);
+    expect(decision?.whatWouldHaveChanged.text).toMatch(/the result would have been/);
     expect(decision?.['policyVersion']).toMatch(/^20/);
     expect(decision?.['howToContest']).toContain('/privacy/contest');
   });

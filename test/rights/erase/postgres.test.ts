@@ -127,7 +127,7 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
     // It waits for nothing that a resume could do.
     expect(await gpd.cli(['erase', 'resume'])).toMatchObject({
       code: 0,
-      stdout: 'every erasure is complete\n',
+      stdout: 'no erasure is left to finish\n',
     });
     expect(JSON.parse((await gpd.cli(['erase', 'scrub', KID, '--json'])).stdout)).toEqual({ scrubbed: 21 });
     await checkpoint();

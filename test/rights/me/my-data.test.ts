@@ -56,7 +56,7 @@ describe('what a token reaches, without JavaScript', () => {
       expect(text).toContain(part);
     expect(text).toMatch(/The 2 decisions about this device/);
     expect(text).toMatch(/A1 · 0\.90/);
-    expect(text).toMatch(/The signs add up to \d\.\d\d; the score is capped at 1/);
+    expect(text).toMatch(/Score: 1 out of 1 \(the highest\)/);
     // Its loss is named before it happens.
     expect(text).toMatch(/This erases all 2 decisions above .* cannot be undone/);
     // Looking made no further decision.
@@ -87,7 +87,7 @@ describe('what a token reaches, without JavaScript', () => {
     // The contested decision is kept, so no sentence may say that the decisions are gone.
     expect(text).toContain('Not all of it was erased. The list below says what is kept and why.');
     expect(text).not.toMatch(/decisions and the hash of this device were erased/);
-    expect(text).toMatch(/contests kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
+    expect(text).toMatch(/objections kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
     expect(text).toContain('privacy@shop.example');
   });
 
@@ -100,25 +100,25 @@ describe('what a token reaches, without JavaScript', () => {
     expect(shown).toMatch(/its id may be shared with other people/);
     expect(shown).toMatch(/Other visits of this device stay/);
     const text = textOf(await form(visit, { action: 'forget' }));
-    expect(text).toMatch(/Forgotten: only this visit was erased/);
+    expect(text).toMatch(/Only this visit was erased\. Similar devices share an id/);
     expect(text).toMatch(/To have the rest erased, write to the contact below and quote the receipt/);
     expect(text).not.toMatch(/hash of this device were erased/);
     // Again: the same receipt, and the same words.
     const again = textOf(await form(visit, { action: 'forget' }));
     expect(again.match(/era_\w+/)?.[0]).toBe(text.match(/era_\w+/)?.[0]);
-    expect(again).toMatch(/only this visit was erased/);
+    expect(again).toMatch(/Only this visit was erased/);
   });
 
   it('says that a reviewer decided and when, and offers no contest of that', async () => {
     const device = '5e'.repeat(16);
     const contested = await rights.visit({ device, bot: true });
-    expect(textOf(await form(contested))).toMatch(/You can contest it/);
+    expect(textOf(await form(contested))).toMatch(/ask a person to check/);
     const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: contested.visitorId });
     const filed = await rights.call('/privacy/contest', { requestId: contested.requestId }, subject);
     const { contestId } = filed.json() as { contestId: string };
     const open = textOf(await form(contested));
-    expect(open).toMatch(/You contested this\. A person will answer by \d+ \w+ \d{4}/);
-    expect(open).not.toMatch(/You can contest it/);
+    expect(open).toMatch(/You asked for a review\. We will answer by \d+ \w+ \d{4}/);
+    expect(open).not.toMatch(/ask a person to check/);
     const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
     const ruling = { contestId, outcome: 'overturned', reason: REASON };
     await rights.call('/privacy/contest/resolve', ruling, reviewer);
@@ -128,11 +128,58 @@ describe('what a token reaches, without JavaScript', () => {
       expect(text).toMatch(
         /A reviewer confirmed on \d+ \w+ \d{4} at [\d:]+ UTC that a person uses this device/,
       );
-      expect(text).toMatch(/Signs that no longer count/);
+      expect(text).toMatch(/Signs that do not count/);
       expect(text).toContain(REASON);
-      expect(text).toContain(visit === next ? 'It stays at 0.20 or less' : 'The review overturned it');
-      expect(text).not.toMatch(/You can contest it|capped/);
+      expect(text).toContain(
+        visit === next ? 'Score: 0.20 out of 1, because of the review.' : 'The review overturned it',
+      );
+      expect(text).not.toMatch(/ask a person to check/);
     }
+  });
+
+  it('of a review that is not one’s own, on a shared id, says neither when nor whose it was', async () => {
+    const signals = desktopChrome('6f'.repeat(16));
+    Object.assign(signals, { tells: { webdriver: true } });
+    Object.assign(signals['graphics'] as object, { renderer: 'Google SwiftShader' });
+    const contested = await rights.visit({ signals });
+    expect(contested.answer).toMatchObject({ needsAttestation: true });
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: contested.visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId: contested.requestId }, subject);
+    const { contestId } = filed.json() as { contestId: string };
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    await rights.call(
+      '/privacy/contest/resolve',
+      { contestId, outcome: 'overturned', reason: REASON },
+      reviewer,
+    );
+    const stranger = await rights.visit({ signals });
+    const text = textOf(await form(stranger));
+    expect(text).toMatch(/Devices that look like this one were reviewed\. They count as a person’s\./);
+    expect(text).not.toMatch(/A reviewer confirmed|a person uses this device|ask a person to check/);
+    expect(text).not.toContain(REASON);
+    const own = (await rights.me(stranger, 'export')).json();
+    expect(own).toMatchObject({ override: null, contests: [], decisions: [{ overridden: true }] });
+    // The one whose case it was reads when, and why.
+    const theirs = textOf(await form(contested));
+    expect(theirs).toMatch(/A reviewer confirmed on \d+ \w+ \d{4}/);
+    expect(theirs).toContain(REASON);
+  });
+
+  it('of a review of a decision that said human: it stays that, and nothing was overturned', async () => {
+    const visit = await rights.visit();
+    const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId: visit.requestId }, subject);
+    const { contestId } = filed.json() as { contestId: string };
+    // Named before an erasure, which keeps it.
+    expect(textOf(await form(visit))).toMatch(
+      /You have asked for a review that is not answered yet\..*case number con_\w+ \)\. The case and the decision that it is about are kept/,
+    );
+    const reviewer = await rights.as({ gpd_role: 'reviewer', sub: 'rita' });
+    const ruling = { contestId, outcome: 'overturned', reason: REASON };
+    await rights.call('/privacy/contest/resolve', ruling, reviewer);
+    const text = textOf(await form(visit));
+    expect(text).toMatch(/A reviewer agreed with you on .*The decision was “A person”, and it stays that/);
+    expect(text).not.toMatch(/overturned/i);
   });
 
   it('files a contest in the person’s own words, and shows the case key once', async () => {
@@ -143,7 +190,7 @@ describe('what a token reaches, without JavaScript', () => {
     const filed = await form(visit, said);
     const [, key = ''] = /data-testid="case-key">([0-9A-Z-]{31})</.exec(filed.text) ?? [];
     expect(filed.text).toContain(`href="/case#${key}"`);
-    expect(textOf(filed)).toMatch(/An answer is due by \d+ \w+ \d{4}/);
+    expect(textOf(filed)).toMatch(/We will answer by \d+ \w+ \d{4}/);
     const held = await rights.call('/case', { caseKey: key });
     expect(held.json()).toMatchObject({ status: 'open', statement: said.statement });
     const again = await form(visit, said);
@@ -161,7 +208,7 @@ describe('what a token reaches, without JavaScript', () => {
       { action: 'contest', statement: 'x', email: 'no address' },
     ])
       expect((await form(visit, fields)).status).toBe(400);
-    expect(textOf(await form(visit))).toMatch(/You can contest it/);
+    expect(textOf(await form(visit))).toMatch(/ask a person to check/);
   });
 
   it('tells nothing to another browser, another site or a guess, and says so as a page', async () => {

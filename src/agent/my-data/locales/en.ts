@@ -1,8 +1,13 @@
 /** What the page says; one place, for a translation. */
 export const WORDS = {
   intro:
-    'With your consent this site checks your device, to recognise it again and to tell people from programs. Here you can see what it holds about this browser, and have it erased.',
-  once: 'To look it up, the check has to run once more. By pressing the button you agree to that, and to nothing else.',
+    'With your consent this site checks your device, to recognise it again and to tell people from programs. Here you can see what it holds about this browser, and have it erased. Many devices look alike. If yours does, its id may be shared, and only the one visit that is shown can be seen and erased here.',
+  once: 'This runs the check once more. It is used for nothing else. The look-up is itself one more visit: it is kept like the others, unless you erase it here.',
+  visit: 'This is the visit that the link brought here. No new check was run.',
+  lookUpAlone:
+    'Many devices share this id, so only this look-up is shown, and no earlier visit. The link that a site gives right after a visit shows that visit.',
+  visitOver:
+    'The visit that brought you here cannot be shown any more: that works for five minutes after it, in the same browser. Press Show me.',
   look: 'Show me',
   looking: 'Looking …',
   gpc: 'Your browser sends Global Privacy Control. The device check did not run, and this visit left nothing here.',
@@ -21,7 +26,9 @@ export const WORDS = {
   verdictTitle: 'The decision just made',
   request: 'Number of this decision, to quote in a question:',
   notDone:
-    'Nothing was erased or filed: this page was open for too long, or its cookie is missing. Press Show me first.',
+    'Nothing was erased or filed: this page was open for more than five minutes, or its cookie is missing. Look it up again, then press the button once more. What you typed is kept.',
+  lookAgain: 'Look it up again',
+  typedKept: 'What you typed is back in the form.',
   unconfirmed: 'The server did not confirm this. Press the button again.',
   noToken:
     'The site has not registered the address of this page, so it can neither show details nor erase anything. Ask the site.',
@@ -30,18 +37,18 @@ export const WORDS = {
   classes: {
     human: 'A person',
     declared_agent: 'A declared agent',
-    undeclared_automation: 'A program that did not declare itself',
+    undeclared_automation: 'An automated visit',
     unknown: 'Not decided',
   },
   consentsTitle: 'What this browser agreed to',
   noConsents: 'This browser has stored no choice for this address.',
   choices: {
     granted: (at: string, until: string) => `You agreed on ${at}. This ends on ${until}.`,
-    denied: (at: string, until: string) => `You declined on ${at}. You may be asked again after ${until}.`,
+    denied: (at: string, until: string) => `You declined on ${at}. We may ask again after ${until}.`,
     withdrawn: (at: string, _until: string) => `You withdrew your consent on ${at}.`,
   },
   withdraw: 'Withdraw',
   withdrawn:
-    'Withdrawn. No further visit is checked. Data of earlier visits is kept until its retention ends, or until you erase it here.',
+    'Withdrawn. No further visit is checked. Data of earlier visits is kept until its retention ends. What this page shows can be erased here.',
   notWithdrawn: 'The withdrawal could not be recorded. Press Withdraw again.',
 } as const;

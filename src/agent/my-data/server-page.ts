@@ -1,0 +1,116 @@
+import { el } from './dom.ts';
+import { WORDS } from './locales/en.ts';
+import { fillTyped, keepTyped, type Typed } from './typed.ts';
+
+/** Pages that the server writes, put in place of what is there, and the forms in them. */
+
+export interface Page {
+  readonly kid: string;
+  readonly endpoint: string;
+  readonly button: HTMLButtonElement;
+  readonly status: HTMLElement;
+  readonly result: HTMLElement;
+  /** Typed and not filed yet: a token lives for five minutes, and a person may need longer. */
+  typed: Typed | null;
+}
+
+export function say(page: Page, text: string): void {
+  page.status.textContent = text;
+}
+
+export function post(page: Page, form: URLSearchParams): Promise<Response> {
+  return fetch(`${page.endpoint}/my-data`, {
+    method: 'POST',
+    credentials: 'include',
+    headers: { accept: 'text/html' },
+    body: form,
+  });
+}
+
+const parsed = async (reply: Response): Promise<Document> =>
+  new DOMParser().parseFromString(await reply.text(), 'text/html');
+
+/** Links of the server lead to the server, on a page of the site's own too. */
+function adopt<E extends HTMLElement>({ endpoint }: Page, part: E): E {
+  for (const link of part.querySelectorAll<HTMLAnchorElement>('a[href^="/"]'))
+    link.href = endpoint + link.getAttribute('href');
+  return document.adoptNode(part);
+}
+
+/** The server's own words, in place of what is there. @returns its summary */
+export async function put(page: Page, reply: Response): Promise<string> {
+  const answer = await parsed(reply);
+  const held = answer.querySelector<HTMLElement>('[data-gpd-held]');
+  if (!held) throw new Error('no page');
+  held.querySelector(':scope > [role="status"]')?.remove();
+  page.result.replaceChildren(adopt(page, held));
+  for (const form of held.querySelectorAll('form')) {
+    form.action = `${page.endpoint}/my-data`;
+    form.addEventListener('submit', (event) => {
+      const pressed = event.submitter as HTMLButtonElement | null;
+      // The browser itself saves a file.
+      if (!pressed || pressed.dataset['plain'] !== undefined) return;
+      event.preventDefault();
+      void send(page, form, pressed);
+    });
+  }
+  return held.dataset['told'] ?? '';
+}
+
+/** Ways that need no check, with the site's contact, as the server's page names them; null where it cannot be read. */
+export async function waysLeft(page: Page): Promise<HTMLElement | null> {
+  try {
+    const address = `${page.endpoint}/my-data?kid=${encodeURIComponent(page.kid)}`;
+    const answer = await parsed(await fetch(address, { headers: { accept: 'text/html' } }));
+    const ways = answer.querySelector<HTMLElement>('[data-gpd-ways]');
+    return ways && adopt(page, ways);
+  } catch {
+    return null;
+  }
+}
+
+async function refusalOf(reply: Response): Promise<string | null> {
+  return (await parsed(reply)).querySelector('[data-error]')?.textContent ?? null;
+}
+
+/** Next to the button that was pressed, with the focus: the status line may be a screen away. */
+function refuseAt(page: Page, pressed: HTMLButtonElement, text: string, isLate: boolean): void {
+  const error = el(
+    'div',
+    { class: 'notice stack', tabindex: '-1', 'data-testid': 'refused' },
+    el('p', {}, text),
+  );
+  if (isLate) {
+    const again = el('button', { type: 'button' }, WORDS.lookAgain);
+    again.onclick = () => page.button.click();
+    error.append(el('div', { class: 'buttons' }, again));
+  }
+  pressed.closest('.buttons')?.before(error);
+  error.focus();
+}
+
+/** A form that changes something. A refusal is said next to its button, and the form stays. */
+async function send(page: Page, form: HTMLFormElement, pressed: HTMLButtonElement): Promise<void> {
+  pressed.disabled = true;
+  form.querySelector('[data-testid="refused"]')?.remove();
+  say(page, '');
+  try {
+    const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
+    fields.set(pressed.name, pressed.value);
+    const reply = await post(page, fields);
+    if (reply.ok) {
+      if (pressed.value === 'contest') page.typed = null;
+      else keepTyped(page);
+      say(page, await put(page, reply));
+      fillTyped(page);
+      return;
+    }
+    const isLate = reply.status === 401;
+    const text = isLate ? WORDS.notDone : ((await refusalOf(reply)) ?? WORDS.unconfirmed);
+    refuseAt(page, pressed, text, isLate);
+  } catch {
+    refuseAt(page, pressed, WORDS.unconfirmed, false);
+  } finally {
+    pressed.disabled = false;
+  }
+}
