@@ -1,3 +1,4 @@
+import { toJson } from './json.ts';
 import { isUnavailable, type Reply, request, unavailable } from './request.ts';
 import type { Identified, IngestResponse, SealedBundle, Unavailable } from './types.ts';
 
@@ -24,7 +25,7 @@ export async function send(
     headers: { 'content-type': 'application/json' },
     credentials: 'include',
     cache: 'no-store',
-    body: JSON.stringify(bundle),
+    body: toJson(bundle),
     signal,
   });
   return isUnavailable(reply) ? reply : readReply(reply);

@@ -1,4 +1,5 @@
 import type { Config } from './config.ts';
+import { toJson } from './json.ts';
 import type { ConsentRecord, Store } from './record.ts';
 import type { Server } from './server.ts';
 import { snapshotOf, type Terms } from './status.ts';
@@ -62,7 +63,7 @@ function watchTheClock(context: Context, { purposes }: ConsentSnapshot): void {
 export function tell(context: Context): void {
   const state = snapshot(context);
   watchTheClock(context, state);
-  const text = JSON.stringify(state);
+  const text = toJson(state);
   if (text === context.told) return;
   context.told = text;
   context.changed(state);

@@ -1,4 +1,5 @@
 import { type Config, readConfig } from './config.ts';
+import { toJson } from './json.ts';
 import type { ConsentRecord, Write } from './record.ts';
 import type { LinkResult } from './types.ts';
 
@@ -53,12 +54,12 @@ function failure({ status, body }: Answer): Failure {
   return { problem: typeof error === 'string' ? error : 'unreachable', transient };
 }
 
-const post = (body: unknown, headers: Record<string, string>): RequestInit => ({
+const post = (body: object, headers: Record<string, string>): RequestInit => ({
   method: 'POST',
   // A choice is made on the way out, too.
   keepalive: true,
   headers: { 'content-type': 'application/json', ...headers },
-  body: JSON.stringify(body),
+  body: toJson(body),
 });
 
 export function makeServer(base: string, key: string) {
