@@ -4,7 +4,7 @@ import { guarded } from './guarded.ts';
 import { directionOf, pickLanguage } from './language.ts';
 import { words as english } from './locales/en.ts';
 import { makeStore } from './record.ts';
-import { activateScripts } from './scripts.ts';
+import { makeScripts } from './scripts.ts';
 import { makeServer } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
 import { makeView, type View } from './view/view.ts';
@@ -93,7 +93,7 @@ function start(script: HTMLScriptElement): GpdConsent {
   let view: View | null = null;
   let isReady = false;
 
-  const act = (): void => activateScripts(new Set(controller.snapshot().granted));
+  const act = makeScripts(() => new Set(controller.snapshot().granted));
 
   function changed({ phase, granted }: ConsentSnapshot): void {
     if (phase === 'loading') return;
