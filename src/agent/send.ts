@@ -10,7 +10,8 @@ function isIngestResponse(body: unknown): body is IngestResponse {
 
 function readReply(reply: Reply): Identified | Unavailable {
   if (!isIngestResponse(reply.body)) return unavailable('refused', reply);
-  if (reply.body.askAgain) document.dispatchEvent(new Event('gpd-ask-again'));
+  // A named element of the page may hide the document's own method.
+  if (reply.body.askAgain) EventTarget.prototype.dispatchEvent.call(document, new Event('gpd-ask-again'));
   return { sent: true, status: reply.status, response: reply.body };
 }
 

@@ -1,4 +1,5 @@
 import { type Controller, makeController } from './controller.ts';
+import { doc } from './doc.ts';
 import { makeGoogle } from './google.ts';
 import { guarded } from './guarded.ts';
 import { directionOf, pickLanguage } from './language.ts';
@@ -20,8 +21,8 @@ type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
 
 const loaded = (): Promise<void> =>
   new Promise((done) => {
-    if (document.readyState !== 'loading') done();
-    else document.addEventListener('DOMContentLoaded', () => done());
+    if (doc.readyState !== 'loading') done();
+    else doc.addEventListener('DOMContentLoaded', () => done());
   });
 
 /** What is missing in a file of another version is said in English. */
@@ -41,7 +42,7 @@ function readTag(script: HTMLScriptElement) {
     // A principal's id is a hash, and browsers hash in secure contexts only.
     missing: key ? 'insecure-context' : 'no-key',
     server: key && globalThis.crypto?.subtle ? makeServer(base, key) : null,
-    language: pickLanguage([attribute('lang'), document.documentElement.lang, ...navigator.languages]),
+    language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: makeGoogle(attribute('google-consent')),
     theme: attribute('theme'),
   };
@@ -66,7 +67,7 @@ function makeEvents(snapshot: () => ConsentSnapshot) {
     emit: (name: keyof ConsentEvents): void => {
       const state = snapshot();
       for (const listen of listeners[name]) guarded(() => listen(state));
-      document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+      doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
     },
   };
 }
@@ -74,7 +75,7 @@ function makeEvents(snapshot: () => ConsentSnapshot) {
 /** What of the page's API asks the controller alone. */
 function apiOf(ready: Promise<ConsentSnapshot>, controller: Controller) {
   // By the agent, where its answer says that a machine gave the consent.
-  document.addEventListener('gpd-ask-again', () => void controller.askAgain());
+  doc.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
     ready,
     receipt: () => ready.then(controller.receipt),
@@ -145,8 +146,9 @@ function start(script: HTMLScriptElement): GpdConsent {
   } satisfies GpdConsent);
 }
 
-const { currentScript } = document;
+const { currentScript } = doc;
 // The agent shares the name: each adds itself and leaves the other. A second snippet changes nothing.
 const page = window as { gpd?: { consent?: GpdConsent } };
-page.gpd = page.gpd ?? {};
+// A form of that id is no API.
+page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
 if (currentScript instanceof HTMLScriptElement) page.gpd.consent ??= start(currentScript);

@@ -17,6 +17,15 @@ const THROWS = {
       if (window.refusing) throw new Error('patched'); return prepend.apply(this, nodes); }; });`,
 } as const;
 
+/** They hide what `document` and `window` have by that name. */
+const CLOBBERED = [
+  '<img name="body"><img name="documentElement"><img name="activeElement"><img name="readyState">',
+  '<img name="currentScript" src="data:," data-key="gpd_pk_evil">',
+  '<img name="querySelectorAll"><img name="createElement"><img name="addEventListener"><img name="dispatchEvent">',
+  '<form id="gpd"><input name="consent"></form>',
+  '<a id="gpd"></a><a id="gpd" name="consent" href="https://evil.example/"></a>',
+];
+
 /** A firewall on the way that takes what is written for an attack. */
 const REFUSING = `{ const { fetch } = window; window.fetch = (url, init) => init?.method === 'POST'
   ? Promise.resolve(new Response('{"error":"invalid-request"}', { status: 400 })) : fetch(url, init); }`;
@@ -44,6 +53,19 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         expect(await at.shop.api.check(principalId ?? '', purpose)).toMatchObject({ reason: 'withdrawn' });
       expect(await at.page.evaluate('heard.at(-1)')).toBe('change | decided | ');
     });
+
+    it.each(CLOBBERED)(
+      'elements that a visitor wrote, %s: it asks, and the answer is recorded',
+      async (body) => {
+        await at.enter();
+        await at.page.goto(at.shop.page({ body }));
+        await at.banner.press('accept');
+        await at.banner.waitFor('reopen');
+        expect(await at.page.evaluate('Object.hasOwn(window, "gpd")')).toBe(true);
+        const { principalId } = await at.banner.state();
+        expect(await at.shop.api.check(principalId ?? '')).toMatchObject({ allowed: true });
+      },
+    );
 
     it('an old library’s toJSON: what is granted elsewhere is withdrawn there, and the agent sends', async () => {
       await at.enter();

@@ -94,6 +94,12 @@ const FILES: Readonly<Record<string, readonly [type: string, body: string]>> = {
   '/page.js': ['text/javascript', PAGE_SCRIPT],
   '/page.css': ['text/css', ':root { color-scheme: light dark } body { font: 1rem/1.5 serif; margin: 2rem }'],
   '/large.css': ['text/css', 'html { font-size: 200% }'],
+  '/transform.css': ['text/css', 'body { transform: translateZ(0) } main { min-height: 3000px }'],
+  '/counting.css': [
+    'text/css',
+    'body > * + * { margin-top: 24px } body > :first-child { padding-top: 40px } header:first-child { height: 90px }' +
+      ' body > :nth-child(2) { margin-left: 60px } footer:last-child { height: 500px } main { height: 900px }',
+  ],
   '/small.css': ['text/css', 'html { font-size: 62.5% } body { font-size: 1rem; margin: 0 }'],
   '/theme.css': [
     'text/css',
