@@ -1,7 +1,8 @@
 import { type Controller, makeController } from './controller.ts';
 import { doc } from './doc.ts';
 import { makeGoogle } from './google.ts';
-import { guarded } from './guarded.ts';
+import { attempt, guarded } from './guarded.ts';
+import { keyProblem, say, sayProblem } from './key.ts';
 import { directionOf, pickLanguage } from './language.ts';
 import { words as english } from './locales/en.ts';
 import { makeStore } from './record.ts';
@@ -36,12 +37,14 @@ function mergeWords(found: unknown): Words {
 /** What the page says on the snippet's tag, and what follows from it. */
 function readTag(script: HTMLScriptElement) {
   const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
-  const key = attribute('key');
+  // Tag managers take every data- attribute off.
+  const key = attribute('key') || attempt(() => new URL(script.src).searchParams.get('key')) || '';
   const base = (attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, '')).replace(/\/+$/, '');
+  // A principal's id is a hash, and browsers hash in secure contexts only.
+  const missing = keyProblem(key) ?? (globalThis.crypto?.subtle ? null : 'insecure-context');
   return {
-    // A principal's id is a hash, and browsers hash in secure contexts only.
-    missing: key ? 'insecure-context' : 'no-key',
-    server: key && globalThis.crypto?.subtle ? makeServer(base, key) : null,
+    missing: missing ?? '',
+    server: missing === null ? makeServer(base, key) : null,
     language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: makeGoogle(attribute('google-consent')),
     theme: attribute('theme'),
@@ -134,7 +137,9 @@ function start(script: HTMLScriptElement): GpdConsent {
     .then(() => {
       isReady = true;
       emit('ready');
-      return controller.snapshot();
+      const state = controller.snapshot();
+      if (state.problem !== null) sayProblem(state.problem, location.origin);
+      return state;
     });
   return Object.freeze({
     ...apiOf(ready, controller),
@@ -152,3 +157,4 @@ const page = window as { gpd?: { consent?: GpdConsent } };
 // A form of that id is no API.
 page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
 if (currentScript instanceof HTMLScriptElement) page.gpd.consent ??= start(currentScript);
+else say('its script was loaded as a module. Leave type="module" out');
