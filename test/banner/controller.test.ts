@@ -262,6 +262,19 @@ it('a choice ends by the server’s clock, whichever the device has by then', as
   expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
 });
 
+it('what was answered before a choice was recorded does not tell the time: the choice stands, and ends', async () => {
+  const record = makeRecord({
+    [AGENT]: makeChoice({ at: NOW - DAY }),
+    analytics: makeChoice({ choice: 'denied', at: NOW - DAY }),
+  });
+  // From a store of the page, sixty days old.
+  const { controller, heard } = start(makeServer({ ahead: 60 * DAY }), record);
+  await controller.load();
+  expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT] });
+  await vi.advanceTimersByTimeAsync(DAY);
+  expect(heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
+});
+
 describe('a refusal in another tab, while this one’s grant is on its way', () => {
   /** @param left by the other tab. The grant has number 5 in the ledger. */
   async function race(left: ConsentRecord | null) {
