@@ -2,7 +2,7 @@
 
 const PUBLISHABLE = /^gpd_pk_[\w-]{43}$/;
 
-/** @returns null where the key may be sent: one of another scope is never, and everybody can read it in the page */
+/** @returns null where the key may be sent: one of another scope never is, since anyone can read it in the page */
 export function keyProblem(key: string): 'no-key' | 'secret-key' | 'invalid-key' | null {
   if (PUBLISHABLE.test(key)) return null;
   if (key === '') return 'no-key';
@@ -11,15 +11,14 @@ export function keyProblem(key: string): 'no-key' | 'secret-key' | 'invalid-key'
 
 const LINES: Readonly<Record<string, string>> = {
   'no-key': 'its script names no key. Add data-key, or ?key= to the script’s address',
-  'secret-key':
-    'its key is a secret one, which everybody can read here. Revoke it, and use a publishable key',
+  'secret-key': 'its key is a secret one, which anyone can read here. Revoke it, and use a publishable key',
   'invalid-key': 'its key is not a publishable key (gpd_pk_ and 43 characters)',
   'insecure-context': 'this page is neither https nor localhost',
   unauthenticated: 'its key is not known here, or was revoked',
 };
 
 export function say(line: string): void {
-  // biome-ignore lint/suspicious/noConsole: whoever builds the page looks there
+  // biome-ignore lint/suspicious/noConsole: the developer of a page looks there
   console.error(`gpd: no consent banner: ${line}.`);
 }
 

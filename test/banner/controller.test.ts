@@ -321,7 +321,7 @@ describe('a withdrawal that the server would not take', () => {
   function makeLog(taken: (action: string) => boolean) {
     const sent: string[] = [];
     const write: Server['write'] = async (_record, { action, purposes }) => {
-      sent.push(`${action} ${purposes}`);
+      sent.push(`${action} ${purposes.join()}`);
       return taken(action)
         ? purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }))
         : firewall;

@@ -11,7 +11,7 @@ export function makeRoom(covers: readonly HTMLElement[]): () => void {
   let page: HTMLElement | null = null;
   let own = '';
 
-  /** Out of the flow, it lengthens what can be scrolled and nothing else. Beside body: no rule of the page counts it. */
+  /** Out of the flow, it lengthens what can be scrolled and nothing else. Next to body: no rule of the page counts it. */
   function place(root: HTMLElement, height: number): void {
     Object.assign(room.style, {
       position: 'absolute',
@@ -37,7 +37,7 @@ export function makeRoom(covers: readonly HTMLElement[]): () => void {
     if (height > 0 && page.scrollHeight > page.clientHeight) place(page, height);
   }
 
-  // Not at once: a scroll bar that comes or goes changes the root, and browsers report that as an error of the page.
+  // Not at once: a scroll bar that appears or disappears changes the root, and browsers report that as an error of the page.
   const watch = new ResizeObserver(() => requestAnimationFrame(update));
   for (const cover of covers) watch.observe(cover);
   return () => {

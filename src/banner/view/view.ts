@@ -80,7 +80,7 @@ function stayIn(host: HTMLElement, { dialog, follow }: ReturnType<typeof makeEle
     if (host.isConnected || !root) return;
     // Taken away open, it would be no modal dialog any more.
     dialog.close();
-    // Beside body, which may have a transform or a filter: what is fixed in it then scrolls with it (CSS Transforms 1, 3), and its
+    // Next to body, which may have a transform or a filter: what is fixed in it then scrolls with it (CSS Transforms 1, 3), and its
     // style sheets count its children. Before it: the first that the keyboard reaches.
     root.insertBefore(host, doc.body);
     stay.observe(root, { childList: true });
