@@ -41,6 +41,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
     ]),
     express: (request, response) => void pages.then((listener) => listener(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
+    knowsOrigin: platform.knowsOrigin,
     trustedProxies: settings.trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
     onUntrustedForwarded: makeForwardedNote(config, clock, (about) => log.warn(about)),

@@ -61,6 +61,10 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'unknown-purpose': ['after the fix', 'Define it first: `gpd consent purposes set KID ID --title …`.'],
   'rate-limited': ['yes', 'Wait for `Retry-After` seconds.'],
   'too-many-cases': ['yes', 'Wait for `Retry-After` seconds.'],
+  'headers-too-large': [
+    'after the fix',
+    'Let the site set fewer or narrower cookies, or serve gpd under a name that does not get them.',
+  ],
   'consent-missing': ['after the fix', 'Ask the person. Do not retry without a new choice.'],
   internal: ['yes', 'Retry once; then report the `X-Request-Id`. It is a bug.'],
   unavailable: ['yes', 'Wait for `Retry-After` seconds. Treat a consent check as a no.'],

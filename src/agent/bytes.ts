@@ -22,5 +22,8 @@ export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
 /** The first 16 bytes of SHA-256, in hex: short on the wire and far from a collision. */
 export async function shortHash(data: BufferSource): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', data)).subarray(0, 16);
-  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  let hex = '';
+  // An old library's Array.from maps nothing.
+  for (const byte of hash) hex += byte.toString(16).padStart(2, '0');
+  return hex;
 }

@@ -1,4 +1,5 @@
 import { fromBase64, toBase64Url } from './bytes.ts';
+import { toJson } from './json.ts';
 import type { IngestResponse } from './types.ts';
 
 /** The browser half of a passkey, a separate file: loaded when a page wants one (contract-2 section 16). */
@@ -28,7 +29,7 @@ async function post<T>(url: string, body: object): Promise<T | number> {
     credentials: 'include',
     cache: 'no-store',
     redirect: 'error',
-    body: JSON.stringify(body),
+    body: toJson(body),
   });
   return response.ok ? ((await response.json()) as T) : response.status;
 }

@@ -1,4 +1,5 @@
 import { randomBytes, toBase64Url } from './bytes.ts';
+import { toJson } from './json.ts';
 import type { CollectedSignals, ConsentReceipt } from './types.ts';
 
 const NONCE_BYTES = 16;
@@ -36,5 +37,5 @@ export function makePlaintext(
     signals,
     after,
   };
-  return new TextEncoder().encode(JSON.stringify(body));
+  return new TextEncoder().encode(toJson(body));
 }

@@ -1,3 +1,4 @@
+import { toJson } from './json.ts';
 import { isUnavailable, type Reply, request, unavailable } from './request.ts';
 import type { Identified, IngestResponse, SealedBundle, Unavailable } from './types.ts';
 
@@ -9,7 +10,8 @@ function isIngestResponse(body: unknown): body is IngestResponse {
 
 function readReply(reply: Reply): Identified | Unavailable {
   if (!isIngestResponse(reply.body)) return unavailable('refused', reply);
-  if (reply.body.askAgain) document.dispatchEvent(new Event('gpd-ask-again'));
+  // A named element of the page may hide the document's own method.
+  if (reply.body.askAgain) EventTarget.prototype.dispatchEvent.call(document, new Event('gpd-ask-again'));
   return { sent: true, status: reply.status, response: reply.body };
 }
 
@@ -24,7 +26,7 @@ export async function send(
     headers: { 'content-type': 'application/json' },
     credentials: 'include',
     cache: 'no-store',
-    body: JSON.stringify(bundle),
+    body: toJson(bundle),
     signal,
   });
   return isUnavailable(reply) ? reply : readReply(reply);

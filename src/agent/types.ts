@@ -26,7 +26,7 @@ export type UpdateOptions = Pick<IdentifyOptions, 'timeoutMs'> & Partial<Pick<Id
 export interface IdentifyOptions {
   /** The tenant's key id. */
   readonly kid: string;
-  /** Base address of the gpd server; default: the origin this script came from. */
+  /** Base address of the gpd server; default: where this script came from, without `/v1/agent.js`. */
   readonly endpoint?: string | undefined;
   /** The receipt, or a function that waits for the person's choice. Null refuses. */
   readonly consent: ConsentReceipt | null | (() => ConsentReceipt | null | Promise<ConsentReceipt | null>);
@@ -68,7 +68,7 @@ export interface Refused {
 export interface Unavailable {
   readonly sent: false;
   readonly reason: 'unavailable';
-  /** `refused`: the server turned the request away before its core (413, 415, 429, 5xx). */
+  /** `refused`: the server turned the request away before its core (413, 415, 429, 431, 5xx). */
   readonly cause:
     | 'insecure-context'
     | 'key'

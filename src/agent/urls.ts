@@ -1,6 +1,12 @@
+/** The address before `/v1/`: a proxy may serve gpd below a path. A copy that lies elsewhere names its origin alone. */
+function serverOf(scriptUrl: string): string {
+  const { origin, pathname } = new URL(scriptUrl);
+  return origin + (/^(.*)\/v1\/[^/]*$/.exec(pathname)?.[1] ?? '');
+}
+
 /** The base address of the server, without a slash at its end. */
 export function endpointOf(given: string | undefined, scriptUrl: string | null): string {
-  const base = given ?? (scriptUrl === null ? location.origin : new URL(scriptUrl).origin);
+  const base = given ?? (scriptUrl === null ? location.origin : serverOf(scriptUrl));
   return new URL(base, location.href).href.replace(/\/+$/, '');
 }
 

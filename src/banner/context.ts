@@ -1,6 +1,7 @@
 import type { Config } from './config.ts';
+import { toJson } from './json.ts';
 import type { ConsentRecord, Store } from './record.ts';
-import type { Server } from './server.ts';
+import { type Server, TOLERATED_MS } from './server.ts';
 import { snapshotOf, type Terms } from './status.ts';
 import type { ConsentSnapshot } from './types.ts';
 
@@ -37,7 +38,12 @@ export const makeContext = (deps: ControllerDeps) => ({
 export type Context = ReturnType<typeof makeContext>;
 
 /** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
-export const time = (context: Context): number => context.now() - (context.server?.aheadMs() ?? 0);
+export function time({ now, server, record }: Context): number {
+  const told = now() - (server?.aheadMs() ?? 0);
+  const proven = Object.values(record?.choices ?? {}).filter(({ proof }) => proof);
+  // What tells a time before an entry of the ledger was stored on its way: nobody knows the time better than this device.
+  return proven.some(({ at }) => at > told + TOLERATED_MS) ? now() : told;
+}
 export const hasGpc = (context: Context): boolean => context.gpc() || context.config?.gpc === true;
 
 export function termsOf(context: Context): Terms | null {
@@ -62,7 +68,7 @@ function watchTheClock(context: Context, { purposes }: ConsentSnapshot): void {
 export function tell(context: Context): void {
   const state = snapshot(context);
   watchTheClock(context, state);
-  const text = JSON.stringify(state);
+  const text = toJson(state);
   if (text === context.told) return;
   context.told = text;
   context.changed(state);

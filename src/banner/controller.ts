@@ -33,27 +33,29 @@ const RETRY_MS = 30_000;
 
 const RECORDED: ChoiceResult = { outcome: 'recorded', problem: null };
 
-/** Sends one write; what will never be taken is not kept to be sent again. */
-async function send(context: Context, kid: string, write: Write) {
-  const { server, record } = context;
-  if (!server || !record) return { problem: context.missing, transient: false };
-  const answer = await server.write(record, write);
-  if (!isFailure(answer)) return answer;
-  if (!answer.transient) update(context, kid, (present) => removePending(present, write));
-  return answer;
+async function send({ server, record, missing }: Context, write: Write) {
+  return server && record ? server.write(record, write) : { problem: missing, transient: false };
 }
 
-/** What an earlier page or an absent network left unsaid, in its order. */
-async function flush(context: Context, kid: string): Promise<void> {
+/**
+ * What an earlier page or an absent network left unsaid, in its order.
+ * @returns keys of what the server would not take; it is kept, and the next page sends it again
+ */
+async function flush(context: Context, kid: string): Promise<ReadonlySet<string>> {
   clearTimeout(context.retry);
+  const refused = new Set<string>();
   for (const write of context.record?.pending ?? []) {
-    const answer = await send(context, kid, write);
+    const answer = await send(context, write);
     if (!isFailure(answer)) update(context, kid, (present) => removePending(prove(present, answer), write));
-    else if (answer.transient) {
+    // It was recorded by an earlier try, and its person was erased since.
+    else if (answer.problem === 'erased') update(context, kid, (present) => removePending(present, write));
+    else if (!answer.transient) refused.add(write.key);
+    else {
       context.retry = setTimeout(() => void serialise(context, () => flush(context, kid)), RETRY_MS);
-      return;
+      break;
     }
   }
+  return refused;
 }
 
 /** In force before the server knows: the next page sends what this one could not. */
@@ -63,24 +65,24 @@ async function refuse(context: Context, known: Terms, write: Write): Promise<Cho
     const kept = remember(present, write, known);
     return { ...kept, pending: [...kept.pending, write] };
   });
-  await flush(context, kid);
-  const open = context.record?.pending.some(({ key }) => key === write.key) === true;
+  const refused = await flush(context, kid);
   const proven = write.purposes.every((id) => choiceOf(context.record, id)?.proof);
-  return proven ? RECORDED : { outcome: 'kept', problem: open ? 'unreachable' : 'refused' };
+  return proven ? RECORDED : { outcome: 'kept', problem: refused.has(write.key) ? 'refused' : 'unreachable' };
 }
 
 /** Nothing is granted before the ledger says so. */
 async function grant(context: Context, known: Terms, write: Write): Promise<ChoiceResult> {
   const { kid } = known.config;
-  await flush(context, kid);
-  if (context.record?.pending.length) return { outcome: 'failed', problem: 'unreachable' };
+  const kept = await flush(context, kid);
+  if (context.record?.pending.some(({ key }) => !kept.has(key)))
+    return { outcome: 'failed', problem: 'unreachable' };
   const before = context.store.load(kid);
-  const answer = await send(context, kid, write);
+  const answer = await send(context, write);
   if (isFailure(answer)) return { outcome: 'failed', problem: answer.problem };
   const present = context.store.load(kid);
   const refused = refusedSince(before, present, write.purposes);
   const granted = { ...write, purposes: write.purposes.filter((id) => !refused.includes(id)) };
-  update(context, kid, (kept) => remember(kept, granted, { ...known, now: time(context) }, answer));
+  update(context, kid, (now) => remember(now, granted, { ...known, now: time(context) }, answer));
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
   const { overGpc: _over, ...said } = write;
@@ -143,7 +145,7 @@ async function reportSignal(context: Context): Promise<void> {
     .map(({ id }) => id);
   if (overruled.length === 0) return;
   const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: makeKey() };
-  if (isFailure(await send(context, kid, { action: 'deny', ...write }))) return;
+  if (isFailure(await send(context, { action: 'deny', ...write }))) return;
   forget(context, kid, (id) => overruled.includes(id));
 }
 

@@ -1,10 +1,12 @@
 import { type Controller, makeController } from './controller.ts';
+import { doc } from './doc.ts';
 import { makeGoogle } from './google.ts';
-import { guarded } from './guarded.ts';
+import { attempt, guarded } from './guarded.ts';
+import { keyProblem, say, sayProblem } from './key.ts';
 import { directionOf, pickLanguage } from './language.ts';
 import { words as english } from './locales/en.ts';
 import { makeStore } from './record.ts';
-import { activateScripts } from './scripts.ts';
+import { makeScripts } from './scripts.ts';
 import { makeServer } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
 import { makeView, type View } from './view/view.ts';
@@ -20,8 +22,8 @@ type Listeners = Readonly<Record<keyof ConsentEvents, Set<Listener>>>;
 
 const loaded = (): Promise<void> =>
   new Promise((done) => {
-    if (document.readyState !== 'loading') done();
-    else document.addEventListener('DOMContentLoaded', () => done());
+    if (doc.readyState !== 'loading') done();
+    else doc.addEventListener('DOMContentLoaded', () => done());
   });
 
 /** What is missing in a file of another version is said in English. */
@@ -35,13 +37,15 @@ function mergeWords(found: unknown): Words {
 /** What the page says on the snippet's tag, and what follows from it. */
 function readTag(script: HTMLScriptElement) {
   const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
-  const key = attribute('key');
+  // Tag managers take every data- attribute off.
+  const key = attribute('key') || attempt(() => new URL(script.src).searchParams.get('key')) || '';
   const base = (attribute('server') ?? script.src.replace(/\/v1\/embed\b.*$/, '')).replace(/\/+$/, '');
+  // A principal's id is a hash, and browsers hash in secure contexts only.
+  const missing = keyProblem(key) ?? (globalThis.crypto?.subtle ? null : 'insecure-context');
   return {
-    // A principal's id is a hash, and browsers hash in secure contexts only.
-    missing: key ? 'insecure-context' : 'no-key',
-    server: key && globalThis.crypto?.subtle ? makeServer(base, key) : null,
-    language: pickLanguage([attribute('lang'), document.documentElement.lang, ...navigator.languages]),
+    missing: missing ?? '',
+    server: missing === null ? makeServer(base, key) : null,
+    language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
     google: makeGoogle(attribute('google-consent')),
     theme: attribute('theme'),
   };
@@ -66,7 +70,7 @@ function makeEvents(snapshot: () => ConsentSnapshot) {
     emit: (name: keyof ConsentEvents): void => {
       const state = snapshot();
       for (const listen of listeners[name]) guarded(() => listen(state));
-      document.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
+      doc.dispatchEvent(new CustomEvent(`gpd-consent-${name}`, { detail: state }));
     },
   };
 }
@@ -74,7 +78,7 @@ function makeEvents(snapshot: () => ConsentSnapshot) {
 /** What of the page's API asks the controller alone. */
 function apiOf(ready: Promise<ConsentSnapshot>, controller: Controller) {
   // By the agent, where its answer says that a machine gave the consent.
-  document.addEventListener('gpd-ask-again', () => void controller.askAgain());
+  doc.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
     ready,
     receipt: () => ready.then(controller.receipt),
@@ -93,7 +97,7 @@ function start(script: HTMLScriptElement): GpdConsent {
   let view: View | null = null;
   let isReady = false;
 
-  const act = (): void => activateScripts(new Set(controller.snapshot().granted));
+  const act = makeScripts(() => new Set(controller.snapshot().granted));
 
   function changed({ phase, granted }: ConsentSnapshot): void {
     if (phase === 'loading') return;
@@ -133,7 +137,9 @@ function start(script: HTMLScriptElement): GpdConsent {
     .then(() => {
       isReady = true;
       emit('ready');
-      return controller.snapshot();
+      const state = controller.snapshot();
+      if (state.problem !== null) sayProblem(state.problem, location.origin);
+      return state;
     });
   return Object.freeze({
     ...apiOf(ready, controller),
@@ -145,8 +151,10 @@ function start(script: HTMLScriptElement): GpdConsent {
   } satisfies GpdConsent);
 }
 
-const { currentScript } = document;
+const { currentScript } = doc;
 // The agent shares the name: each adds itself and leaves the other. A second snippet changes nothing.
 const page = window as { gpd?: { consent?: GpdConsent } };
-page.gpd = page.gpd ?? {};
+// A form of that id is no API.
+page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
 if (currentScript instanceof HTMLScriptElement) page.gpd.consent ??= start(currentScript);
+else say('its script was loaded as a module. Leave type="module" out');

@@ -1,4 +1,5 @@
 import type { Purpose } from './config.ts';
+import { toJson } from './json.ts';
 import type { Action, Choice, ConsentRecord, Write } from './record.ts';
 import type { Entry } from './server.ts';
 import { choiceOf, OPEN, statusOf, type Terms } from './status.ts';
@@ -57,8 +58,19 @@ export function remember(
     const over = write.action === 'grant' && write.overGpc && { overGpc: write.overGpc };
     return [id, { choice: WORD[write.action], version: write.policyVersion, at: now, until, proof, ...over }];
   });
-  return { ...record, choices: { ...record.choices, ...Object.fromEntries(made) } };
+  const choices = { ...record.choices, ...Object.fromEntries(made) };
+  return write.action === 'grant'
+    ? supersede({ ...record, choices }, write.purposes)
+    : { ...record, choices };
 }
+
+/** A refusal that the server would not take is not told it after a newer grant. */
+const supersede = (record: ConsentRecord, granted: readonly string[]): ConsentRecord => ({
+  ...record,
+  pending: record.pending
+    .map((write) => ({ ...write, purposes: write.purposes.filter((id) => !granted.includes(id)) }))
+    .filter(({ purposes }) => purposes.length > 0),
+});
 
 /** What another tab refused, or removed with its whole record, since `before` was read. */
 export function refusedSince(
@@ -69,7 +81,7 @@ export function refusedSince(
   if (before && !present) return purposes;
   return purposes.filter((id) => {
     const choice = choiceOf(present, id);
-    const isNew = JSON.stringify(choice) !== JSON.stringify(choiceOf(before, id));
+    const isNew = toJson(choice) !== toJson(choiceOf(before, id));
     return isNew && choice !== undefined && choice.choice !== 'granted';
   });
 }

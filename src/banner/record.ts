@@ -1,4 +1,5 @@
 import { attempt } from './guarded.ts';
+import { toJson } from './json.ts';
 
 /** What a choice leaves in this browser: the principal's secret and what was said last, purpose by purpose. */
 
@@ -32,7 +33,7 @@ export interface ConsentRecord {
   readonly secret: string;
   readonly principalId: string;
   readonly choices: Readonly<Record<string, Choice>>;
-  /** Refusals that the server could not be told yet; a grant is never among them. */
+  /** Refusals that the server could not be told yet, or would not take; a grant is never among them. */
   readonly pending: readonly Write[];
 }
 
@@ -69,7 +70,7 @@ export type Store = ReturnType<typeof makeStore>;
 
 const put = (name: string, value: object): boolean =>
   attempt(() => {
-    localStorage.setItem(name, JSON.stringify(value));
+    localStorage.setItem(name, toJson(value));
     return true;
   }) ?? false;
 

@@ -1,11 +1,17 @@
+import { doc } from './doc.ts';
 import { guarded } from './guarded.ts';
 
 /** Runs `<script type="text/plain" data-purpose="…">` once every purpose that it names is granted. */
 
 const GATED = 'script[type="text/plain"][data-purpose]';
+const CLASSIC = /^(?:(?:text|application)\/(?:x-)?(?:java|ecma)script)?$/i;
 
-function run(gated: HTMLScriptElement): void {
-  const script = document.createElement('script');
+const isClassic = ({ dataset }: HTMLScriptElement): boolean => CLASSIC.test(dataset['type'] ?? '');
+const isInline = ({ dataset, src }: HTMLScriptElement): boolean => dataset['src'] === undefined && src === '';
+
+/** @returns ends when its file has run, or failed; null for one that no other script of the page waits for */
+function run(gated: HTMLScriptElement): Promise<void> | null {
+  const script = doc.createElement('script');
   for (const { name, value } of gated.attributes) if (name !== 'type') script.setAttribute(name, value);
   const { type, src } = gated.dataset;
   if (type !== undefined) script.type = type;
@@ -15,12 +21,53 @@ function run(gated: HTMLScriptElement): void {
   // A script element made by script is async by default; the page's order must hold.
   script.async = gated.hasAttribute('async');
   script.text = gated.text;
+  const isAwaited =
+    !isInline(script) && isClassic(script) && !script.async && !script.defer && !script.noModule;
+  const ended = new Promise<void>((end) => {
+    for (const event of ['load', 'error']) script.addEventListener(event, () => end());
+  });
   gated.replaceWith(script);
+  return isAwaited ? ended : null;
 }
 
-export function activateScripts(granted: ReadonlySet<string>): void {
-  for (const gated of document.querySelectorAll<HTMLScriptElement>(GATED)) {
+function nextOf(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTMLScriptElement | undefined {
+  return [...doc.querySelectorAll<HTMLScriptElement>(GATED)].find((gated) => {
     const purposes = (gated.dataset['purpose'] ?? '').split(/\s+/).filter(Boolean);
-    if (purposes.length > 0 && purposes.every((purpose) => granted.has(purpose))) guarded(() => run(gated));
+    return !tried.has(gated) && purposes.length > 0 && purposes.every((purpose) => granted.has(purpose));
+  });
+}
+
+/** @param granted read again before each script: what was withdrawn in the meantime does not run */
+export function makeScripts(granted: () => ReadonlySet<string>): () => void {
+  let isRunning = false;
+
+  /** A browser keeps files in their order, but an inline script waits for the file before it in the parser alone. */
+  async function runAll(): Promise<void> {
+    const tried = new Set<Element>();
+    let loading: Promise<void>[] = [];
+    isRunning = true;
+    try {
+      for (let next = nextOf(granted(), tried); next; next = nextOf(granted(), tried)) {
+        const script = next;
+        if (loading.length > 0 && isInline(script) && isClassic(script)) {
+          await Promise.all(loading);
+          loading = [];
+          continue;
+        }
+        tried.add(script);
+        guarded(() => {
+          const ended = run(script);
+          if (ended) loading.push(ended);
+        });
+      }
+    } finally {
+      // At once: what calls next may have added a script.
+      isRunning = false;
+    }
   }
+
+  // One that is added while others are waited for is found by the pass that waits.
+  return () => {
+    if (!isRunning) runAll().catch(reportError);
+  };
 }

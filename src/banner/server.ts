@@ -1,4 +1,5 @@
 import { type Config, readConfig } from './config.ts';
+import { toJson } from './json.ts';
 import type { ConsentRecord, Write } from './record.ts';
 import type { LinkResult } from './types.ts';
 
@@ -7,7 +8,7 @@ import type { LinkResult } from './types.ts';
 const CONFIG_TIMEOUT_MS = 6000;
 const WRITE_TIMEOUT_MS = 10_000;
 /** `Date` has whole seconds and an answer takes its time. */
-const TOLERATED_MS = 60_000;
+export const TOLERATED_MS = 60_000;
 
 export interface Failure {
   /** The server's error code, or `unreachable`. */
@@ -53,27 +54,31 @@ function failure({ status, body }: Answer): Failure {
   return { problem: typeof error === 'string' ? error : 'unreachable', transient };
 }
 
-const post = (body: unknown, headers: Record<string, string>): RequestInit => ({
+const post = (body: object, headers: Record<string, string>): RequestInit => ({
   method: 'POST',
   // A choice is made on the way out, too.
   keepalive: true,
   headers: { 'content-type': 'application/json', ...headers },
-  body: JSON.stringify(body),
+  body: toJson(body),
 });
 
 export function makeServer(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
+  /** By the answer to a write, which no service worker keeps; it may answer what is read from its store, with the time of then. */
+  let isSure = false;
 
-  /** Of answers that no cache holds: those tell the time. */
   async function askNow(...request: Parameters<typeof ask>): Promise<Answer> {
     const answer = await ask(...request);
-    if (!Number.isNaN(answer.aheadMs)) aheadMs = Math.abs(answer.aheadMs) > TOLERATED_MS ? answer.aheadMs : 0;
+    const isWrite = request[2].method === 'POST';
+    if (Number.isNaN(answer.aheadMs) || (isSure && !isWrite)) return answer;
+    aheadMs = Math.abs(answer.aheadMs) > TOLERATED_MS ? answer.aheadMs : 0;
+    isSure ||= isWrite;
     return answer;
   }
 
   return {
-    /** How far this device's clock is ahead, in milliseconds, by the last answer; 0 where it is right or nobody answered. */
+    /** How far this device's clock is ahead, in milliseconds, by the last answer to a write, else to a read; 0 where it is right or nobody answered. */
     aheadMs: () => aheadMs,
 
     async config(language: string): Promise<Config | Failure> {

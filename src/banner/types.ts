@@ -41,7 +41,7 @@ export interface PurposeState {
 export interface ConsentSnapshot {
   /** `asking`: something is open. `unavailable`: the server could not be asked, so nothing is granted. */
   readonly phase: 'loading' | 'asking' | 'decided' | 'unavailable';
-  /** Why it is unavailable: an error code of the server, or `unreachable`, `no-key`, `insecure-context`. */
+  /** Why it is unavailable: an error code of the server, or `unreachable`, `no-key`, `secret-key`, `invalid-key`, `insecure-context`. */
   readonly problem: string | null;
   readonly gpc: boolean;
   readonly granted: readonly string[];

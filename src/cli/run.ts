@@ -174,6 +174,7 @@ const EXIT_OF_STATUS: Readonly<Record<(typeof ERRORS)[keyof typeof ERRORS][0], E
   415: 'usage',
   422: 'usage',
   429: 'tryAgain',
+  431: 'usage',
   451: 'notAllowed',
   500: 'failure',
   503: 'tryAgain',

@@ -1,9 +1,14 @@
-import type { ServerResponse } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import { type ErrorCode, errorBody } from '../lib/errors.ts';
+import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
 import { LINGER_MS } from './linger.ts';
 
 /** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
+
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
+  HPE_HEADER_OVERFLOW: 'headers-too-large',
+};
 
 /** The newest answer of a connection. Pipelined: answers come in the order of requests. */
 interface Newest {
@@ -14,7 +19,7 @@ interface Newest {
 function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
   const body = JSON.stringify(errorBody(code));
   const head = [
-    code === 'request-timeout' ? 'HTTP/1.1 408 Request Timeout' : 'HTTP/1.1 400 Bad Request',
+    `HTTP/1.1 ${ERRORS[code][0]} ${STATUS_CODES[ERRORS[code][0]]}`,
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
@@ -57,7 +62,7 @@ export function makeClientErrors(makeRequestId: () => string) {
       // The parser continues to fail with every byte that follows.
       if (refused.has(socket)) return;
       refused.add(socket);
-      const code = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'request-timeout' : 'invalid-request';
+      const code = CODES[error.code ?? ''] ?? 'invalid-request';
       const { response, before = null } = newest.get(socket) ?? {};
       if (!response) refuse(socket, code, makeRequestId());
       else if (response.req.complete) afterwards(response, () => refuse(socket, code, makeRequestId()));

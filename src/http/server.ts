@@ -7,6 +7,7 @@ import { makeSlotList } from '../lib/slot-list.ts';
 import { readBody } from './body.ts';
 import { type Client, countHeader, dropSeveralCredentials, makeClientReader } from './client.ts';
 import { makeClientErrors } from './client-error.ts';
+import { corsHeaders, type KnowsOrigin } from './cors.ts';
 import type { HotHandler, HotReply, HotRequest } from './hot.ts';
 import { drainConnections, makeLinger } from './linger.ts';
 import { headerText } from './network.ts';
@@ -24,6 +25,7 @@ export interface ServerDeps {
   readonly lanes: ReadonlyMap<string, HotHandler>;
   readonly express: RequestListener;
   readonly makeRequestId: () => string;
+  readonly knowsOrigin: KnowsOrigin;
   readonly trustedProxies: readonly Range[];
   /** GPD_JA4_HEADER in lower case. */
   readonly ja4Header: string | null;
@@ -60,6 +62,22 @@ function send(response: ServerResponse, reply: HotReply, always: readonly string
 function namesOneHost(request: IncomingMessage): boolean {
   const names = countHeader(request, 'host');
   return names === 1 || (names === 0 && request.httpVersion !== '1.1');
+}
+
+/** With the request line, as they came: names and values in turn. */
+function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
+  let bytes = url.length;
+  // A colon, a blank and the end of the line.
+  for (const part of rawHeaders) bytes += part.length + 2;
+  return bytes;
+}
+
+/** Null where the request may be served. */
+function refusalOf(deps: ServerDeps, request: IncomingMessage, target: string | null): HotReply | null {
+  const closing = { connection: 'close' };
+  if (headerBytes(request) > MAX_HEADER_BYTES)
+    return errorReply('headers-too-large', { ...closing, ...corsHeaders(request.headers, deps.knowsOrigin) });
+  return target === null || !namesOneHost(request) ? errorReply('invalid-request', closing) : null;
 }
 
 function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, target: string | null) {
@@ -108,12 +126,14 @@ const OPTIONS = {
   headersTimeout: 10_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1000,
-  /** Of the request line and all headers; a bearer token takes at most half. */
-  maxHeaderSize: 16_384,
+  /** More than is served, so that a page whose site has large cookies reads why it is not. */
+  maxHeaderSize: 65_536,
   insecureHTTPParser: false,
   // Refused in the listener, in the words of every other refusal.
   requireHostHeader: false,
 };
+/** Of the request line and all headers; a bearer token takes at most half. */
+const MAX_HEADER_BYTES = 16_384;
 /** Larger bodies are never asked for: every route's limit is at most this. */
 const MAX_CONTINUE_BYTES = 32_768;
 
@@ -135,8 +155,8 @@ function makeListener(deps: ServerDeps) {
     });
     const known = readFacts(deps, clientOf(request), request, target);
     if (draining) response.setHeader('Connection', 'close');
-    if (target === null || !namesOneHost(request)) {
-      const refused = errorReply('invalid-request', { connection: 'close' });
+    const refused = refusalOf(deps, request, target);
+    if (refused) {
       send(response, refused, ['X-Request-Id', known.requestId]);
       return;
     }
@@ -149,7 +169,7 @@ function makeListener(deps: ServerDeps) {
     facts.set(request, known);
     response.setHeader('X-Request-Id', known.requestId);
     // Express parses an absolute form by url.parse(), which warns on stderr in the stranger's own words.
-    request.url = literalTarget(target);
+    request.url = literalTarget(known.target);
     deps.express(request, response);
   };
   /** Answers that are still to come close their connections. */

@@ -53,6 +53,7 @@ export const ERRORS = {
     429,
     'Your network has filed three cases today that are still open; retry after the seconds in Retry-After.',
   ],
+  'headers-too-large': [431, 'The headers are larger than 16,384 bytes; the site’s cookies are among them.'],
   'consent-missing': [451, 'The person has not agreed to this purpose, or no longer does.'],
   internal: [500, 'Something went wrong here; the log has a line with this X-Request-Id.'],
   unavailable: [503, 'The server cannot do this right now; retry after the seconds in Retry-After.'],

@@ -16,6 +16,9 @@ describe('endpointOf', () => {
   it.each([
     [undefined, OTHER, 'https://gpd.example'],
     [undefined, null, 'https://shop.example'],
+    [undefined, 'https://shop.example/gpd/v1/agent.js', 'https://shop.example/gpd'],
+    [undefined, 'https://shop.example/a/b/v1/agent.classic.js?x=/v1/y', 'https://shop.example/a/b'],
+    [undefined, 'https://shop.example/assets/agent.js', 'https://shop.example'],
     ['https://id.example/base/', OTHER, 'https://id.example/base'],
     ['/gpd', OTHER, 'https://shop.example/gpd'],
   ])('%s with the script at %s', (given, scriptUrl, expected) => {

@@ -262,6 +262,19 @@ it('a choice ends by the server’s clock, whichever the device has by then', as
   expect(later.heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
 });
 
+it('what was answered before a choice was recorded does not tell the time: the choice stands, and ends', async () => {
+  const record = makeRecord({
+    [AGENT]: makeChoice({ at: NOW - DAY }),
+    analytics: makeChoice({ choice: 'denied', at: NOW - DAY }),
+  });
+  // From a store of the page, sixty days old.
+  const { controller, heard } = start(makeServer({ ahead: 60 * DAY }), record);
+  await controller.load();
+  expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT] });
+  await vi.advanceTimersByTimeAsync(DAY);
+  expect(heard.at(-1)).toMatchObject({ phase: 'asking', granted: [] });
+});
+
 describe('a refusal in another tab, while this one’s grant is on its way', () => {
   /** @param left by the other tab. The grant has number 5 in the ledger. */
   async function race(left: ConsentRecord | null) {
@@ -298,6 +311,57 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
 
   it('that could not be kept: stays refused', async () => {
     expect(await race(null)).toEqual({ result, granted: [], sent: ['grant', 'withdraw'] });
+  });
+});
+
+describe('a withdrawal that the server would not take', () => {
+  const firewall: Failure = { problem: 'invalid-request', transient: false };
+
+  /** @param taken whether this page's server takes a write */
+  function makeLog(taken: (action: string) => boolean) {
+    const sent: string[] = [];
+    const write: Server['write'] = async (_record, { action, purposes }) => {
+      sent.push(`${action} ${purposes.join()}`);
+      return taken(action)
+        ? purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }))
+        : firewall;
+    };
+    return { sent, server: makeServer({ write }) };
+  }
+
+  async function withdrawInVain() {
+    const granted = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
+    const first = start(makeLog(() => false).server, granted);
+    await first.controller.load();
+    expect(await first.controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'refused' });
+    return first.store.kept;
+  }
+
+  it('is sent again by the next page, and not before', async () => {
+    const kept = await withdrawInVain();
+    expect(kept?.pending).toHaveLength(1);
+    const { sent, server } = makeLog(() => true);
+    const next = start(server, kept);
+    await next.controller.load();
+    await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
+    expect(sent).toEqual([`withdraw ${AGENT},analytics`]);
+    expect(next.store.kept?.choices).toMatchObject({ [AGENT]: { choice: 'withdrawn', proof: { seq: 0 } } });
+  });
+
+  it('does not stand before a grant, and does not end it later', async () => {
+    const { sent, server } = makeLog((action) => action === 'grant');
+    const next = start(server, await withdrawInVain());
+    await next.controller.load();
+    expect(await next.controller.choose(new Map([[AGENT, true]]))).toMatchObject({ outcome: 'recorded' });
+    expect(sent.at(-1)).toBe(`grant ${AGENT}`);
+    expect(next.store.kept?.pending.map(({ purposes }) => purposes)).toEqual([['analytics']]);
+  });
+
+  it('is over once its person was erased', async () => {
+    const erased: Server['write'] = async () => ({ problem: 'erased', transient: false });
+    const next = start(makeServer({ write: erased }), await withdrawInVain());
+    await next.controller.load();
+    await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
   });
 });
 

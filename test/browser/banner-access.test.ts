@@ -67,8 +67,13 @@ describeInChromium('browser/banner for everybody', () => {
 
   async function expectAccessible(sees: readonly string[] = ['button-name', 'target-size']): Promise<void> {
     await page.evaluate(AXE);
+    // axe looks for what is painted behind a text in body alone, and the banner is beside it.
+    const move = (to: string): Promise<unknown> =>
+      page.evaluate(`${to}.moveBefore(document.querySelector('gpd-consent'), ${to}.lastChild)`);
+    await move('document.body');
     const run = `axe.run({ include: [['gpd-consent']] }, { runOnly: ${JSON.stringify(TAGS)} })`;
     const { violations, passes } = (await page.evaluate(run)) as AxeResults;
+    await move('document.documentElement');
     expect(
       violations.map(({ id, nodes }) => [id, nodes.map((node) => [node.html, node.failureSummary])]),
     ).toEqual([]);

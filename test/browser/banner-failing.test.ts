@@ -65,14 +65,59 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await expectUnharmed();
     });
 
-    it('a key that is none, or none at all: said in the state, and nothing shown', async () => {
-      await open({ snippet: { 'data-key': 'gpd_pk_nonsense' } });
-      expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem: 'unauthenticated' });
-      await expectUnharmed();
-      await at.visitor.leave();
-      await open({ snippet: { 'data-key': '' } });
-      expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem: 'no-key' });
-      await expectUnharmed();
+    /** What the page's console says of gpd. */
+    async function openAndHear(snippet: Record<string, string>): Promise<string[]> {
+      await at.enter('window.faults = []');
+      const lines: string[] = [];
+      at.page.on('console', (line) => void (line.text().startsWith('gpd') && lines.push(line.text())));
+      await at.page.goto(at.shop.page({ snippet }));
+      await at.banner.state();
+      await vi.waitFor(() => expect(lines).toHaveLength(1), SEEN_WITHIN);
+      return lines;
+    }
+
+    const wrong = 'x'.repeat(43);
+    it.each([
+      ['unknown', `gpd_pk_${wrong}`, 'unauthenticated', 'is not known here'],
+      ['misspelt', 'gpd_pk_nonsense', 'invalid-key', 'is not a publishable key'],
+      ['missing', '', 'no-key', 'Add data-key'],
+      ['secret', `gpd_sk_${wrong}`, 'secret-key', 'Revoke it'],
+      ['read-only', `gpd_ro_${wrong}`, 'secret-key', 'Revoke it'],
+      ['an operator’s', `gpd_op_${wrong}`, 'secret-key', 'Revoke it'],
+    ])(
+      'a key that is %s: said in the state and in one line, and nothing shown',
+      async (_what, key, problem, says) => {
+        const lines = await openAndHear({ 'data-key': key });
+        expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem });
+        expect(lines).toEqual([expect.stringContaining(says)]);
+        expect(lines[0]).not.toContain('x'.repeat(9));
+        await expectUnharmed();
+        const asked =
+          "performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/consent/')).length";
+        expect(await at.page.evaluate(asked)).toBe(problem === 'unauthenticated' ? 1 : 0);
+      },
+    );
+
+    it('as a tag manager inserts it, the key is in the address', async () => {
+      await at.enter('window.faults = []');
+      const { publishable } = at.shop.api.keys;
+      await at.page.goto(
+        at.shop.page({ snippet: { src: `${gpdUrl()}/v1/embed.js?key=${publishable}`, 'data-key': '' } }),
+      );
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      expect((await at.banner.state()).granted).toHaveLength(2);
+    });
+
+    it('an origin that is not registered: said in one line of the console', async () => {
+      await at.enter('window.faults = []');
+      const lines: string[] = [];
+      at.page.on('console', (line) => void (line.text().startsWith('gpd') && lines.push(line.text())));
+      await at.page.goto(at.shop.page().replace('localhost', '127.0.0.1'));
+      expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', problem: 'unreachable' });
+      await vi.waitFor(() => expect(lines).toHaveLength(1), SEEN_WITHIN);
+      expect(lines[0]).toContain('http://127.0.0.1:');
+      expect(lines[0]).toContain('is not one of the tenant’s origins');
     });
 
     it('no secure context: nobody is asked, because nobody could be named', async () => {

@@ -12,6 +12,17 @@ import { AGENT, GATED, type ShopPage } from './support/shop.ts';
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
+const NEW_ROOT = `const html = document.createElement('html'); html.append(document.createElement('head'), document.createElement('body'));
+  html.lastChild.append(document.createElement('main'));`;
+/** As frameworks do that write a page anew: Turbo, hydration that failed, a transition. */
+const RENEWALS = {
+  'a new body': "document.body.replaceWith(document.createElement('body'))",
+  'another text in the root':
+    "document.documentElement.replaceChildren(document.createElement('head'), document.createElement('body'))",
+  'a new root': `{ ${NEW_ROOT} document.documentElement.replaceWith(html); }`,
+  'a root that is taken away, and a new one': `{ ${NEW_ROOT} document.removeChild(document.documentElement); document.appendChild(html); }`,
+} as const;
+
 for (const name of BROWSERS) {
   describeWithTool(`browser/banner on its page in ${name}`, missingBrowser(name), () => {
     const at = useBanner(name);
@@ -93,6 +104,79 @@ for (const name of BROWSERS) {
       await at.page.evaluate("document.body.textContent = ''; gpd.consent.open()");
       await at.banner.waitFor('close');
       expect(await at.page.evaluate('faults')).toEqual([]);
+    });
+
+    it.each(Object.entries(RENEWALS))('%s: it comes back, asking and answered', async (_how, renew) => {
+      await open();
+      await at.banner.waitFor('banner');
+      await at.page.evaluate(renew);
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      await at.page.evaluate(renew);
+      await at.banner.press('reopen');
+      await at.banner.waitFor('close');
+      await at.page.evaluate(renew);
+      await at.banner.press('reopen');
+      await at.banner.waitFor('close');
+      expect(await at.banner.inside("return root.querySelector('dialog').matches(':modal')")).toBe(true);
+      expect(await at.page.evaluate('document.querySelectorAll("gpd-consent").length')).toBe(1);
+      expect(await at.page.evaluate('faults')).toEqual([]);
+    });
+
+    it('a new root has room at its end as the old one had', async () => {
+      await open();
+      await at.banner.waitFor('banner');
+      await at.page.evaluate(
+        `${RENEWALS['a new root']} document.querySelector('main').style.height = '3000px'`,
+      );
+      await at.banner.waitFor('banner');
+      await vi.waitFor(async () =>
+        expect(await at.page.evaluate("document.querySelectorAll('html > gpd-consent-room').length")).toBe(1),
+      );
+      expect(await at.page.evaluate('document.documentElement.style.scrollPaddingBlockEnd')).toMatch(
+        /^\d+px$/,
+      );
+    });
+
+    it('a body with a transform does not take it off the screen', async () => {
+      await open({ head: '<link rel="stylesheet" href="/transform.css">' });
+      await at.banner.waitFor('banner');
+      const isInSight = (part: string): Promise<boolean> =>
+        at.banner.inside(`const { top, bottom } = root.querySelector('${part}').getBoundingClientRect();
+          return top >= 0 && bottom <= innerHeight;`);
+      expect(await isInSight('.layer')).toBe(true);
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      expect(await isInSight('.reopen')).toBe(true);
+    });
+
+    it('a page whose style sheet counts what is in its body stays where it was', async () => {
+      const places = (): Promise<unknown> =>
+        at.page.evaluate(`[...document.querySelectorAll('header, main, footer')].map((e) => {
+          const { x, y, width, height } = e.getBoundingClientRect(); return [e.localName, x, y, width, height].join(' '); })`);
+      const page = {
+        head: '<link rel="stylesheet" href="/counting.css">',
+        after: '<footer>Imprint</footer>',
+      };
+      await open({ ...page, own: true, snippet: { src: '/gated.js' } });
+      const without = await places();
+      await at.visitor.leave();
+      await open(page);
+      await at.banner.waitFor('banner');
+      await at.page.waitForSelector('gpd-consent-room');
+      expect(await places()).toEqual(without);
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      expect(await places()).toEqual(without);
+    });
+
+    it('search engines are told to leave its text out of what they quote', async () => {
+      await open();
+      await at.banner.waitFor('banner');
+      expect(
+        await at.page.evaluate("document.querySelector('gpd-consent').hasAttribute('data-nosnippet')"),
+      ).toBe(true);
+      expect(await at.banner.inside("return root.querySelectorAll('[data-nosnippet]').length")).toBe(2);
     });
 
     it('text that a page sets small is not small here, and large text has the answers each in a row', async () => {

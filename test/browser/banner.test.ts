@@ -4,7 +4,7 @@ import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
-import { AGENT, ANALYTICS, bannerOf, GATED, type ShopPage } from './support/shop.ts';
+import { AGENT, ANALYTICS, bannerOf, GATED, LIBRARY, type ShopPage } from './support/shop.ts';
 
 /** The journeys of a visitor, on a page of another origin under a strict policy, against the built server. */
 
@@ -35,7 +35,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await at.visitor.context.cookies()).toEqual([]);
       expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [], principalId: null });
       // Not a trap, and not in the way: the keyboard stays where the page had it.
-      expect(await at.page.evaluate('document.body.firstElementChild.localName')).toBe('gpd-consent');
+      expect(await at.page.evaluate('document.body.previousElementSibling.localName')).toBe('gpd-consent');
       expect(await at.banner.focused()).toBe('BODY');
       const requests = (await at.page.evaluate(
         "performance.getEntriesByType('resource').map((e) => new URL(e.name).pathname)",
@@ -262,6 +262,26 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         { top: number },
       ];
       expect(link.bottom).toBeLessThanOrEqual(region.top);
+    });
+
+    it('a gated inline script waits for the gated file before it, and not for one that fails', async () => {
+      await open({ body: LIBRARY });
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      await at.page.waitForFunction("window.ran?.includes('last')");
+      expect(await at.page.evaluate('window.ran')).toEqual(['before', 'file', 'after file', 'last']);
+    });
+
+    it('a gated script that waits for a file does not run once its purpose is withdrawn', async () => {
+      await open({ body: LIBRARY });
+      await at.page.evaluate(
+        `new MutationObserver(() => { if (document.querySelector('script[src="/slow.js"]')) gpd.consent.withdraw(); })
+          .observe(document.body, { childList: true, subtree: true })`,
+      );
+      await at.banner.press('accept');
+      await at.page.waitForFunction("window.ran?.includes('file')");
+      expect((await at.banner.state()).granted).toEqual([]);
+      expect(await at.page.evaluate('window.ran')).toEqual(['before', 'file']);
     });
 
     it('runs gated scripts once their purposes are granted, in their order and not before', async () => {

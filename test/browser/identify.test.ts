@@ -68,6 +68,19 @@ describeInChromium('browser/identify', () => {
     expect(posts[0]!.body.length).toBeLessThan(32_768);
   });
 
+  it('asks below the path that it was served from', async () => {
+    const key = makeSealKey();
+    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const options = JSON.stringify({ kid: KID, consent: CONSENT });
+    const result = await page.evaluate(
+      `import('/gpd/v1/agent.js').then((agent) => agent.identify(${options}))`,
+    );
+    expect(result).toMatchObject({ sent: true, status: 200 });
+    const asked = site.exchanges.map(({ path }) => path);
+    expect(asked.filter((path) => !path.startsWith('/gpd/'))).toEqual([]);
+    expect(asked).toContain('/gpd/_fp/i/v1');
+  });
+
   it('uses the key it has for a second bundle, with another nonce and ephemeral key', async () => {
     const key = makeSealKey();
     gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));

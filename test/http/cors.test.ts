@@ -36,6 +36,30 @@ function expectNoCors(reply: Reply): void {
   expect(reply.headers['vary']).toMatch(/\bOrigin\b/i);
 }
 
+describe('CORS beside large cookies', () => {
+  const cookie = Array.from({ length: 5 }, (_, i) => `c${i}=${'x'.repeat(3900)}`).join('; ');
+
+  it.each([INGEST, '/v1/consent/grant'])('%s: a registered origin reads why it is refused', async (path) => {
+    const reply = await ask(gpd.url, path, {
+      method: 'POST',
+      headers: { origin: ORIGIN, cookie },
+      body: '{}',
+    });
+    expectError(reply, 'headers-too-large');
+    expectCors(reply, ORIGIN);
+  });
+
+  it('and no other', async () => {
+    const reply = await ask(gpd.url, INGEST, {
+      method: 'POST',
+      headers: { origin: STRANGER, cookie },
+      body: '{}',
+    });
+    expectError(reply, 'headers-too-large');
+    expectNoCors(reply);
+  });
+});
+
 describe('CORS on the ingest route', () => {
   it.each([
     [ORIGIN, 0],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ERRORS, type ErrorCode, errorBody, Refusal, Unavailable } from '../../src/lib/errors.ts';
 
-/** Contract section 1, word for word, and what section 12 adds as far as it is built. */
+/** Contract section 1, word for word, what section 12 adds as far as it is built, and 431 (RFC 6585, section 5). */
 const CONTRACT: Readonly<Record<number, string>> = {
   400: 'malformed-sealed-bundle invalid-json invalid-request missing-kid attestation-failed',
   401: 'unauthenticated subject-not-identified',
@@ -14,6 +14,7 @@ const CONTRACT: Readonly<Record<number, string>> = {
   415: 'unsupported-media-type',
   422: 'unknown-purpose',
   429: 'rate-limited too-many-cases',
+  431: 'headers-too-large',
   451: 'consent-missing',
   500: 'internal',
   503: 'unavailable',

@@ -1,6 +1,7 @@
 import { browserGpc, PURPOSE } from '../consent-gate.ts';
 import { identifyFrom } from '../identify.ts';
 import type { ConsentReceipt, Identified, IdentifyResult, IngestResponse } from '../types.ts';
+import { endpointOf } from '../urls.ts';
 import { fillConsents, type PageConsent } from './consents.ts';
 import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
@@ -131,7 +132,7 @@ async function showVisit(page: Page, token: string): Promise<void> {
 function build(host: HTMLElement): void {
   const kid = host.dataset['kid'];
   if (kid === undefined) return;
-  const endpoint = (host.dataset['endpoint'] ?? new URL(import.meta.url).origin).replace(/\/+$/, '');
+  const endpoint = endpointOf(host.dataset['endpoint'], import.meta.url);
   const button = el('button', { type: 'button', 'data-testid': 'look' }, WORDS.look) as HTMLButtonElement;
   const status = el('p', { role: 'status', 'data-testid': 'status' });
   const result = el('div', { class: 'stack' });

@@ -1,3 +1,5 @@
+import { doc } from '../doc.ts';
+
 /** Elements without markup in strings: nothing that a policy or a Trusted Types rule could refuse. */
 
 type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => void)>>;
@@ -13,7 +15,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
+  const element = doc.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     // A click that a script made is nobody's choice.
     if (typeof value === 'function')

@@ -1,15 +1,18 @@
+import { doc } from '../doc.ts';
+
 /**
  * What is focused must not lie wholly under the region or the button (WCAG 2.2, 2.4.11), and the page's last link not for
  * ever: the page scrolls what it is asked for above them, and has room for that at its end. Neither moves anything.
+ * @returns for a page whose root is another one
  */
-export function makeRoom(covers: readonly HTMLElement[]): void {
-  const page = document.documentElement;
-  const own = page.style.scrollPaddingBlockEnd;
-  const room = document.createElement('gpd-consent-room');
+export function makeRoom(covers: readonly HTMLElement[]): () => void {
+  const room = doc.createElement('gpd-consent-room');
   const GAP = 16;
+  let page: HTMLElement | null = null;
+  let own = '';
 
-  /** Out of the flow, it lengthens what can be scrolled and nothing else. */
-  function place(height: number): void {
+  /** Out of the flow, it lengthens what can be scrolled and nothing else. Next to body: no rule of the page counts it. */
+  function place(root: HTMLElement, height: number): void {
     Object.assign(room.style, {
       position: 'absolute',
       visibility: 'hidden',
@@ -18,24 +21,31 @@ export function makeRoom(covers: readonly HTMLElement[]): void {
     });
     room.style.blockSize = `${height}px`;
     room.style.top = '0';
-    document.body.append(room);
-    const top = room.getBoundingClientRect().top + scrollY;
-    room.style.top = `${end() - top}px`;
+    root.append(room);
+    // Where the page's own boxes end.
+    const end = root.getBoundingClientRect().bottom;
+    room.style.top = `${end - room.getBoundingClientRect().top}px`;
   }
-
-  /** Where the page's own boxes end. */
-  const end = (): number => page.getBoundingClientRect().bottom + scrollY;
 
   function update(): void {
     room.remove();
+    if (!page) return;
     const tallest = Math.max(...covers.map((cover) => cover.offsetHeight));
     const height = tallest === 0 ? 0 : tallest + GAP;
     page.style.scrollPaddingBlockEnd = height === 0 ? own : `${height}px`;
     // A page that fits its window would get a scroll bar, and that moves everything.
-    if (height > 0 && page.scrollHeight > page.clientHeight) place(height);
+    if (height > 0 && page.scrollHeight > page.clientHeight) place(page, height);
   }
 
-  const watch = new ResizeObserver(update);
+  // Not at once: a scroll bar that appears or disappears changes the root, and browsers report that as an error of the page.
+  const watch = new ResizeObserver(() => requestAnimationFrame(update));
   for (const cover of covers) watch.observe(cover);
-  watch.observe(page);
+  return () => {
+    const root = doc.documentElement;
+    if (root === page) return;
+    if (page) watch.unobserve(page);
+    page = root;
+    own = page.style.scrollPaddingBlockEnd;
+    watch.observe(page);
+  };
 }

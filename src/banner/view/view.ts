@@ -1,4 +1,5 @@
 import type { Controller } from '../controller.ts';
+import { doc } from '../doc.ts';
 import type { Wants } from '../plan.ts';
 import { asked } from '../status.ts';
 import { css } from './banner.css';
@@ -16,8 +17,10 @@ export interface ViewDeps extends Pick<Controller, 'choose' | 'startAsking' | 't
 }
 
 export type View = ReturnType<typeof makeView>;
+
 function makeHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
-  const host = document.createElement('gpd-consent');
+  const host = doc.createElement('gpd-consent');
+  host.dataset['nosnippet'] = '';
   host.lang = speech.language;
   host.dir = direction;
   if (theme !== null) host.dataset['theme'] = theme;
@@ -31,9 +34,9 @@ function makeHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; 
 
 /** Where the keyboard is, through shadow roots. */
 function focused(): HTMLElement | null {
-  let at: Element | null = document.activeElement;
+  let at: Element | null = doc.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
-  return at instanceof HTMLElement && at !== document.body ? at : null;
+  return at instanceof HTMLElement && at !== doc.body ? at : null;
 }
 
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
@@ -50,29 +53,38 @@ interface Shown extends ViewDeps, ReturnType<typeof makeHost>, ReturnType<typeof
 
 function makeElements(root: ShadowRoot, opened: () => void, closed: () => void) {
   const error = (): HTMLElement => h('p', { class: 'error', role: 'alert', hidden: true });
-  const layer = h('section', { class: 'layer', 'aria-labelledby': 'title', 'data-testid': 'consent-banner' });
+  const layer = h('section', {
+    class: 'layer',
+    'aria-labelledby': 'title',
+    'data-testid': 'consent-banner',
+    'data-nosnippet': true,
+  });
   const reopen = h('button', { type: 'button', class: 'reopen', 'aria-haspopup': 'dialog', click: opened });
   reopen.dataset['testid'] = 'consent-reopen';
-  const sheet = h('div', { class: 'sheet' });
+  const sheet = h('div', { class: 'sheet', 'data-nosnippet': true });
   const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: closed }, sheet);
   const heard = h('p', { class: 'heard', role: 'status' });
   root.append(layer, reopen, dialog, heard);
-  makeRoom([layer, reopen]);
-  return { layer, reopen, sheet, dialog, heard, errors: { layer: error(), sheet: error() } };
+  const follow = makeRoom([layer, reopen]);
+  return { layer, reopen, sheet, dialog, heard, follow, errors: { layer: error(), sheet: error() } };
 }
 
-/** A page that renews its body takes the host away; it comes back, once a frame at most. */
-function stayIn(host: HTMLElement, dialog: HTMLDialogElement): () => void {
+/** A page that renews its root takes the host away; it comes back, once a frame at most. */
+function stayIn(host: HTMLElement, { dialog, follow }: ReturnType<typeof makeElements>): () => void {
   const stay = new MutationObserver(() => {
     if (!host.isConnected) requestAnimationFrame(attach);
   });
+  stay.observe(document, { childList: true });
   function attach(): void {
-    if (host.isConnected) return;
+    const root: HTMLElement | null = doc.documentElement;
+    if (host.isConnected || !root) return;
     // Taken away open, it would be no modal dialog any more.
     dialog.close();
-    document.body.prepend(host);
-    stay.observe(document.documentElement, { childList: true });
-    stay.observe(document.body, { childList: true });
+    // Next to body, which may have a transform or a filter: what is fixed in it then scrolls with it (CSS Transforms 1, 3), and its
+    // style sheets count its children. Before it: the first that the keyboard reaches.
+    root.insertBefore(host, doc.body);
+    stay.observe(root, { childList: true });
+    follow();
   }
   return attach;
 }
@@ -157,7 +169,7 @@ export function makeView(deps: ViewDeps) {
     () => show(view),
     () => closed(view),
   );
-  const attach = stayIn(made.host, elements.dialog);
+  const attach = stayIn(made.host, elements);
   const view: Shown = { ...deps, ...made, ...elements, asks: '', opener: null, busy: new Set(), attach };
   return { render: () => render(view), open: () => show(view) };
 }

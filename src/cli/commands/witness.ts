@@ -52,6 +52,7 @@ export async function startWitness(
     lanes: new Map([['/add-checkpoint', witnessLane(answer, logFault('witness-failed'))]]),
     express: (_request, response) => void response.writeHead(404).end(),
     makeRequestId: () => `req_${makeUlid(Date.now, randomBytes)}`,
+    knowsOrigin: () => false,
     trustedProxies: parseRanges(config.trusted_proxies),
     ja4Header: null,
     onUntrustedForwarded: () => {},

@@ -94,11 +94,18 @@ const FILES: Readonly<Record<string, readonly [type: string, body: string]>> = {
   '/page.js': ['text/javascript', PAGE_SCRIPT],
   '/page.css': ['text/css', ':root { color-scheme: light dark } body { font: 1rem/1.5 serif; margin: 2rem }'],
   '/large.css': ['text/css', 'html { font-size: 200% }'],
+  '/transform.css': ['text/css', 'body { transform: translateZ(0) } main { min-height: 3000px }'],
+  '/counting.css': [
+    'text/css',
+    'body > * + * { margin-top: 24px } body > :first-child { padding-top: 40px } header:first-child { height: 90px }' +
+      ' body > :nth-child(2) { margin-left: 60px } footer:last-child { height: 500px } main { height: 900px }',
+  ],
   '/small.css': ['text/css', 'html { font-size: 62.5% } body { font-size: 1rem; margin: 0 }'],
   '/theme.css': [
     'text/css',
     ':root { --gpd-paper: #0a141e; --gpd-ink: #f0f0c8; --gpd-radius: 0; } button { letter-spacing: 1em; color: red }',
   ],
+  '/slow.js': ['text/javascript', 'window.ran.push("file");'],
   '/gated.js': ['text/javascript', 'window.gated = [...(window.gated ?? []), "file"];'],
 };
 
@@ -107,6 +114,16 @@ export const GATED = `
   <script type="text/plain" data-purpose="${ANALYTICS}" nonce="${NONCE}">window.gated = [...(window.gated ?? []), "inline"];</script>
   <script type="text/plain" data-purpose="${ANALYTICS}" data-src="/gated.js"></script>
   <script type="text/plain" data-purpose="${ANALYTICS} ${AGENT}" nonce="${NONCE}">window.gated = [...(window.gated ?? []), "both"];</script>`;
+
+const inline = (does: string): string =>
+  `<script type="text/plain" data-purpose="${ANALYTICS}" nonce="${NONCE}">${does}</script>`;
+
+/** A file that is slow and what needs it, and a file that is not there. */
+export const LIBRARY = `${inline('window.ran = ["before"];')}
+  <script type="text/plain" data-purpose="${ANALYTICS}" data-src="/slow.js"></script>
+  ${inline('window.ran.push("after " + window.ran.at(-1));')}
+  <script type="text/plain" data-purpose="${ANALYTICS}" src="/missing.js"></script>
+  ${inline('window.ran.push("last");')}`;
 
 function makeKey(scope: string, prefix: string, seed: string) {
   const key = `gpd_${prefix}_${Buffer.from(seed.padEnd(32, '.')).toString('base64url')}`;
@@ -164,7 +181,7 @@ export async function startShop({ analytics = true, ask = false }: ShopOptions =
       'content-security-policy': policy(gpdUrl, shown?.connect),
       'cache-control': shown?.cached ? 'no-cache' : 'no-store',
     });
-    response.end(file?.[1]);
+    setTimeout(() => response.end(file?.[1]), request.url === '/slow.js' ? 300 : 0);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const origin = `http://localhost:${(server.address() as AddressInfo).port}`;

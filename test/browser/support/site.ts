@@ -63,9 +63,11 @@ type Respond = (response: ServerResponse, exchange: Exchange) => Promise<void>;
 
 function responder(agentDir: string, { gpd, files }: SiteOptions): Respond {
   return async (response, exchange) => {
-    const agentFile = /^\/v1\/(agent[a-z.-]*\.js)$/.exec(exchange.path)?.[1];
-    const file = files?.[exchange.path];
-    if (exchange.path.startsWith('/_fp/')) sendAnswer(response, gpd?.(exchange));
+    // As a proxy does that serves gpd below a path of the site.
+    const path = exchange.path.replace(/^\/gpd(?=\/)/, '');
+    const agentFile = /^\/v1\/(agent[a-z.-]*\.js)$/.exec(path)?.[1];
+    const file = files?.[path];
+    if (path.startsWith('/_fp/')) sendAnswer(response, gpd?.(exchange));
     else if (agentFile !== undefined)
       sendFile(response, {
         type: 'text/javascript',

@@ -1,0 +1,12 @@
+/**
+ * The document's own properties. A named element of the page hides them (HTML, 3.1.5): with `<img name="body">` on the page that image is
+ * `document.body`. The prototype has them as they are.
+ */
+export const doc: Document = new Proxy(document, {
+  get(target, name) {
+    const own: unknown = Reflect.get(Document.prototype, name, target);
+    return typeof own === 'function'
+      ? (...given: unknown[]): unknown => Reflect.apply(own, target, given)
+      : own;
+  },
+});
