@@ -1,8 +1,8 @@
 import type { Signals } from '../../schema/signals.ts';
 import { collectAudio } from './audio.ts';
-import { collectCanvas } from './canvas.ts';
+import { collectCanvas, paintAll } from './canvas.ts';
 import { consoleReadsStacks } from './console-tell.ts';
-import { collectEngine } from './engine.ts';
+import { collectEngine, readEngine } from './engine.ts';
 import { collectFonts } from './fonts.ts';
 import { inFrame } from './frame.ts';
 import { collectInput } from './input.ts';
@@ -35,15 +35,16 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
   const { frame, used } = inFrame((realm) => ({
     patched: patchedNatives(realm),
     cdp: realm && consoleReadsStacks(realm),
+    engine: readEngine(realm ?? globalThis),
+    drawn: paintAll(realm),
+    fonts: collectFonts(realm),
   }));
   await breathe();
-  const canvas = await collectCanvas();
+  const canvas = await collectCanvas(used.drawn);
   await breathe();
   const webgl = collectWebgl();
   await breathe();
-  const fonts = collectFonts();
-  await breathe();
-  const [engine, time] = await Promise.all([collectEngine(), collectTime()]);
+  const [engine, time] = await Promise.all([collectEngine(used.engine), collectTime()]);
   const [worker, page, audio, permissions] = await Promise.all(elsewhere);
   return {
     collector: COLLECTOR,
@@ -53,7 +54,7 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
     screen: collectScreen(),
     media: collectMedia(),
     graphics: { ...webgl, ...canvas, ...audio },
-    fonts,
+    fonts: used.fonts,
     engine,
     time,
     tells: {
