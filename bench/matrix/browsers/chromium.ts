@@ -35,7 +35,7 @@ export function addressOf(visit: Visit, { late, press }: Pick<ChromiumOptions, '
   return late === true ? visit.lateUrl : visit.url;
 }
 
-export function profileOf(visit: Visit): string {
+export function profileOf(visit: Pick<Visit, 'directory'>): string {
   return join(visit.directory, 'profile');
 }
 
