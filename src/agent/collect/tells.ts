@@ -1,4 +1,4 @@
-import { attempt, flag, text, within } from './read.ts';
+import { attempt, text, within } from './read.ts';
 
 /** A3. Not `phantom`, `emit`, `spawn`: wallets and ordinary pages define those. */
 const AUTOMATION =
@@ -40,25 +40,6 @@ export async function collectPermissions() {
     granted: prompted.filter((is) => is === 'granted').length,
     barred: decided.filter((is) => is === 'denied').length,
   };
-}
-
-const PRESSES = ['pointerdown', 'mousedown', 'touchstart', 'keydown', 'click'];
-
-/**
- * A driver ran a script as if somebody had pressed something. Null where a frame may have had the press: it counts for this
- * page too and is counted over there.
- */
-export function activatedAlone(): boolean | null {
-  return flag(() => {
-    const { eventCounts } = performance as { eventCounts?: ReadonlyMap<string, number> };
-    if (!eventCounts) return null;
-    if (!navigator.userActivation.hasBeenActive || PRESSES.some((type) => eventCounts.get(type)))
-      return false;
-    const framed = performance
-      .getEntriesByType('resource')
-      .some((entry) => 'initiatorType' in entry && entry.initiatorType === 'iframe');
-    return framed || frames.length > 0 ? null : true;
-  });
 }
 
 /** `process.type` of Electron; `node` where a DOM is imitated in Node. */
