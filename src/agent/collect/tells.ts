@@ -5,7 +5,8 @@ const AUTOMATION =
   /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom|__nightmare)/;
 const NAMES_MAX = 16;
 const NAME_MAX = 64;
-const PERMISSION_MS = 200;
+/** A busy machine answers late, while canvas and WebGL hold the main thread; asked first and awaited last. */
+const PERMISSION_MS = 1500;
 
 /** Names of automation globals on the window and the document, whether enumerable or not. */
 export function automationGlobals(): string[] | null {
