@@ -37,8 +37,9 @@ export declare function collect(
 ): Promise<CollectedSignals | null>;
 
 /**
- * Counts pointer moves, times the last press and notes whether a mouse pressed without force or by a clock of its own, until
- * \`identify\` or \`update\`; no coordinates, no keys, and not the press that gave the consent.
+ * Counts pointer moves, times the last press and notes whether a mouse pressed without force or by a clock of its own, and whether
+ * the page counted as used before any press, until \`identify\` or \`update\`; no coordinates, no keys, and not the press that gave
+ * the consent.
  * Returns a function that stops and forgets, or null when the gate refuses.
  */
 export declare function observeInput(consent: ConsentReceipt | null): (() => void) | null;

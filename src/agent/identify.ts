@@ -1,5 +1,4 @@
-import { collectSignals } from './collect/collect.ts';
-import { collectInput } from './collect/input.ts';
+import { collectSignals, renewSignals } from './collect/collect.ts';
 import { browserGpc, isRefused, passConsentGate } from './consent-gate.ts';
 import type { PasskeyAnswer, PasskeyRequest } from './passkey.ts';
 import { makePlaintext } from './plaintext.ts';
@@ -69,7 +68,7 @@ async function run(visit: Visit, signal: AbortSignal): Promise<Identified | Unav
   const factsOf = (again: boolean) => serverFactsOf(endpoint, options.kid, signal, again);
   const facts = factsOf(false);
   const signals: CollectedSignals = before
-    ? { ...before.signals, input: collectInput() }
+    ? renewSignals(before.signals)
     : await collectSignals(workerUrlOf(options.workerUrl, scriptUrl));
   /** Every attempt has a new nonce and time: the server accepts a nonce once. */
   const attempt: Attempt = async ({ key, aheadMs }) => {

@@ -31,12 +31,19 @@ function finalScore(input: DecideInput, visitorClass: VisitorClass): number {
   return overridden || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
 }
 
+/** What a verdict says of who gave a consent. Only a signature or a rule of kind A proves a machine: people have T and M too. */
+export function readGiver({ class: by, rules }: Pick<Verdict, 'class' | 'rules'>): VisitorClass {
+  const isProven = by !== 'undeclared_automation' || rules.some(({ kind }) => kind === 'A');
+  return isProven ? by : 'unknown';
+}
+
 /** Folds identity, classification and a reviewer's override into the verdict that is ledgered. */
 export function decide(input: DecideInput): Verdict {
   const { classification, identity, known } = input;
   const visitorClass = finalClass(input);
   const overridden = known.neverAutomation && visitorClass === 'human' && classification.class !== 'human';
-  const casts = visitorClass !== 'human' && visitorClass !== 'unknown' && input.grantSeq !== undefined;
+  const giver = readGiver({ class: visitorClass, rules: classification.rules });
+  const castsDoubt = giver !== 'human' && giver !== 'unknown' && input.grantSeq !== undefined;
   const explained = input.defenses.length > 0;
   const smartSignals: SmartSignals = {
     bot:
@@ -66,6 +73,6 @@ export function decide(input: DecideInput): Verdict {
     monitor: input.monitor,
     incomplete: input.incomplete,
     policyVersion: input.policyVersion,
-    ...(casts && { grantSeq: input.grantSeq }),
+    ...(castsDoubt && { grantSeq: input.grantSeq }),
   };
 }

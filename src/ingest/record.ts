@@ -3,7 +3,7 @@ import { DAY, MINUTE } from '../lib/clock.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import { collisionChance, isShared } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
-import { decide } from './decide.ts';
+import { decide, readGiver } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
 import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { identifiedOn } from './identity.ts';
@@ -139,7 +139,7 @@ export async function record(
     return refuse('record', recorded, input.requestId, consentState);
 
   deps.noteVisit(tenant, 'judged', ...(classified.workerless ? (['workerless'] as const) : []));
-  const by = { class: recorded.verdict.class, at: now };
+  const by = { class: readGiver(recorded.verdict), at: now };
   const askAgain = found.grant && rides && (await STAGES.doubt.run(deps, rides, found.grant, by));
   const response = STAGES.respond.run(recorded.verdict, identity?.visitorId ?? null);
   if (askAgain) response.askAgain = true;

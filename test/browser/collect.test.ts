@@ -260,7 +260,52 @@ describeInChromium('browser/collect', () => {
     await page.context().grantPermissions(['notifications', 'clipboard-read']);
     const driven = ((await page.evaluate(COLLECT)) as Raw)['tells'];
     expect(driven).toMatchObject({ granted: 2, barred: 4, activated: true });
-    await page.evaluate('document.body.append(document.createElement("iframe"))');
-    expect(((await page.evaluate(COLLECT)) as Raw)['tells']).toMatchObject({ activated: null });
   });
+
+  /** Long timers run when the test says so, the earliest first. `answer` is what permissions say, `worker` what it tells. */
+  const collectAt = (answer: number | null, worker: number | null): Promise<Raw> =>
+    page.evaluate(`(async () => {
+      const real = window.setTimeout;
+      const due = [];
+      const later = (ms, run) => void (ms !== null && due.push({ ms, run }));
+      window.setTimeout = (run, ms = 0) => (ms < 100 ? real(run, ms) : later(ms, run));
+      navigator.permissions.query = () => new Promise((resolve) => later(${answer}, () => resolve({ state: 'denied' })));
+      window.Worker = class {
+        constructor() { later(${worker}, () => this.onmessage({ data: { platform: 'late' } })); }
+        terminate() {}
+      };
+      const agent = await import('/v1/agent.js');
+      const collected = agent.collect(${JSON.stringify(GRANTED)});
+      for (const { run } of due.sort((a, b) => a.ms - b.ms)) {
+        run();
+        await new Promise((resolve) => real(resolve));
+      }
+      return collected;
+    })()`) as Promise<Raw>;
+
+  it('waits for permissions and a worker that a busy machine answers late, and not for ever', async () => {
+    const late = await collectAt(1400, 1900);
+    expect(late['tells']).toMatchObject({ granted: 0, barred: 4 });
+    expect(late['worker']).toEqual({ platform: 'late' });
+    await page.goto(site.origin);
+    const never = await collectAt(null, null);
+    expect(never['tells']).toMatchObject({ notificationMismatch: null, barred: 0 });
+    expect(never['worker']).toBeNull();
+  });
+
+  it.each([
+    ['has a frame', 'document.body.append(document.createElement("iframe"))'],
+    [
+      'has more resources than the browser remembers',
+      'performance.getEntriesByType = () => Array(250).fill({})',
+    ],
+  ])(
+    'does not say that nobody pressed where the page %s: the press may have been there',
+    async (_how, how) => {
+      await page.evaluate(how);
+      expect(((await page.evaluate(COLLECT)) as Raw)['tells']).toMatchObject({ activated: null });
+      await page.evaluate('document.querySelector("iframe")?.remove()');
+      expect(((await page.evaluate(COLLECT)) as Raw)['tells']).toMatchObject({ activated: null });
+    },
+  );
 });

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { start } from '../lib/process.ts';
 import { type ProgramName, program } from '../lib/programs.ts';
-import type { Visit } from '../lib/types.ts';
+import type { Visit, Way } from '../lib/types.ts';
 import { ADD_ONS, addOnFlags } from './add-ons.ts';
 
 /** None of these is visible to a page: they keep a fresh profile quiet, and let root run a browser at all. */
@@ -27,15 +27,21 @@ export interface ChromiumOptions {
   readonly late?: boolean;
   /** Opens the page that waits for a press. */
   readonly press?: boolean;
+  /** Opens the page that leads to the one that reports. */
+  readonly follow?: Way;
 }
 
 /** Which of a visit's addresses such options ask for. */
-export function addressOf(visit: Visit, { late, press }: Pick<ChromiumOptions, 'late' | 'press'>): string {
+export function addressOf(
+  visit: Visit,
+  { late, press, follow }: Pick<ChromiumOptions, 'late' | 'press' | 'follow'>,
+): string {
+  if (follow !== undefined) return visit.followUrl(follow, late === true);
   if (press === true) return late === true ? visit.latePressUrl : visit.pressUrl;
   return late === true ? visit.lateUrl : visit.url;
 }
 
-export function profileOf(visit: Visit): string {
+export function profileOf(visit: Pick<Visit, 'directory'>): string {
   return join(visit.directory, 'profile');
 }
 

@@ -46,9 +46,10 @@ export interface CdpOptions {
 }
 
 type Child = ReturnType<typeof spawn>;
+type Place = Pick<Visit, 'directory' | 'environment' | 'defer'>;
 
 /** A line with the port and one with the path, once it listens. */
-async function speakByPort(visit: Visit): Promise<Send> {
+async function speakByPort(visit: Place): Promise<Send> {
   const address = await eventually(async () => {
     const [port = '', path = ''] = (
       await readFile(join(profileOf(visit), 'DevToolsActivePort'), 'utf8')
@@ -70,7 +71,7 @@ async function speakByPort(visit: Visit): Promise<Send> {
     });
 }
 
-type Page = (method: string, params?: Params) => Promise<Record<string, unknown>>;
+export type Page = (method: string, params?: Params) => Promise<Record<string, unknown>>;
 
 async function pressByScript(page: Page): Promise<void> {
   const { frameTree } = (await page('Page.getFrameTree')) as { frameTree: { frame: { id: string } } };
@@ -90,12 +91,16 @@ async function pressByInput(page: Page, force: number): Promise<void> {
   await mouse('mouseReleased', 300, 220, button);
 }
 
-export async function openByCdp(visit: Visit, options: CdpOptions): Promise<void> {
+/** A browser with one empty page; no domain of it is enabled, so the page sees nothing of who speaks to it. */
+export async function attachByCdp(
+  visit: Place,
+  { flags = [], port }: Pick<CdpOptions, 'flags' | 'port'> = {},
+): Promise<Page> {
   const args = [
     ...QUIET,
     `--user-data-dir=${profileOf(visit)}`,
-    options.port === true ? '--remote-debugging-port=0' : '--remote-debugging-pipe',
-    ...(options.flags ?? []),
+    port === true ? '--remote-debugging-port=0' : '--remote-debugging-pipe',
+    ...flags,
   ];
   const child: Child = spawn(program('chromium'), [...args, 'about:blank'], {
     cwd: visit.directory,
@@ -105,9 +110,7 @@ export async function openByCdp(visit: Visit, options: CdpOptions): Promise<void
   });
   endWith(visit, child);
   const send =
-    options.port === true
-      ? await speakByPort(visit)
-      : speak(child.stdio[3] as Writable, child.stdio[4] as Readable);
+    port === true ? await speakByPort(visit) : speak(child.stdio[3] as Writable, child.stdio[4] as Readable);
   const page = await eventually(async () => {
     const { targetInfos } = (await send('Target.getTargets')) as {
       targetInfos?: { targetId: string; type: string }[];
@@ -119,13 +122,17 @@ export async function openByCdp(visit: Visit, options: CdpOptions): Promise<void
   const { sessionId } = (await send('Target.attachToTarget', { targetId: page.targetId, flatten: true })) as {
     sessionId: string;
   };
-  for (const domain of options.enable ?? []) await send(`${domain}.enable`, {}, sessionId);
+  return (method, params) => send(method, params, sessionId);
+}
+
+export async function openByCdp(visit: Visit, options: CdpOptions): Promise<void> {
+  const page = await attachByCdp(visit, options);
+  for (const domain of options.enable ?? []) await page(`${domain}.enable`);
   if (options.userAgent !== undefined)
-    await send('Emulation.setUserAgentOverride', { userAgent: options.userAgent }, sessionId);
+    await page('Emulation.setUserAgentOverride', { userAgent: options.userAgent });
   const { press } = options;
-  await send('Page.navigate', { url: press ? visit.pressUrl : visit.url }, sessionId);
+  await page('Page.navigate', { url: press ? visit.pressUrl : visit.url });
   if (!press) return;
   await visit.ready();
-  const tell: Page = (method, params) => send(method, params, sessionId);
-  await (press === 'script' ? pressByScript(tell) : pressByInput(tell, press === 'input' ? 0 : 0.5));
+  await (press === 'script' ? pressByScript(page) : pressByInput(page, press === 'input' ? 0 : 0.5));
 }

@@ -23,7 +23,7 @@ async function endGroup(child: ChildProcess): Promise<void> {
 }
 
 /** A program that was started detached ends with this visit. */
-export function endWith(visit: Visit, child: ChildProcess): void {
+export function endWith(visit: Pick<Visit, 'defer'>, child: ChildProcess): void {
   // A program that cannot be started is told by the report that never comes.
   child.on('error', () => {});
   visit.defer(() => endGroup(child));

@@ -4,6 +4,9 @@ import type { ProgramName } from './programs.ts';
 /** Who sits before the browser. `person` is a browser that nothing drives. */
 export type Truth = 'person' | 'automation';
 
+/** How a person comes to a second page of the site. */
+export type Way = 'link' | 'form';
+
 /** One browser with a profile of its own; `defer` undoes in reverse order whatever was started. */
 export interface Visit {
   /** The page that reports by itself as soon as it is open. */
@@ -13,6 +16,8 @@ export interface Visit {
   /** The page with a button over all of it: it reports after a press, when it has asked gpd once more. */
   readonly pressUrl: string;
   readonly latePressUrl: string;
+  /** A page with a link or a form over all of it: a press leads to the page that reports. */
+  readonly followUrl: (way: Way, late: boolean) => string;
   /** The button is there. @throws after some time */
   readonly ready: () => Promise<void>;
   /** A fresh directory: profile, home, copies of programs. */

@@ -33,19 +33,45 @@ async function identify(): Promise<unknown> {
   return agent.identify({ kid: query.get('kid') ?? '', consent, timeoutMs: 20_000 });
 }
 
-/** A button as large as the page; then gpd is asked once more. */
+/** As large as the page, so that a hand finds it. */
+function cover(element: HTMLElement): void {
+  element.id = 'press';
+  element.textContent = 'Press';
+  element.style.cssText = 'position:fixed;inset:0;width:100%;height:100%';
+}
+
+async function tellReady(): Promise<void> {
+  document.title = 'ready';
+  await fetch(`/matrix/ready?run=${encodeURIComponent(run)}`);
+}
+
+/** A link, or the button of a form, to the page that reports. */
+async function leadOn(way: string): Promise<void> {
+  query.delete('follow');
+  const link = document.createElement('a');
+  link.href = `${location.pathname}?${query}`;
+  const form = document.createElement('form');
+  const button = form.appendChild(document.createElement('button'));
+  for (const [name, value] of query) {
+    const field = document.createElement('input');
+    Object.assign(field, { type: 'hidden', name, value });
+    form.append(field);
+  }
+  cover(way === 'link' ? link : button);
+  document.body.append(way === 'link' ? link : form);
+  await tellReady();
+}
+
+/** A button; then gpd is asked once more. */
 async function afterPress(): Promise<unknown> {
   const button = document.createElement('button');
-  button.id = 'press';
-  button.textContent = 'Press';
-  button.style.cssText = 'position:fixed;inset:0;width:100%;height:100%';
+  cover(button);
   const pressed = new Promise((resolve, reject) => {
     button.addEventListener('click', resolve, { once: true });
     setTimeout(() => reject(new Error('nobody pressed')), PRESS_MS);
   });
   document.body.append(button);
-  document.title = 'ready';
-  await fetch(`/matrix/ready?run=${encodeURIComponent(run)}`);
+  await tellReady();
   await pressed;
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
   return (await theAgent()).update();
@@ -82,5 +108,6 @@ if (query.has('late')) {
   query.delete('late');
   setTimeout(() => location.replace(`${location.pathname}?${query}`), LATE_MS);
 } else {
-  void report();
+  const way = query.get('follow');
+  void (way === null ? report() : leadOn(way));
 }

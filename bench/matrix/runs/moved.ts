@@ -14,6 +14,7 @@ import { type Gesture, MIDDLE, type Point, press, pressRemotely } from '../lib/h
 import { freePort } from '../lib/port.ts';
 import type { ProgramName } from '../lib/programs.ts';
 import type { Run, Visit } from '../lib/types.ts';
+import { desktopChrome } from './names.ts';
 
 /** People who press something: moved at the display, through no interface of the browser. */
 
@@ -130,7 +131,7 @@ function moved(
 const chromium = (setup: string, sample: Sample, options: ChromiumOptions = {}, place = here()): Run =>
   moved('Chromium', setup, sample, place, [
     'chromium',
-    (visit) => openChromium(visit, { ...options, press: true }),
+    (visit) => openChromium(visit, { ...options, press: options.follow === undefined }),
   ]);
 
 const firefox = (setup: string, sample: Sample, options: FirefoxOptions = {}, place = here()): Run =>
@@ -149,6 +150,8 @@ const other = (
 
 const SOFTWARE_WEBGL = '--enable-unsafe-swiftshader';
 const DEVTOOLS = '--auto-open-devtools-for-tabs';
+/** Read by the page as the name of another system; the platform keeps its own. */
+const AS_WINDOWS = `--user-agent=${desktopChrome('Windows NT 10.0; Win64; x64')}`;
 const UNDOCKED = { devtools: { preferences: { currentDockState: '"undocked"' } } };
 const RFP = { 'privacy.resistFingerprinting': true } as const;
 const WAYLAND = '--ozone-platform=wayland';
@@ -162,6 +165,20 @@ const LARGE = {
 export const MOVED: readonly Run[] = [
   chromium('as installed', 'in'),
   chromium('remote desktop', 'in', {}, REMOTE),
+  chromium('second page, by a link', 'in', { follow: 'link' }),
+  chromium('second page, by a form', 'in', { follow: 'form' }),
+  chromium('second page, by a link, remote desktop', 'in', { follow: 'link' }, REMOTE),
+  chromium('second page, by a form, remote desktop', 'in', { follow: 'form' }, REMOTE),
+  chromium('second page, by a link, developer tools', 'in', {
+    follow: 'link',
+    flags: [DEVTOOLS],
+    late: true,
+  }),
+  chromium('second page, by a link, named as Windows by a flag', 'in', {
+    follow: 'link',
+    flags: [AS_WINDOWS],
+  }),
+  chromium('remote desktop, named as Windows by a flag', 'in', { flags: [AS_WINDOWS] }, REMOTE),
   chromium('remote desktop, software WebGL by flag', 'in', { flags: [SOFTWARE_WEBGL] }, REMOTE),
   chromium('remote desktop, developer tools', 'out', { flags: [DEVTOOLS], late: true }, REMOTE),
   chromium(

@@ -1,4 +1,5 @@
 import { shortHash } from '../bytes.ts';
+import { canvasIn, type FrameRealm } from './frame.ts';
 import { attempt, within } from './read.ts';
 
 const WIDTH = 160;
@@ -9,9 +10,9 @@ const HASH_MS = 1500;
 type Pixels = Uint8ClampedArray<ArrayBuffer>;
 
 /** `willReadFrequently` draws in software: what comes out does not change with a graphics driver. */
-function paint(draw: (context: CanvasRenderingContext2D) => void): Pixels | null {
+function paint(realm: FrameRealm | null, draw: (context: CanvasRenderingContext2D) => void): Pixels | null {
   return attempt(() => {
-    const canvas = document.createElement('canvas');
+    const canvas = canvasIn(realm);
     canvas.width = WIDTH;
     canvas.height = HEIGHT;
     const context = canvas.getContext('2d', { willReadFrequently: true });
@@ -50,13 +51,19 @@ function countBad(pixels: Pixels): number {
   return bad;
 }
 
-export async function collectCanvas() {
-  const first = paint(drawScene);
-  const second = paint(drawScene);
-  const flat = paint((context) => {
-    context.fillStyle = `rgb(${FLAT.slice(0, 3).join(',')})`;
-    context.fillRect(0, 0, WIDTH, HEIGHT);
-  });
+function drawFlat(context: CanvasRenderingContext2D): void {
+  context.fillStyle = `rgb(${FLAT.slice(0, 3).join(',')})`;
+  context.fillRect(0, 0, WIDTH, HEIGHT);
+}
+
+/** The scene twice, to see whether it stays the same, and a flat colour. */
+export const paintAll = (realm: FrameRealm | null) => ({
+  first: paint(realm, drawScene),
+  second: paint(realm, drawScene),
+  flat: paint(realm, drawFlat),
+});
+
+export async function collectCanvas({ first, second, flat }: ReturnType<typeof paintAll>) {
   return {
     canvasHash: first && (await within(HASH_MS, () => shortHash(first))),
     canvasStable: first && second && first.every((value, at) => value === second[at]),

@@ -1,8 +1,10 @@
 import type { Signals } from '../../schema/signals.ts';
+import type { CollectedSignals } from '../types.ts';
+import { readActivation } from './activation.ts';
 import { collectAudio } from './audio.ts';
-import { collectCanvas } from './canvas.ts';
+import { collectCanvas, paintAll } from './canvas.ts';
 import { consoleReadsStacks } from './console-tell.ts';
-import { collectEngine } from './engine.ts';
+import { collectEngine, readEngine } from './engine.ts';
 import { collectFonts } from './fonts.ts';
 import { inFrame } from './frame.ts';
 import { collectInput } from './input.ts';
@@ -11,7 +13,7 @@ import { collectPage } from './page.ts';
 import { patchedNatives } from './patched.ts';
 import { type Group, pause } from './read.ts';
 import { collectScreen } from './screen.ts';
-import { activatedAlone, automationGlobals, collectPermissions, processType } from './tells.ts';
+import { automationGlobals, collectPermissions, processType } from './tells.ts';
 import { collectTime } from './time.ts';
 import { collectWebgl } from './webgl.ts';
 import { collectWorker } from './worker.ts';
@@ -22,6 +24,13 @@ const COLLECTOR = '1';
 export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null } & {
   readonly collector: string;
 };
+
+/** The same signals with what has been seen since then. */
+export const renewSignals = <S extends CollectedSignals>(before: S): S => ({
+  ...before,
+  tells: { ...(before['tells'] as object), activated: readActivation() },
+  input: collectInput(),
+});
 
 /** A hidden page's timers run once a second or less, and nobody waits for its main thread. */
 const breathe = (): Promise<void> => (document.hidden ? Promise.resolve() : pause());
@@ -35,15 +44,16 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
   const { frame, used } = inFrame((realm) => ({
     patched: patchedNatives(realm),
     cdp: realm && consoleReadsStacks(realm),
+    engine: readEngine(realm ?? globalThis),
+    drawn: paintAll(realm),
+    fonts: collectFonts(realm),
   }));
   await breathe();
-  const canvas = await collectCanvas();
+  const canvas = await collectCanvas(used.drawn);
   await breathe();
   const webgl = collectWebgl();
   await breathe();
-  const fonts = collectFonts();
-  await breathe();
-  const [engine, time] = await Promise.all([collectEngine(), collectTime()]);
+  const [engine, time] = await Promise.all([collectEngine(used.engine), collectTime()]);
   const [worker, page, audio, permissions] = await Promise.all(elsewhere);
   return {
     collector: COLLECTOR,
@@ -53,7 +63,7 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
     screen: collectScreen(),
     media: collectMedia(),
     graphics: { ...webgl, ...canvas, ...audio },
-    fonts,
+    fonts: used.fonts,
     engine,
     time,
     tells: {
@@ -63,7 +73,7 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
       debugsPageAlone: worker?.cdp == null ? null : used.cdp === true && !worker.cdp,
       patched: used.patched,
       processType: processType(),
-      activated: activatedAlone(),
+      activated: readActivation(),
       ...permissions,
     },
     input: collectInput(),

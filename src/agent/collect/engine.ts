@@ -4,22 +4,22 @@ import { type Group, number, text, within } from './read.ts';
 const HASH_MS = 1500;
 
 /** Functions whose last digits the standard leaves to the engine and its C library. */
-function mathDigits(): string {
+function mathDigits({ Math: math }: typeof globalThis): string {
   return [
-    Math.acosh(1e154),
-    Math.asinh(0.7),
-    Math.atanh(0.3),
-    Math.cbrt(100),
-    Math.cos(13 * Math.E),
-    Math.cosh(1.7),
-    Math.exp(Math.PI),
-    Math.expm1(1.1),
-    Math.log1p(0.9),
-    Math.PI ** -100,
-    Math.sin(1e300),
-    Math.sinh(1.3),
-    Math.tan(-1e300),
-    Math.tanh(0.6),
+    math.acosh(1e154),
+    math.asinh(0.7),
+    math.atanh(0.3),
+    math.cbrt(100),
+    math.cos(13 * math.E),
+    math.cosh(1.7),
+    math.exp(math.PI),
+    math.expm1(1.1),
+    math.log1p(0.9),
+    math.PI ** -100,
+    math.sin(1e300),
+    math.sinh(1.3),
+    math.tan(-1e300),
+    math.tanh(0.6),
   ].join();
 }
 
@@ -33,14 +33,21 @@ function nullAccess(): string {
 }
 
 /** Only read as text, never called: 33 characters in V8, 37 in Gecko and JavaScriptCore. */
-function evalLength(): number {
-  return Function.prototype.toString.call(Reflect.get(globalThis, 'eval')).length;
+function evalLength(realm: typeof globalThis): number {
+  return realm.Function.prototype.toString.call(Reflect.get(realm, 'eval')).length;
 }
 
-export async function collectEngine(): Promise<Group<'engine'>> {
-  return {
-    evalLength: number(evalLength),
-    errorMessage: text(nullAccess),
-    math: await within(HASH_MS, () => shortHash(new TextEncoder().encode(mathDigits()))),
-  };
+/** @param realm one that no library of the page has mended */
+export const readEngine = (realm: typeof globalThis) => ({
+  evalLength: number(() => evalLength(realm)),
+  errorMessage: text(nullAccess),
+  digits: text(() => mathDigits(realm)),
+});
+
+export async function collectEngine({
+  digits,
+  ...read
+}: ReturnType<typeof readEngine>): Promise<Group<'engine'>> {
+  const math = digits && (await within(HASH_MS, () => shortHash(new TextEncoder().encode(digits))));
+  return { ...read, math };
 }

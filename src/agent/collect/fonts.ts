@@ -1,3 +1,4 @@
+import { canvasIn, type FrameRealm } from './frame.ts';
 import { attempt } from './read.ts';
 
 /**
@@ -77,8 +78,8 @@ const SAMPLE = 'mwiIO&07';
 const FALLBACK = 'serif';
 
 /** Width and outline: a font cut to the widths of another (Arial, Liberation Sans) still has its own outline. */
-function measurer(): (family: string) => string {
-  const context = document.createElement('canvas').getContext('2d');
+function measurer(realm: FrameRealm | null): (family: string) => string {
+  const context = canvasIn(realm).getContext('2d');
   if (!context) throw new Error('no canvas');
   return (family) => {
     context.font = `64px ${family}`;
@@ -87,9 +88,9 @@ function measurer(): (family: string) => string {
   };
 }
 
-export function collectFonts(): string | null {
+export function collectFonts(realm: FrameRealm | null): string | null {
   return attempt(() => {
-    const measure = measurer();
+    const measure = measurer(realm);
     const without = measure(FALLBACK);
     const bits = FONTS.map((font) => (measure(`"${font}",${FALLBACK}`) === without ? '0' : '1')).join('');
     return (bits.match(/.{4}/g) ?? []).map((digit) => Number.parseInt(digit, 2).toString(16)).join('');

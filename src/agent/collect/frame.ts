@@ -12,6 +12,13 @@ function mount(element: HTMLIFrameElement): FrameRealm | null {
 }
 
 /**
+ * A canvas that has the fonts and styles of the frame: a page's web font may bear the name of a system's. Its methods are the
+ * page's, so that the noise of a privacy add-on stays in what is drawn. A page that may not read its own frame lends its own document.
+ */
+export const canvasIn = (realm: FrameRealm | null): HTMLCanvasElement =>
+  (realm?.document ?? document).adoptNode(document.createElement('canvas'));
+
+/**
  * Opens a same-origin frame, hands its untouched realm to `use` and takes the frame away again, all within one task:
  * it is never painted, and the page's scripts never run at the same time.
  */

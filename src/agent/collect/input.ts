@@ -1,5 +1,6 @@
 import { browserGpc, isRefused, passConsentGate } from '../consent-gate.ts';
 import type { ConsentReceipt } from '../types.ts';
+import { readActivation } from './activation.ts';
 import type { Group } from './read.ts';
 
 type Input = Group<'input'>;
@@ -42,8 +43,11 @@ function listen(): () => void {
     if (!event.isTrusted || timeStamp < since) return;
     const next = { ...counts };
     if (pointerType === 'mouse') next.offGrid = offGrid(timeStamp);
-    if (type === 'pointermove') next.moves = (next.moves ?? 0) + 1;
-    else if (type === 'pointerdown') {
+    if (type === 'pointermove') {
+      // Before a press explains it; during a press it is not counted yet.
+      if (next.moves === 0) readActivation();
+      next.moves = (next.moves ?? 0) + 1;
+    } else if (type === 'pointerdown') {
       downAt = timeStamp;
       // Without a device it is assistive technology that presses (ADR 0060).
       if (pointerType === 'mouse')

@@ -1,11 +1,12 @@
-import { attempt, flag, text, within } from './read.ts';
+import { attempt, text, within } from './read.ts';
 
 /** A3. Not `phantom`, `emit`, `spawn`: wallets and ordinary pages define those. */
 const AUTOMATION =
   /^(?:\$?cdc_|__pw|__playwright|__selenium|__webdriver|domAutomation|_?callPhantom|__nightmare)/;
 const NAMES_MAX = 16;
 const NAME_MAX = 64;
-const PERMISSION_MS = 200;
+/** A busy machine answers late, while canvas and WebGL hold the main thread; asked first and awaited last. */
+const PERMISSION_MS = 1500;
 
 /** Names of automation globals on the window and the document, whether enumerable or not. */
 export function automationGlobals(): string[] | null {
@@ -40,25 +41,6 @@ export async function collectPermissions() {
     granted: prompted.filter((is) => is === 'granted').length,
     barred: decided.filter((is) => is === 'denied').length,
   };
-}
-
-const PRESSES = ['pointerdown', 'mousedown', 'touchstart', 'keydown', 'click'];
-
-/**
- * A driver ran a script as if somebody had pressed something. Null where a frame may have had the press: it counts for this
- * page too and is counted over there.
- */
-export function activatedAlone(): boolean | null {
-  return flag(() => {
-    const { eventCounts } = performance as { eventCounts?: ReadonlyMap<string, number> };
-    if (!eventCounts) return null;
-    if (!navigator.userActivation.hasBeenActive || PRESSES.some((type) => eventCounts.get(type)))
-      return false;
-    const framed = performance
-      .getEntriesByType('resource')
-      .some((entry) => 'initiatorType' in entry && entry.initiatorType === 'iframe');
-    return framed || frames.length > 0 ? null : true;
-  });
 }
 
 /** `process.type` of Electron; `node` where a DOM is imitated in Node. */

@@ -3,7 +3,7 @@ import { type Group, within } from './read.ts';
 type WorkerFacts = Group<'worker'>;
 
 /** Covers fetching the file as well; without it the facts are null, which no rule counts against anyone. */
-const WORKER_MS = 800;
+const WORKER_MS = 2000;
 
 function ask(worker: Worker): Promise<WorkerFacts> {
   return new Promise((resolve, reject) => {

@@ -59,10 +59,10 @@ const drawsInSoftware = ({ signals }: Facts): boolean =>
   /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? '');
 
 /**
- * What developers have besides their tools: another name in "Network conditions", a remote desktop, a virtual machine, a
- * second screen. M2 adds nothing about them.
+ * What developers have besides their tools: another name by "Network conditions" or an add-on, a remote desktop, a virtual
+ * machine, a second screen. M2 adds nothing about them.
  */
-const OF_DEVELOPERS = new Set('T2 T4 T7 T10 T11 T12 T15 M1 M5 M9 N2'.split(' '));
+const OF_DEVELOPERS = new Set('T1 T2 T4 T7 T8 T10 T11 T12 T14 T15 M1 M5 M9 N2'.split(' '));
 /** Count little together with M2 or the rules above. */
 const EXPLAINED = new Set([...OF_DEVELOPERS, 'A5', 'M7']);
 
@@ -70,6 +70,22 @@ function explainsDebugger(others: ReadonlySet<string>): boolean {
   const all = [...others];
   return all.every((id) => EXPLAINED.has(id)) && all.some((id) => OF_DEVELOPERS.has(id));
 }
+
+/** All that a switch or an add-on leaves which names another system. */
+const OF_ANOTHER_NAME = new Set('T1 T2 T3 T4 T7 T8 T9 T10 T11 T14'.split(' '));
+/** They state the same as M5 and M9, or are judged by themselves. */
+const BESIDE_NO_POINTER = new Set(['M2', 'M5', 'M7', 'M9']);
+
+/** A headless browser under another name empties its data (T10), and neither T2 nor T4 fires. */
+function explainsNoPointer(others: ReadonlySet<string>): boolean {
+  const rest = [...others].filter((id) => !BESIDE_NO_POINTER.has(id));
+  return rest.every((id) => OF_ANOTHER_NAME.has(id)) && (others.has('T2') || others.has('T4'));
+}
+
+const NO_POINTER: Pick<Rule, 'fact' | 'demote'> = {
+  fact: 'no-pointer',
+  demote: (others) => (explainsNoPointer(others) ? 'W' : null),
+};
 
 export const MEDIUM_RULES: readonly Rule[] = [
   rule('M1', 'M', 0.15, outerExceedsScreen, { fact: 'screen-size' }),
@@ -80,7 +96,7 @@ export const MEDIUM_RULES: readonly Rule[] = [
   rule('M11', 'M', 0.2, isStagedPhone, { fact: 'debugger' }),
   // On an insecure origin the two differ honestly; the agent cannot seal there.
   rule('M4', 'M', 0.15, (facts) => facts.signals.tells?.notificationMismatch === true && !isWebView(facts)),
-  rule('M5', 'M', 0.15, noPointer, { fact: 'no-pointer' }),
+  rule('M5', 'M', 0.15, noPointer, NO_POINTER),
   rule('M6', 'M', 0.1, noChromeObject),
   rule('M7', 'M', 0.1, ({ signals }) => /SwiftShader/i.test(signals.graphics?.renderer ?? ''), {
     fact: 'no-graphics-hardware',
@@ -88,9 +104,13 @@ export const MEDIUM_RULES: readonly Rule[] = [
     demote: (others) => (others.size === 0 || others.has('T13') ? null : 'W'),
   }),
   rule('M8', 'M', 0.15, (facts) => headerAgent(facts).engine !== 'unknown' && !facts.network.acceptLanguage),
-  rule('M9', 'M', 0.15, (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)), {
-    fact: 'no-pointer',
-  }),
+  rule(
+    'M9',
+    'M',
+    0.15,
+    (facts) => noPointer(facts) && (drawsInSoftware(facts) || noWebGl(facts)),
+    NO_POINTER,
+  ),
   rule('M10', 'M', 0.15, ({ signals }) => signals.tells?.debugsPageAlone === true),
   rule('N2', 'M', 0.25, hintsMissing),
 ];

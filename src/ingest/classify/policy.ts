@@ -8,7 +8,7 @@ import { MEDIUM_RULES, WEAK_RULES } from './medium-rules.ts';
 import { TAMPER_RULES } from './tamper-rules.ts';
 
 /** In every verdict; it changes whenever a rule, a weight or the combination does. */
-export const POLICY_VERSION = '2026-11-23.4';
+export const POLICY_VERSION = '2026-11-25.1';
 
 /** The whole table of rules; `docs/classification.md` explains it. */
 export const RULES: readonly Rule[] = [

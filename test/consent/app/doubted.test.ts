@@ -62,6 +62,8 @@ function signed(target: string): Record<string, string> {
 
 interface Ride {
   readonly bot?: boolean;
+  /** Nothing that only a program has: no pointing device, and no `window.chrome`. */
+  readonly odd?: boolean;
   readonly device?: string;
   readonly headers?: Record<string, string>;
   readonly proof?: { readonly seq: number; readonly hash: string };
@@ -71,6 +73,10 @@ interface Ride {
 async function ride(principalId: string, { seq, hash }: Written, over: Ride = {}) {
   const proof = over.proof ?? { seq, hash };
   const signals = over.bot ? headlessChrome(over.device) : desktopChrome(over.device);
+  if (over.odd) {
+    Object.assign(signals.media, { pointer: 'none', hover: false });
+    Object.assign(signals.page, { chromeObject: false });
+  }
   const bundle = makeBundle(rights.acme, { signals, consent: { principalId, proof } });
   return expectCore(await post(rights.gpd.url, bundle, { origin: ORIGIN, ...over.headers }), 'ok');
 }
@@ -119,6 +125,16 @@ describe('a grant', () => {
     await ride('bea', written);
     expect(await check('bea')).toMatchObject({ given: 'automation' });
     expect(await doubtsOf('bea')).toHaveLength(1);
+  });
+
+  it('is not doubted for oddities that people have too, whatever the class', async () => {
+    const written = await grant('bert');
+    expect((await ride('bert', written, { odd: true })).class).toBe('undeclared_automation');
+    expect(await check('bert')).toMatchObject({ allowed: true, given: 'unknown' });
+    await ride('bert', written);
+    await ride('bert', written, { odd: true });
+    expect(await check('bert')).toMatchObject({ given: 'person' });
+    expect(await doubtsOf('bert')).toEqual([]);
   });
 
   it('is not marked by a bundle that names another proof, or an event that is not the last', async () => {

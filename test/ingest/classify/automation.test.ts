@@ -112,7 +112,7 @@ describe('demoted', () => {
   it.each([
     ['A1', set('page', { webdriver: true })],
     ['another M', set('page', { chromeObject: false })],
-    ['a T', set('worker', { userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/141.0.0.0' })],
+    ['a T that no tools and no add-on explain', header('sec-ch-ua-platform', '"Linux"')],
   ])('A5 and M2 beside %s are automation all the same', (_name, more) => {
     expect(changed(chrome, all(A5, M2, more)).class).toBe('undeclared_automation');
   });

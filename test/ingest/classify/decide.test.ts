@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Classification } from '../../../src/ingest/classify/classify.ts';
-import { type DecideInput, decide } from '../../../src/ingest/decide.ts';
+import { type DecideInput, decide, readGiver } from '../../../src/ingest/decide.ts';
 import type { KnownDevice } from '../../../src/ingest/ports.ts';
 import { makeConsentState, NOW } from '../../support/make.ts';
 
@@ -177,6 +177,35 @@ describe('what would have changed the class', () => {
   it('is recorded with the verdict, and nothing where no strong rule fired', () => {
     expect(verdict({ classification: AUTOMATION }).counterfactual).toEqual(AUTOMATION.counterfactual);
     expect(verdict({ classification: HUMAN })).not.toHaveProperty('counterfactual');
+  });
+});
+
+describe('the grant that the visit rode on', () => {
+  it.each<readonly [string, string, Partial<DecideInput>]>([
+    ['a rule of kind A', 'undeclared_automation', { classification: AUTOMATION }],
+    ['a signature', 'declared_agent', { classification: HUMAN, declaredAgentId: AGENT }],
+    ['a signature beside oddities', 'declared_agent', { classification: TWO_MEDIUM, declaredAgentId: AGENT }],
+  ])('is doubted by %s', (_name, giver, over) => {
+    const doubting = verdict({ ...over, grantSeq: 7 });
+    expect(readGiver(doubting)).toBe(giver);
+    expect(doubting.grantSeq).toBe(7);
+    expect(verdict(over)).not.toHaveProperty('grantSeq');
+  });
+
+  it.each<readonly [string, string, Partial<DecideInput>]>([
+    ['oddities that people have too', 'unknown', { classification: TWO_MEDIUM }],
+    [
+      'a contradiction and an oddity',
+      'unknown',
+      { classification: { ...TAMPERED, class: 'undeclared_automation' } },
+    ],
+    ['a contradiction alone', 'unknown', { classification: TAMPERED }],
+    ['a person', 'human', { classification: HUMAN }],
+    ["a reviewer's override", 'human', { ...overridden, classification: AUTOMATION }],
+  ])('is not doubted by %s', (_name, giver, over) => {
+    const calm = verdict({ ...over, grantSeq: 7 });
+    expect(readGiver(calm)).toBe(giver);
+    expect(calm).not.toHaveProperty('grantSeq');
   });
 });
 

@@ -10,6 +10,7 @@ import { all, type Change, drawnBy, groups, patched, set } from './support/chang
 const CDP = set('tells', { cdp: true });
 const PATCHED = patched('userAgent');
 const NO_OBJECT = set('page', { chromeObject: false });
+const TWO_ANSWERS = set('tells', { notificationMismatch: true });
 const WEBDRIVER = set('page', { webdriver: true });
 const PREATTACHED = set('frame', { srcdocPreattached: true });
 const NO_BRANDS = set('worker', { uaData: { brands: [] } });
@@ -50,17 +51,17 @@ describe('the explanation', () => {
     ['one A beside a W', [WEBDRIVER, UTC], { decisive: [{ id: 'A1', class: 'human' }], withoutAll: null }],
     [
       'T and M',
-      [PATCHED, CDP],
+      [PATCHED, NO_OBJECT],
       {
         decisive: [
           { id: 'T8', class: 'unknown' },
-          { id: 'M2', class: 'unknown' },
+          { id: 'M6', class: 'unknown' },
         ],
         withoutAll: null,
       },
     ],
     ['two A', [WEBDRIVER, PREATTACHED], { decisive: [], withoutAll: 'human' }],
-    ['three M and T', [CDP, NO_OBJECT, PATCHED], { decisive: [], withoutAll: 'human' }],
+    ['three M and T', [TWO_ANSWERS, CDP, NO_OBJECT, PATCHED], { decisive: [], withoutAll: 'human' }],
     ['an incomplete bundle', [NO_SCREEN], { decisive: [], withoutAll: null }],
     [
       'an incomplete bundle with an A',
@@ -75,7 +76,8 @@ describe('the explanation', () => {
     ['A5 that M2 explains', [NO_BRANDS, CDP]],
     ['A6 that T8 explains', [PREATTACHED, PATCHED]],
     ['A1 and others', [WEBDRIVER, CDP, PATCHED]],
-    ['T and M', [PATCHED, CDP]],
+    ['T and M', [PATCHED, NO_OBJECT]],
+    ['M2 that T8 explains, beside another M', [PATCHED, CDP, NO_OBJECT]],
     ['M5 and M9, which state one fact', [NO_POINTER, SOFTWARE]],
     ['T13 and M1 beside M2, which state two', [OUTGROWN, CDP]],
   ])('tells the truth about %s: without the rule it is as it says', (_name, changes) => {

@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import * as browsers from './support/browsers.ts';
 import { type Browser, changed, gpu, judge } from './support/browsers.ts';
-import { all, type Change, drawnBy, header, insecure, named, set, uaData } from './support/changes.ts';
+import {
+  all,
+  type Change,
+  drawnBy,
+  header,
+  insecure,
+  named,
+  patched,
+  set,
+  uaData,
+} from './support/changes.ts';
 
 /** A person wrongly called a bot is the worse error: nobody here is one. */
 
@@ -119,6 +129,60 @@ const PROTECTED: readonly (readonly [string, Change])[] = [
 describe('people to protect (signals.md section 2b)', () => {
   it.each(PROTECTED)('%s is unknown', (_name, change) => {
     expect(changed(browsers.chrome, change).class).toBe('unknown');
+  });
+});
+
+const WINDOWS =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36';
+const bare = all(remote, drawnBy('llvmpipe (LLVM 19.1.7)'));
+
+/** An add-on patches the page and the request; the worker and the detailed browser data keep their name. */
+const byAddOn = all(
+  set('page', { userAgent: WINDOWS, platform: 'Win32' }),
+  header('user-agent', WINDOWS),
+  patched('userAgent', 'platform'),
+);
+/** A switch of the browser: the platform keeps its name, and the detailed browser data is emptied. */
+const bySwitch = all(named(WINDOWS, 'Linux x86_64'), uaData(emptied));
+
+const RENAMED: readonly (readonly [string, readonly string[], Change])[] = [
+  ['an add-on', ['T1', 'T4', 'T8'], byAddOn],
+  ['an add-on, and developer tools', ['T1', 'T4', 'T8'], all(byAddOn, tools)],
+  ['an add-on, on a remote desktop', ['T1', 'T4', 'T8'], all(byAddOn, bare)],
+  ['an add-on, and developer tools, on a remote desktop', ['T1', 'T4', 'T8'], all(byAddOn, tools, bare)],
+  ['an add-on, on a virtual machine', ['T1', 'T4', 'T8'], all(byAddOn, virtual, remote)],
+  ['a switch', ['T2', 'T4', 'T10'], bySwitch],
+  ['a switch, and developer tools', ['T2', 'T4', 'T10'], all(bySwitch, tools)],
+  ['a switch, on a remote desktop', ['T2', 'T4', 'T10'], all(bySwitch, bare)],
+  [
+    'a switch, on a virtual machine that is reached by remote desktop',
+    ['T2', 'T4', 'T10'],
+    all(bySwitch, virtual, remote),
+  ],
+  [
+    'a switch, seen by the mouse too',
+    ['T14', 'T2', 'T4', 'T10'],
+    all(bySwitch, set('input', { offGrid: false }), tools, bare),
+  ],
+];
+
+describe('people whose browser names another system', () => {
+  it.each(RENAMED)('by %s: %j alone, unknown', (_name, strong, change) => {
+    expect(changed(browsers.linuxChrome, change)).toMatchObject({ class: 'unknown', strong });
+  });
+
+  it.each<readonly [string, Change]>([
+    ['the emptied data alone, as headless browsers have it', uaData(emptied)],
+    ['replaced functions alone', patched('userAgent')],
+    ['another name for the worker alone', set('worker', { userAgent: WINDOWS, platform: 'Win32' })],
+    ['an oddity that no name explains', all(bySwitch, set('page', { chromeObject: false }))],
+    [
+      'lists that name different browsers',
+      all(bySwitch, uaData({ fullVersionList: [{ brand: 'Other', version: '1' }] })),
+    ],
+    ['a debugger on the page alone', all(bySwitch, set('tells', { cdp: true, debugsPageAlone: true }))],
+  ])('is automation with neither pointer nor graphics beside %s', (_name, change) => {
+    expect(changed(browsers.linuxChrome, all(bare, change)).class).toBe('undeclared_automation');
   });
 });
 

@@ -1,0 +1,132 @@
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { type Display, startDisplay } from '../../bench/matrix/lib/display.ts';
+import { missingPrograms } from '../../bench/matrix/lib/programs.ts';
+import { describeWithTool } from '../support/tools.ts';
+import { type Person, startPerson } from './support/person.ts';
+import { type Shop, startShop } from './support/shop.ts';
+
+/** A person who accepts on one page and goes on to the next: Chromium counts the next page as used before anything is pressed there. */
+
+interface Judged {
+  readonly class: string;
+  readonly rules: readonly string[];
+}
+
+/** A desktop that is reached from elsewhere has no mouse of its own: the rule M5. */
+const REMOTE =
+  '--blink-settings=primaryPointerType=1,availablePointerTypes=1,primaryHoverType=1,availableHoverTypes=1';
+const NEXT = "document.querySelector('#next')";
+const ACCEPT =
+  "document.querySelector('gpd-consent')?.shadowRoot?.querySelector('[data-testid=\"consent-accept\"]')";
+
+const HEADING = "document.querySelector('h1')";
+const OBSERVE = 'observeInput(await gpd.consent.receipt()) !== null';
+const IDENTIFY = "identify({ kid: 'shop', consent: () => gpd.consent.receipt(), workerUrl: null })";
+
+const WAYS: Readonly<Record<string, (url: string) => string>> = {
+  'a link': (url) => `<a id="next" href="${url}">Next</a>`,
+  'a form': (url) => `<form action="${url}"><button id="next">Next</button></form>`,
+  'a form that is posted': (url) =>
+    `<form action="${url}" method="post"><button id="next">Next</button></form>`,
+};
+
+describeWithTool('browser/two-pages', missingPrograms(['xvfb', 'chromium']), () => {
+  let display: Display;
+  let shop: Shop;
+  let person: Person;
+
+  beforeAll(async () => {
+    [display, shop] = await Promise.all([startDisplay(), startShop()]);
+  });
+  afterAll(async () => {
+    await display?.stop();
+    await shop?.close();
+  });
+  afterEach(() => person?.leave());
+
+  const call = (what: string): Promise<unknown> =>
+    person.read(
+      `import('http://localhost:${shop.api.gpd.port}/v1/agent.js').then(async (agent) => agent.${what})`,
+    );
+  async function judged(what: string): Promise<Judged> {
+    const { response } = (await call(what)) as { response: { requestId: string } };
+    const decision = (await shop.api.get(`/v1/decisions/${response.requestId}`)).json() as {
+      class: string;
+      rules: readonly { id: string }[];
+    };
+    const rules = decision.rules.map(({ id }) => id).filter((id) => !id.startsWith('W'));
+    return { class: decision.class, rules };
+  }
+
+  /** Accepts on the first page, and goes on by hand. */
+  async function goOn(body: (url: string) => string): Promise<Judged> {
+    const second = shop.page();
+    await person.goto(shop.page({ body: body(second) }));
+    await person.press(ACCEPT);
+    await person.until('gpd.consent.state().granted.length > 0');
+    const first = await judged(IDENTIFY);
+    await person.press(NEXT);
+    await person.until(`location.href.split('?')[0] === '${second}' && document.readyState === 'complete'`);
+    await person.until('gpd.consent.ready.then(() => true)');
+    expect(await person.read('navigator.userActivation.hasBeenActive')).toBe(true);
+    expect(await person.read("performance.eventCounts.get('pointerdown')")).toBe(0);
+    return first;
+  }
+  async function ledger(): Promise<readonly string[]> {
+    const principalId = await person.read('gpd.consent.state().principalId');
+    const { events } = (await shop.api.post('/v1/consent/history', { principalId })).json() as {
+      events: readonly { type: string }[];
+    };
+    return [...new Set(events.map(({ type }) => type))];
+  }
+
+  it.each(Object.keys(WAYS))('by %s: a person on both, and no doubt of the consent', async (way) => {
+    person = await startPerson(display);
+    const human = { class: 'human', rules: [] };
+    expect(await goOn(WAYS[way]!)).toEqual(human);
+    expect(await judged(IDENTIFY)).toEqual(human);
+    await call(OBSERVE);
+    await person.press(HEADING);
+    expect(await judged('update()')).toEqual(human);
+    expect(await ledger()).toEqual(['consent.granted']);
+  });
+
+  /** By an address, as drivers come: nothing is handed over from another site. */
+  async function comeByAddress(): Promise<void> {
+    await person.goto(shop.page());
+    await person.press(ACCEPT);
+    await person.until('gpd.consent.state().granted.length > 0');
+    await person.goto('about:blank');
+    await person.goto(shop.page());
+    await person.until('gpd.consent.ready.then(() => true)');
+  }
+
+  it.each<readonly [string, boolean, readonly string[]]>([
+    ['a script that runs as if somebody had pressed', true, ['M12']],
+    ['the first press of a person', false, []],
+  ])('%s, after the first verdict: %s, told by update', async (_name, byScript, rules) => {
+    person = await startPerson(display);
+    await comeByAddress();
+    expect(await judged(IDENTIFY)).toEqual({ class: 'human', rules: [] });
+    await call(OBSERVE);
+    if (byScript) await person.read('1', { userGesture: true });
+    await person.press(HEADING);
+    expect((await judged('update()')).rules).toEqual(rules);
+  });
+
+  it('such a script without any event of a pointer: told by update', async () => {
+    person = await startPerson(display);
+    await comeByAddress();
+    await judged(IDENTIFY);
+    await person.read('1', { userGesture: true });
+    expect((await judged('update()')).rules).toEqual(['M12']);
+  });
+
+  it('by a link, on a remote desktop: unknown on both, and no doubt of the consent', async () => {
+    person = await startPerson(display, [REMOTE]);
+    const remote = { class: 'unknown', rules: ['M5', 'M9'] };
+    expect(await goOn(WAYS['a link']!)).toEqual(remote);
+    expect(await judged(IDENTIFY)).toEqual(remote);
+    expect(await ledger()).toEqual(['consent.granted']);
+  });
+});
