@@ -65,7 +65,7 @@ function exportsOf(parts: ConsoleParts) {
 }
 
 /** Loaded with the first sign-in; it repeats its discovery automatically. */
-function providerOf({ config, clientSecret, origin, onLoginFault: onFault }: ConsoleParts) {
+function providerOf({ config, clientSecret, clock, origin, onLoginFault: onFault }: ConsoleParts) {
   const { oidc_issuer: issuer, console_client_id: clientId } = config;
   let provider: Promise<LoginProvider> | null = null;
   return (): Promise<LoginProvider> => {
@@ -80,6 +80,7 @@ function providerOf({ config, clientSecret, origin, onLoginFault: onFault }: Con
       redirectUri,
       signedOutUri,
       random: randomBytes,
+      clock,
       onFault,
     };
     provider ??= import('../egress/oidc-login.ts').then((login) => login.makeLoginProvider(options));
