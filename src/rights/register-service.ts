@@ -1,6 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { pagesBy } from '../lib/chunks.ts';
 import { iso, isoTime } from '../lib/clock.ts';
+import { orElse } from '../lib/or-else.ts';
+import { storedErasureSchema } from '../schema/rights.ts';
 import type { RightsProfile } from '../tenants/settings.ts';
 import { PERIODS } from './contests/due.ts';
 import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
@@ -13,9 +15,16 @@ interface Tenant {
 }
 
 const PAGE = 500;
+const endSchema = storedErasureSchema.pick({ doneAt: true });
+
+/** One that an earlier version completed has the time of its request alone, and so has one whose row is damaged. */
+function doneAtOf({ done_at: known, refs }: RegisterRow): number | null {
+  if (known === null || refs === null) return known;
+  return orElse(() => endSchema.parse(JSON.parse(refs)).doneAt, undefined) ?? known;
+}
 
 function requestOf(row: RegisterRow, profile: RightsProfile) {
-  const { kind, number, at, due_at: due, extended_from: first, done_at: doneAt } = row;
+  const { kind, number, at, due_at: due, extended_from: first } = row;
   return {
     kind,
     number,
@@ -23,7 +32,7 @@ function requestOf(row: RegisterRow, profile: RightsProfile) {
     dueAt: isoTime(first ?? due ?? PERIODS[profile].dueAt(at)),
     extendedTo: first === null ? null : iso(due),
     state: row.state,
-    doneAt: iso(doneAt),
+    doneAt: iso(doneAtOf(row)),
     askedBy: row.asked_by,
   };
 }

@@ -17,6 +17,8 @@ export interface RegisterRow {
   readonly state: 'open' | 'upheld' | 'overturned' | 'done';
   /** With an account, by a case key, or the role that asked. */
   readonly asked_by: string;
+  /** What an erasure stores of itself, as JSON: the time of its end among it. */
+  readonly refs: string | null;
 }
 
 /** Keyset: what comes after this row. */
@@ -24,14 +26,15 @@ export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
 const REQUESTS = `
   SELECT 'contest' AS kind, contest_id AS number, filed_at AS at, due_at, extended_from, resolved_at AS done_at,
-    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by
+    COALESCE(outcome, 'open') AS state, CASE WHEN case_hash IS NULL THEN 'account' ELSE 'case-key' END AS asked_by,
+    NULL AS refs
     FROM contests WHERE kid = ?
   UNION ALL
-  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step IN ('scrub', 'done') THEN erased_at END,
-    CASE WHEN step IN ('scrub', 'done') THEN 'done' ELSE 'open' END, requested_by
+  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step = 'done' THEN erased_at END,
+    CASE WHEN step = 'done' THEN 'done' ELSE 'open' END, requested_by, refs
     FROM erasures WHERE kid = ?
   UNION ALL
-  SELECT 'export', 'audit ' || seq, at, NULL, NULL, at, 'done', role
+  SELECT 'export', 'audit ' || seq, at, NULL, NULL, at, 'done', role, NULL
     FROM audit_log WHERE kid = ? AND action IN ('dsar.exported', 'dsar.staff-exported')`;
 
 /** The newest first. */
