@@ -80,8 +80,10 @@ function toldOf({ shared, scopes }: Forgotten): string {
   if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
   if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
-  if (shared) return 'Forgotten: only this visit was erased, because its id may be shared with other people.';
-  return 'Forgotten: the decisions about this device and its hash were erased.';
+  const isDone = acts.every(({ action }) => action === 'erased');
+  if (shared)
+    return `Forgotten: only this visit ${isDone ? 'was' : 'is being'} erased, because its id may be shared with other people.`;
+  return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
 }
 
 async function held(me: MeService, presented: Presented) {
