@@ -73,6 +73,7 @@ function makeTenant(): IngestTenant {
   return {
     kid: 'bench',
     since: 0,
+    refOf: (principalId) => principalId,
     origins: new Set(),
     openers: [],
     symmetricOpener: null,

@@ -79,6 +79,7 @@ function makeIngestTenant(
     durableKey: derived.durable,
     // Few, and asked for with every bundle.
     epochKey: memoised((epoch: number) => derived.epoch(epoch)),
+    refOf: consent.refOf,
     // What the row says is not believed without its MAC: then every purpose heeds the signal.
     gpcPolicy: (purpose) => (consent.termsFit && consent.rules.gpcOf(purpose)) || 'opt-out',
     policy: live ? applyPolicy(live) : DEFAULT_POLICY,

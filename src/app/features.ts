@@ -91,6 +91,7 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     grants: consent.grants,
     botAuth,
     issueToken: issue,
+    linkedTo: rights.linkedTo,
     binding: { ...makeSessionBinding(platform), holds: makeHolds(platform) },
     counted: (run) => metrics?.countIngest(run) ?? run,
   });

@@ -33,13 +33,22 @@ export class ClaimRefused extends Error {}
 export const TOLERANCE = 30;
 
 const numericDate = z.number().min(0);
+const begins = { nbf: numericDate.optional(), iat: numericDate.optional() };
+const beginsSchema = z.looseObject(begins);
 const registeredSchema = z.looseObject({
   iss: z.string(),
   aud: z.union([z.string(), z.array(z.string())]),
   exp: numericDate,
-  nbf: numericDate.optional(),
-  iat: numericDate.optional(),
+  ...begins,
 });
+
+/** Whether a token was issued, and is valid, by now; false where it says so in no number. */
+export function hasBegun(claims: Claims, nowSeconds: number): boolean {
+  const parsed = beginsSchema.safeParse(claims);
+  if (!parsed.success) return false;
+  const { nbf = 0, iat = 0 } = parsed.data;
+  return Math.max(nbf, iat) <= nowSeconds + TOLERANCE;
+}
 
 const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them, and nbf and iat as numbers.';
 
@@ -47,11 +56,11 @@ const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them, an
 export function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: number): void {
   const parsed = registeredSchema.safeParse(claims);
   if (!parsed.success) throw new ClaimRefused(MISSHAPEN);
-  const { iss, aud, exp, nbf = 0, iat = 0 } = parsed.data;
+  const { iss, aud, exp } = parsed.data;
   if (iss !== rules.issuer) throw new ClaimRefused('The token is from another issuer.');
   if (![aud].flat().includes(rules.audience)) throw new ClaimRefused('The token is for another audience.');
   if (exp <= nowSeconds - TOLERANCE) throw new ClaimRefused('The token has expired.');
-  if (Math.max(nbf, iat) > nowSeconds + TOLERANCE) throw new ClaimRefused('The token is not valid yet.');
+  if (!hasBegun(claims, nowSeconds)) throw new ClaimRefused('The token is not valid yet.');
   // RFC 7800: it may be used only by who proves a key, and that proof is not read here.
   if (Object.hasOwn(claims, 'cnf'))
     throw new ClaimRefused('The token is bound to a key; send one that is not.');

@@ -25,7 +25,7 @@ export type Switching = 'select_account' | 'login';
 
 export interface VerifiedLogin {
   readonly idToken: string;
-  /** Of the ID token, whose signature, issuer, audience, expiry and nonce were checked. */
+  /** Of the ID token, whose signature, issuer, audience, times and nonce were checked. */
   readonly claims: Claims;
   /** The same and what the userinfo endpoint adds; asked for when the ID token says too little. */
   more(): Promise<Claims>;

@@ -3,13 +3,13 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
+import { csvRecord } from '../lib/csv.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterCursor } from '../rights/register-store.ts';
 import { requireTenant } from './context-make.ts';
 import { addressOf, partsOf } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
-import { csvLine } from './text.ts';
 
 /** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */
 
@@ -52,10 +52,10 @@ const linkTo = (filter: AuditFilter, before = ''): string =>
   addressOf('/console/audit', { ...spell(filter), before });
 
 async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<string> {
-  yield csvLine(['seq', 'at', 'role', 'actor', 'action', 'object', 'detail']);
+  yield csvRecord(['seq', 'at', 'role', 'actor', 'action', 'object', 'detail']);
   for await (const page of pages) {
     for (const { seq, at, role, actor, action, object, detail } of page) {
-      yield csvLine([seq, isoTime(at), role, actor, action, object, JSON.stringify(detail)]);
+      yield csvRecord([seq, isoTime(at), role, actor, action, object, JSON.stringify(detail)]);
     }
   }
 }
@@ -110,9 +110,9 @@ async function showRegister({ context, request, response, staff }: Visit): Promi
 }
 
 async function* registerCsv({ context, staff }: Visit): AsyncGenerator<string> {
-  yield csvLine(REGISTER_COLUMNS);
+  yield csvRecord(REGISTER_COLUMNS);
   for await (const page of wholeRegister(context.database, requireTenant(context, staff)))
-    for (const one of page) yield csvLine(REGISTER_COLUMNS.map((name) => one[name]));
+    for (const one of page) yield csvRecord(REGISTER_COLUMNS.map((name) => one[name]));
 }
 
 export const auditPages: PageTable = {

@@ -3,7 +3,7 @@ import type { StaffRole } from '../auth/console-session.ts';
 import type { Config } from '../config.ts';
 import { makeEmbed } from '../consent/embed.ts';
 import type { LoginProvider } from '../egress/oidc-login.ts';
-import { type ConcurrencyLimit, makeConcurrencyLimit } from '../http/admission.ts';
+import { makeReadWhole } from '../http/admission.ts';
 import type { Limiter } from '../http/hot.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Actor } from '../lib/act.ts';
@@ -50,6 +50,13 @@ export interface ConsoleParts extends Pick<DsarDeps, 'tenantOf' | 'ingestTenantO
 /** Exports and verifications of a tenant at a time, on each node. */
 const MAX_READING = 3;
 
+function makeConsoleReading() {
+  const readWhole = makeReadWhole(MAX_READING);
+  const tooMany = (): Unavailable => new Unavailable('too many exports and verifications are running', 10);
+  return <T>({ kid }: Pick<Staff, 'kid'>, work: () => Promise<T>): Promise<T> =>
+    readWhole(kid, work, tooMany);
+}
+
 function exportsOf(parts: ConsoleParts) {
   const { store, rights, masterKey, clock, origin } = parts;
   const signer = () =>
@@ -58,7 +65,7 @@ function exportsOf(parts: ConsoleParts) {
 }
 
 /** Loaded with the first sign-in; it repeats its discovery automatically. */
-function providerOf({ config, clientSecret, origin, onLoginFault: onFault }: ConsoleParts) {
+function providerOf({ config, clientSecret, clock, origin, onLoginFault: onFault }: ConsoleParts) {
   const { oidc_issuer: issuer, console_client_id: clientId } = config;
   let provider: Promise<LoginProvider> | null = null;
   return (): Promise<LoginProvider> => {
@@ -73,6 +80,7 @@ function providerOf({ config, clientSecret, origin, onLoginFault: onFault }: Con
       redirectUri,
       signedOutUri,
       random: randomBytes,
+      clock,
       onFault,
     };
     provider ??= import('../egress/oidc-login.ts').then((login) => login.makeLoginProvider(options));
@@ -111,7 +119,7 @@ export function makeContext(parts: ConsoleParts) {
     /** Survives a restore. */
     outside: outsideOf({ database, serverSecret }, config),
     exports: exportsOf(parts),
-    readWhole: makeReadWhole(MAX_READING),
+    readWhole: makeConsoleReading(),
     book,
     log,
     /** The banner as it was built. */
@@ -135,18 +143,6 @@ export interface Staff {
 
 /** As the audit log knows them. */
 export const actorOf = ({ role, ref }: Staff): Actor => ({ role, ref });
-
-/** Bounds the exports and verifications of one tenant, each of which reads a whole trail or a whole log. */
-export function makeReadWhole(places: number) {
-  const limits = new Map<string, ConcurrencyLimit>();
-  /** @throws {Unavailable} when the tenant's places are taken; another tenant's do not count */
-  return <T>({ kid }: Pick<Staff, 'kid'>, work: () => Promise<T>): Promise<T> => {
-    const limit = limits.get(kid) ?? makeConcurrencyLimit(places);
-    limits.set(kid, limit);
-    if (limit.isFull()) throw new Unavailable('too many exports and verifications are running', 10);
-    return limit.hold(work());
-  };
-}
 
 /** Theirs. @throws {Refusal} `not-found` when it was removed meanwhile */
 export function requireTenant({ tenantOf }: Pick<Context, 'tenantOf'>, { kid }: Pick<Staff, 'kid'>) {

@@ -17,15 +17,3 @@ export function excerpt(text: string, length: number): string {
   const chars = Array.from(visible(text).replace(/\s+/g, ' ').trim());
   return chars.length <= length ? chars.join('') : `${chars.slice(0, length - 1).join('')}…`;
 }
-
-const CELL_STARTS_FORMULA = /^[=+\-@\t\r]/;
-
-/** RFC 4180, and a spreadsheet never takes a cell for a formula. */
-export function csvLine(cells: readonly (string | number | null)[]): string {
-  const quoted = cells.map((cell) => {
-    const text = cell === null ? '' : String(cell);
-    const inert = typeof cell === 'string' && CELL_STARTS_FORMULA.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
-  });
-  return `${quoted.join(',')}\r\n`;
-}

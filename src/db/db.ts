@@ -15,6 +15,8 @@ export interface Database {
   readonly kind: 'sqlite' | 'postgres';
   /** Reads; on SQLite a separate pool, so that a read never waits for a commit. */
   readonly read: Knex;
+  /** Reads of whole trails and logs, which take seconds: on a few separate connections, so that those of `read` stay free. */
+  readonly longRead: Knex;
   /** Reads of one moment. Keep it short: on SQLite nobody can empty the write-ahead log meanwhile. */
   snapshot<T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T>;
   /**
@@ -57,6 +59,8 @@ export interface DatabaseOptions {
 const { knex } = knexModule;
 
 const ACQUIRE_TIMEOUT_MS = 4000;
+/** An export waits for the pages of others, one after another. */
+const PATIENT = { acquireConnectionTimeout: 60_000 };
 
 const nothing = (): void => {};
 /** Knex prints to stdout, which is data, what it throws as well. */
@@ -134,6 +138,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
   const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
+  const longRead = knex({ ...base, ...PATIENT, pool: { afterCreate: configureSqlite, min: 0, max: 1 } });
   const checkpointer = makeCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
   const noting =
     <Tx>(transact: Transact<Tx>): Transact<Tx> =>
@@ -149,6 +154,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
   return {
     kind: 'sqlite',
     read,
+    longRead,
     snapshot: snapshotOn(read),
     transaction,
     quietMs: quiet.ms,
@@ -168,6 +174,7 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
       }),
     close: async () => {
       await checkpointer.close();
+      await longRead.destroy();
       await read.destroy();
       await writer.destroy();
     },
@@ -182,7 +189,7 @@ async function parseInt8AsNumber(): Promise<void> {
 
 const STATEMENT_MS = 9000;
 
-function postgresPool(location: string, max: number, limitMs: number): Knex {
+function postgresPool(location: string, max: number, limitMs: number, more: Knex.Config = {}): Knex {
   // After a statement that PostgreSQL ends, the connection can be used again; after the client's own limit it cannot.
   const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
   return knex({
@@ -197,18 +204,21 @@ function postgresPool(location: string, max: number, limitMs: number): Knex {
     } as Knex.PgConnectionConfig & { pipeline: true },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: { min: 0, max, afterCreate: closeWhenUseless },
+    ...more,
   });
 }
 
 async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Promise<Database> {
   await parseInt8AsNumber();
   const pool = postgresPool(location, 10, STATEMENT_MS);
+  const longRead = postgresPool(location, 2, STATEMENT_MS, PATIENT);
   const transaction: Database['transaction'] = (work, how) =>
     runTransaction(byKnex(pool, how), work, onUnknownCommit);
   const alone: Database['alone'] = (work) => closingPool(postgresPool(location, 1, 0), work);
   return {
     kind: 'postgres',
     read: pool,
+    longRead,
     snapshot: snapshotOn(pool),
     transaction,
     quietMs: () => Number.POSITIVE_INFINITY,
@@ -219,7 +229,10 @@ async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Pro
     file: null,
     truncateLog: () => Promise.resolve(true),
     vacuum: () => Promise.resolve(),
-    close: () => pool.destroy(),
+    close: async () => {
+      await longRead.destroy();
+      await pool.destroy();
+    },
   };
 }
 

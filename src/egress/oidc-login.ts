@@ -17,11 +17,12 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
+import { hasBegun } from '../auth/claims.ts';
 import { readClaims, readJws } from '../auth/jwt.ts';
 import type { LoginBegun, Switching, VerifiedLogin } from '../auth/login.ts';
 import { LoginRefused } from '../auth/login.ts';
 import { bound } from '../lib/bound.ts';
-import { MINUTE, SECOND } from '../lib/clock.ts';
+import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { isLoopback } from '../lib/ip.ts';
 import type { Random } from '../lib/random.ts';
@@ -37,6 +38,7 @@ export interface LoginOptions {
   /** Where the provider sends people whom it signed out. */
   readonly signedOutUri: () => string;
   readonly random: Random;
+  readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
   /** Told when the provider cannot be read. */
@@ -156,7 +158,12 @@ async function begin(login: Login, switching: Switching | null): Promise<LoginBe
   return { ...begun, url: url.href };
 }
 
-async function exchange(config: Configuration, callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
+async function exchange(
+  config: Configuration,
+  clock: Clock,
+  callback: URL,
+  begun: LoginBegun,
+): Promise<VerifiedLogin> {
   const tokens = await authorizationCodeGrant(config, callback, {
     pkceCodeVerifier: begun.verifier,
     expectedState: begun.state,
@@ -167,7 +174,8 @@ async function exchange(config: Configuration, callback: URL, begun: LoginBegun)
   // openid-client takes every algorithm that the provider announces; gpd takes ES256 and RS256.
   const read = readJws(idToken);
   const claims = typeof read === 'string' ? null : readClaims(read.payload);
-  if (!claims) throw new LoginRefused('token');
+  // openid-client does not compare iat with the time.
+  if (!claims || !hasBegun(claims, clock() / SECOND)) throw new LoginRefused('token');
   return {
     claims,
     idToken,
@@ -188,7 +196,7 @@ async function exchange(config: Configuration, callback: URL, begun: LoginBegun)
 async function finish(login: Login, callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
   const config = await configuration(login);
   try {
-    return await exchange(config, callback, begun);
+    return await exchange(config, login.options.clock, callback, begun);
   } catch (error) {
     if (error instanceof LoginRefused) throw error;
     const refusal = refusalOf(error);

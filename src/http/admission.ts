@@ -24,3 +24,24 @@ export function makeConcurrencyLimit(places = MAX_UNDER_WAY) {
     },
   };
 }
+
+/**
+ * Bounds what reads a whole trail or log: so many at a time for one key, a tenant or a client. One that ends, however it
+ * ends, makes room.
+ */
+export function makeReadWhole(places: number) {
+  const held = new Map<string, number>();
+  /** @param refusal to be thrown where all places of the key are taken */
+  return async <Result>(key: string, work: () => Promise<Result>, refusal: () => Error): Promise<Result> => {
+    const others = held.get(key) ?? 0;
+    if (others >= places) throw refusal();
+    held.set(key, others + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (held.get(key) ?? 1) - 1;
+      if (left > 0) held.set(key, left);
+      else held.delete(key);
+    }
+  };
+}

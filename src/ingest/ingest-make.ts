@@ -8,9 +8,10 @@ import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import type { Decryptor } from './decrypt/decrypt-worker.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
-import type { IngestDeps, TenantLookup } from './ports.ts';
+import type { IngestDeps, TenantLookup, Updates } from './ports.ts';
 import { makeRecorder } from './recorder-store.ts';
 import { makeSessions } from './session.ts';
+import { endsChain } from './update-store.ts';
 
 /** What a server and `gpd replay` each bring. */
 type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;
@@ -45,6 +46,7 @@ export interface IngestPlatform extends Pick<IngestLaneDeps, 'knowsOrigin' | 'on
 
 export interface IngestNeeds
   extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'binding'>,
+    Pick<Updates, 'linkedTo'>,
     Pick<IngestLaneDeps, 'isHosting' | 'markNetwork'> {
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];
@@ -59,6 +61,10 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
     ...needs,
     random: platform.random,
     sessions,
+    updates: {
+      linkedTo: needs.linkedTo,
+      endsChain: (kid, requestId) => endsChain(database, kid, requestId),
+    },
     tenants: platform.ingestTenantOf,
     now: platform.clock,
     noteVisit: platform.keyUse.noteVisit,

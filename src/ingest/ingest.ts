@@ -1,3 +1,4 @@
+import type { ConsentEvent } from '../consent/decide.ts';
 import { Refusal } from '../lib/errors.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { asserted, type Evaluated, evaluate } from './evaluate.ts';
@@ -20,28 +21,34 @@ async function prove(deps: IngestDeps, { tenant, consentState, overGpc, rides }:
   return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes } : null;
 }
 
-/** A stolen cookie supersedes nothing where sessions are bound to a key. @throws {Refusal} 401 */
-async function requireSession(
-  { sessions, binding }: IngestDeps,
+/** A stolen cookie supersedes nothing where sessions are bound to a key, and no request that is linked to a principal. */
+async function maySupersede(
+  { sessions, binding, updates }: IngestDeps,
   { headers: { cookie, origin } }: IngestInput,
-  { tenant: { kid, bindsSessions }, now }: Evaluated,
-  after: string,
-): Promise<void> {
+  { tenant: { kid, bindsSessions, refOf }, now, rides }: Evaluated,
+  { after, grant }: { readonly after: string; readonly grant: ConsentEvent | null },
+): Promise<boolean> {
   const cookies = cookie?.toString();
-  const session = sessions.find(cookies, kid, after);
+  const session = sessions.find(cookies, kid, after, now);
+  if (session === null) return false;
   const asked = { kid, origin: origin?.toString() };
-  if (session === null || (bindsSessions && !(await binding.holds(session, cookies, asked, now))))
-    throw new Refusal('unauthenticated');
+  if (bindsSessions && !(await binding.holds(session, cookies, asked, now))) return false;
+  if (await updates.endsChain(kid, after)) return false;
+  const linked = await updates.linkedTo(kid, after);
+  // Only the browser that was answered the grant can name it: the id of a principal is no secret.
+  return linked === null || (grant !== null && rides !== null && refOf(rides.principalId) === linked);
 }
 
+/** @throws {Refusal} 401 for a session that may not supersede what the bundle names */
 async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated): Promise<IngestAnswer> {
   const { now, rides, mustProve, after, tenant } = evaluated;
   const consentState = mustProve ? await prove(deps, evaluated) : evaluated.consentState;
   if (!consentState)
     return refuse('consent proof', 'consent-missing', input.requestId, asserted(evaluated.consentState));
-  // After the consent, which is read again: a person who withdrew gets that answer, whatever the session.
-  if (after !== undefined) await requireSession(deps, input, evaluated, after);
   const grant = rides && (await STAGES.grant.run(deps, rides));
+  // After the consent, which is read again: a person who withdrew gets that answer, whatever the session.
+  if (after !== undefined && !(await maySupersede(deps, input, evaluated, { after, grant })))
+    throw new Refusal('unauthenticated');
   const { target, headers, https } = input;
   const bundle = `${tenant.kid}|${evaluated.nonce}`;
   const signed = { method: 'POST', target, headers, https, bundle };

@@ -27,6 +27,8 @@ export interface IngestTenant {
   readonly identityKey: Uint8Array;
   readonly durableKey: Uint8Array;
   readonly epochKey: (epoch: number) => Uint8Array;
+  /** Keyed reference of a principal. */
+  readonly refOf: (principalId: string) => string;
   /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly policy: Policy;
@@ -165,6 +167,14 @@ export interface SessionBinding {
   offer(visit: Readonly<Record<'kid' | 'origin' | 'token', string>>, now: number): string;
 }
 
+/** What is known of a request that a bundle wants to supersede. */
+export interface Updates {
+  /** Whether it supersedes so many in a row that no other may supersede it. */
+  endsChain(kid: string, requestId: string): Promise<boolean>;
+  /** Keyed reference of the principal that it is linked to, or null. */
+  linkedTo(kid: string, requestId: string): Promise<string | null>;
+}
+
 /** What reading and evaluating a bundle needs; neither touches the world. */
 export interface EvaluateDeps {
   readonly tenants: TenantLookup;
@@ -198,6 +208,7 @@ export interface IngestDeps extends EvaluateDeps {
   readonly binding: SessionBinding;
   readonly noteVisit: NoteVisit;
   readonly sessions: Pick<Sessions, 'find'>;
+  readonly updates: Updates;
   readonly random: Random;
   readonly attestation: AttestationLimits;
   /** The chance above which a further network of the day is taken for another device's. */

@@ -1,7 +1,15 @@
 import { cookieValues } from '../http/cookies.ts';
+import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, makeHmacSha256 } from '../lib/hash.ts';
+import { ulidTime } from '../lib/random.ts';
 
 export type Sessions = ReturnType<typeof makeSessions>;
+
+/** How long a later bundle may supersede a request (contract-2 section 18). */
+const LIFE_MS = 30 * MINUTE;
+/** The clock of the node that made the request may be ahead. */
+const AHEAD_MS = MINUTE;
+const PREFIX = 'req_';
 
 /** gp_session is a MAC of its request, so that a later bundle can be checked against it and nothing is stored (ADR 0054). */
 export function makeSessions(serverSecret: Uint8Array) {
@@ -9,12 +17,17 @@ export function makeSessions(serverSecret: Uint8Array) {
   const of = (kid: string, requestId: string): string => mac(`${kid} ${requestId}`);
   return {
     of,
-    /** The session of that request among the cookies, or null: a sibling host may have added one, and a bound one has a dot. */
-    find(cookie: string | undefined, kid: string, requestId: string): string | null {
+    /**
+     * The session of that request among the cookies, or null: a sibling host may have added one, and a bound one has a dot. The
+     * request's time is a part of its id, which the MAC covers.
+     */
+    find(cookie: string | undefined, kid: string, requestId: string, now: number): string | null {
       const expected = Buffer.from(of(kid, requestId));
       const isOf = (value: string): boolean =>
         equalBytes(Buffer.from(value.split('.', 1)[0] ?? ''), expected);
-      return cookieValues(cookie, 'gp_session').find(isOf) ?? null;
+      const found = cookieValues(cookie, 'gp_session').find(isOf) ?? null;
+      const age = now - ulidTime(requestId.slice(PREFIX.length));
+      return age <= LIFE_MS && age >= -AHEAD_MS ? found : null;
     },
   };
 }

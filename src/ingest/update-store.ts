@@ -1,6 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { cellOf, type HotTransaction, runHot } from '../db/sql.ts';
-import { inChunks } from '../lib/chunks.ts';
+import { cellOf, type HotTransaction, rowsOf, runHot } from '../db/sql.ts';
 import { unmarked } from './erasing-store.ts';
 import type { RecordEntry } from './ports.ts';
 
@@ -24,23 +23,30 @@ export async function supersededBy({ read }: Database, kid: string, requestId: s
   return (await cellOf<string>(unmarked(rows, 'decision_updates'), 'request_id')) ?? null;
 }
 
-type Link = Readonly<Record<'earlier' | 'request_id', string>>;
+/** A longer chain is not made, so that one short query reads a whole one. */
+export const MAX_UPDATES = 32;
 
-/** These requests with all others of their sessions: one person's, whichever of them is shown. */
-export async function withUpdates({ read }: Database, kid: string, requests: readonly string[]) {
-  const found = new Set(requests);
-  for (let edge = [...requests]; edge.length > 0; ) {
-    const next: string[] = [];
-    await inChunks(edge, async (ids) => {
-      const rows = read('decision_updates').where({ kid });
-      const either = rows.where((row) => {
-        row.whereIn('earlier', ids).orWhereIn('request_id', ids);
-      });
-      const links: Link[] = await either.select('earlier', 'request_id');
-      next.push(...links.flatMap((link) => [link.earlier, link.request_id]));
-    });
-    edge = next.filter((id) => !found.has(id));
-    for (const id of edge) found.add(id);
-  }
-  return [...found];
+type End = 'earlier' | 'request_id';
+
+/** That request, then each that a step leads to: from an `earlier` to what superseded it, or back. */
+async function walk({ read }: Database, kid: string, requestId: string, [from, to]: readonly [End, End]) {
+  // A scalar subquery: PostgreSQL has no statistics of these columns, and might join by reading the whole table.
+  const next = `SELECT ${to} FROM decision_updates WHERE kid = ? AND ${from} = chain.id`;
+  const found = await read.raw<unknown>(
+    `WITH RECURSIVE chain(id, step) AS (
+      SELECT CAST(? AS text), 0 UNION ALL
+      SELECT (${next}), step + 1 FROM chain WHERE id IS NOT NULL AND step < ${MAX_UPDATES}
+    ) SELECT id FROM chain WHERE id IS NOT NULL ORDER BY step`,
+    [requestId, kid],
+  );
+  return rowsOf<{ readonly id: string }>(found).map(({ id }) => id);
+}
+
+/** What a right that is presented with this request reaches: it, and what superseded it. */
+export const withLater = (database: Database, kid: string, requestId: string): Promise<string[]> =>
+  walk(database, kid, requestId, ['earlier', 'request_id']);
+
+/** Whether this request supersedes so many in a row that no other may supersede it. */
+export async function endsChain(database: Database, kid: string, requestId: string): Promise<boolean> {
+  return (await walk(database, kid, requestId, ['request_id', 'earlier'])).length > MAX_UPDATES;
 }

@@ -39,6 +39,11 @@ function base32(value: number, digits: 8 | 10): string {
   return text;
 }
 
+/** The milliseconds that {@link makeUlid} put into it. */
+export function ulidTime(ulid: string): number {
+  return [...ulid.slice(0, 10)].reduce((ms, digit) => ms * 32 + ALPHABET.indexOf(digit), 0);
+}
+
 /** A ULID: 48 bits of milliseconds, 80 random bits; 26 characters that sort by time. */
 export function makeUlid(clock: Clock, random: Random): string {
   const bytes = random(10);

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
+import { makeReadWhole } from '../http/admission.ts';
 import type { Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { LEDGER_ROUTES } from '../schema/ledger-routes.ts';
@@ -63,18 +64,12 @@ const EXPORT_RETRY_SECONDS = '10';
  * @returns sends it, or refuses. @throws {Refusal} `rate-limited`
  */
 function makeOpenExport(deps: LedgerDeps) {
-  const reading = new Set<string>();
-  return async (response: Response, kid: string, client: string): Promise<void> => {
-    if (reading.has(client)) {
-      const details = [`one export at a time: /ledger/${kid}/tile/… has the same entries, and may be cached`];
-      throw new Refusal('rate-limited', { headers: { 'retry-after': EXPORT_RETRY_SECONDS }, details });
-    }
-    reading.add(client);
-    try {
-      await sendExport(deps, response, kid);
-    } finally {
-      reading.delete(client);
-    }
+  const readWhole = makeReadWhole(1);
+  return (response: Response, kid: string, client: string): Promise<void> => {
+    const details = [`one export at a time: /ledger/${kid}/tile/… has the same entries, and may be cached`];
+    const refusal = { headers: { 'retry-after': EXPORT_RETRY_SECONDS }, details };
+    const send = (): Promise<void> => sendExport(deps, response, kid);
+    return readWhole(client, send, () => new Refusal('rate-limited', refusal));
   };
 }
 

@@ -58,6 +58,6 @@ export function makeLogService(deps: CheckpointDeps) {
       }
       return encodeHashTile(await makeHashReader(database, kid).read(tile.level, span.start, span.end));
     },
-    exportLines: (kid: string) => entryLines(database, kid),
+    exportLines: (kid: string) => entryLines({ ...database, read: database.longRead }, kid),
   };
 }

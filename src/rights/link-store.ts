@@ -2,15 +2,17 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { cellOf } from '../db/sql.ts';
 import { unmarked } from '../ingest/erasing-store.ts';
-import { withUpdates } from '../ingest/update-store.ts';
 
-/** Which requests a principal has shown to be their own (contract 6.1), with the others of the same sessions. */
+/** Which requests a principal has shown to be their own (contract 6.1): no other request is reached by a link. */
 
-export async function linkedRequests(database: Database, kid: string, principal: string) {
-  const ids = (await unmarked(database.read('links').where({ kid, principal }), 'links').pluck(
-    'request_id',
-  )) as string[];
-  return [...(await withUpdates(database, kid, ids))].sort();
+export async function linkedRequests({ read }: Database, kid: string, principal: string) {
+  const links = unmarked(read('links').where({ kid, principal }), 'links');
+  return (await links.orderBy('request_id').pluck('request_id')) as string[];
+}
+
+/** Keyed reference of the principal that a request is linked to. */
+export async function linkedTo({ read }: Database, kid: string, requestId: string): Promise<string | null> {
+  return (await cellOf<string>(read('links').where({ kid, request_id: requestId }), 'principal')) ?? null;
 }
 
 export interface Link {

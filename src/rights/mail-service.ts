@@ -56,8 +56,12 @@ export async function composeMail(
     (deps.texts.get(key) ?? key).replace(/\{\w+\}/, String(value));
   const settings = deps.tenantOf(kid)?.settings;
   if (!settings || (to !== null && !settings['notify.email'].includes(to))) return null;
-  const found = await Promise.all(items.map((item) => look(deps, kid, item)));
-  const told = found.filter((one) => one !== null);
+  const told: Told[] = [];
+  // One after another: a digest may have thousands, and visits need the connections.
+  for (const item of items) {
+    const found = await look(deps, kid, item);
+    if (found) told.push(found);
+  }
   const [first] = told;
   const address = to ?? first?.contest?.email ?? null;
   if (!first || address === null) return null;

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { isTrue } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Contest } from './contests/contest.ts';
 import { SOON_DAYS } from './contests/due.ts';
@@ -47,20 +46,19 @@ export async function unfinishedReceipts(
   kid: string,
   before: { readonly heldUp: number; readonly slow: number },
 ) {
-  const rows = (await read('erasures')
-    .where({ kid })
+  return (await read('erasures')
+    .where({ kid, noticed: false })
     .whereIn('step', UNFINISHED)
     .where((old) => {
       void old.where('erased_at', '<=', before.slow);
       void old.orWhere((held) => void held.whereIn('step', HELD_UP).where('erased_at', '<=', before.heldUp));
     })
+    .orderBy(['erased_at', 'receipt_id'])
     .limit(MAX_AT_ONCE)
-    .select('noticed', { receiptId: 'receipt_id', erasedAt: 'erased_at' })) as {
+    .select({ receiptId: 'receipt_id', erasedAt: 'erased_at' })) as {
     receiptId: string;
     erasedAt: number;
-    noticed: unknown;
   }[];
-  return rows.filter(({ noticed }) => !isTrue(noticed));
 }
 
 /** @returns as `markDue` */

@@ -20,7 +20,7 @@ export interface RegisterRow {
   readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
   /** With an account, by a case key, or the role that asked. */
   readonly asked_by: string;
-  /** JSON of an erasure. */
+  /** What an erasure stores of itself, as JSON. */
   readonly scopes: string | null;
   readonly refs: string | null;
 }
@@ -34,8 +34,8 @@ const REQUESTS = `
     CAST(NULL AS TEXT) AS scopes, CAST(NULL AS TEXT) AS refs
     FROM contests WHERE kid = ?
   UNION ALL
-  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step IN ('scrub', 'done') THEN erased_at END,
-    CASE WHEN step IN ('scrub', 'done') THEN 'done' ELSE 'open' END, requested_by,
+  SELECT 'erasure', receipt_id, erased_at, NULL, NULL, CASE WHEN step = 'done' THEN erased_at END,
+    CASE WHEN step = 'done' THEN 'done' ELSE 'open' END, requested_by,
     scopes, refs
     FROM erasures WHERE kid = ?
   UNION ALL
@@ -60,24 +60,26 @@ const isHeld = (row: Stored): boolean => heldRows(stored(row)?.scopes ?? []) > 0
 /** So many references of one receipt are looked for: each of a person's requests has one. */
 const MAX_REFS = 100;
 
-/** When a later receipt of the same device, request or person kept nothing; null: not yet. */
+/** When a later receipt of the same device, request or person was complete and kept nothing; null: not yet. */
 async function restErasedAt({ read }: Database, kid: string, held: RegisterRow): Promise<number | null> {
   const refs = (stored(held)?.refs ?? []).slice(0, MAX_REFS);
   const later = (await read('erasures')
-    .where({ kid })
+    .where({ kid, step: 'done' })
     .where('erased_at', '>=', held.at)
-    .whereIn('step', ['scrub', 'done'])
     .where((any) => {
       for (const { ref } of refs) void any.orWhere('refs', 'like', `%"${ref}"%`);
     })
     .orderBy('erased_at')
     .select('scopes', 'refs', { at: 'erased_at' })) as (Stored & { readonly at: number })[];
-  return later.find((one) => !isHeld(one))?.at ?? null;
+  const rest = later.find((one) => !isHeld(one));
+  return rest ? (stored(rest)?.doneAt ?? rest.at) : null;
 }
 
-/** An erasure that kept rows under a legal hold is open until the rest is erased. */
-async function withHeld(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
-  if (row.kind !== 'erasure' || row.state !== 'done' || !isHeld(row)) return row;
+/** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
+async function withEnd(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
+  if (row.kind !== 'erasure' || row.state !== 'done') return row;
+  // A receipt of an earlier version, and a damaged one, name no end but the time of the request.
+  if (!isHeld(row)) return { ...row, done_at: stored(row)?.doneAt ?? row.done_at };
   const at = await restErasedAt(database, kid, row);
   return { ...row, state: at === null ? 'partly' : 'done', done_at: at };
 }
@@ -94,5 +96,5 @@ export async function registerPage(
   const sql = `SELECT * FROM (${REQUESTS}) AS requests WHERE (at, number) < (?, ?)
     ORDER BY at DESC, number DESC LIMIT ?`;
   const rows = rowsOf<RegisterRow>(await read.raw(sql, [kid, kid, kid, at, number, limit]));
-  return Promise.all(rows.map((row) => withHeld(database, kid, row)));
+  return Promise.all(rows.map((row) => withEnd(database, kid, row)));
 }

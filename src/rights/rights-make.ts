@@ -2,6 +2,7 @@ import type { KnowsOrigin } from '../http/cors.ts';
 import type { Limiter } from '../http/hot.ts';
 import { SECOND } from '../lib/clock.ts';
 import { type CaseDeps, makeCaseService } from './contests/case-service.ts';
+import { makeSendExport } from './export-routes.ts';
 import { type MeDeps, makeMeService } from './me/service.ts';
 import { makeAuthenticator, type OidcSettings } from './oidc.ts';
 import { makeOutcomeReporter } from './outcome-service.ts';
@@ -27,6 +28,8 @@ export function wireRights(
     knowsOrigin,
     authenticate: makeAuthenticator(config, clock, onFault),
     api: deps.api,
+    /** The places of all routes that send one. */
+    sendExport: makeSendExport(),
     cases,
     reportOutcome: makeOutcomeReporter(deps.database, clock, config.max_clock_skew * SECOND),
     me: makeMeService({ ...deps, cases, kAnonymityFloor: config.k_anonymity_floor }),

@@ -1,6 +1,4 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import type { Response, Router } from 'express';
+import type { Router } from 'express';
 import type { Claimant } from '../auth/claims.ts';
 import type { Limiter } from '../http/hot.ts';
 import { exactRouter, limitClients } from '../http/json-route.ts';
@@ -10,7 +8,7 @@ import { type EraseTargetBody, eraseOwnRequestSchema, eraseTargetSchema } from '
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseService } from './contests/case-service.ts';
 import { classText } from './dsar/dsar.ts';
-import { type Dsar, dsarJson } from './dsar/service.ts';
+import type { SendExport } from './export-routes.ts';
 import type { OutcomeReporter } from './outcome-service.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
@@ -55,6 +53,7 @@ export const outcomeRoutes = (report: OutcomeReporter): Handlers<'outcome'> => (
 /** Each refuses before it reads a body; a dpo may do what a reviewer may. */
 export const privacyRoutes = (
   api: RightsApi,
+  sendExport: SendExport,
 ): Handlers<'contest' | 'contestAnswer' | 'resolve' | 'dsar' | 'erase'> => ({
   contest: {
     async admit({ caller }) {
@@ -80,7 +79,8 @@ export const privacyRoutes = (
   dsar: {
     async admit({ caller }) {
       const reach = await identified(api, caller, 'staff-export-elsewhere');
-      return async (_call, response) => sendDsar(response, await api.exportOwn(caller, reach));
+      return ({ client }, response) =>
+        sendExport(response, { kid: reach.kid, client }, () => api.exportOwn(caller, reach));
     },
   },
   erase: {
@@ -106,14 +106,6 @@ export function caseRoutes(cases: CaseService): Handlers<'casePage' | 'case' | '
     case: ({ body: { caseKey } }) => cases.view(caseKey),
     caseAnswer: ({ body: { caseKey, answer } }) => cases.answer(caseKey, answer),
   };
-}
-
-/** A long trail is written while it is read. */
-export async function sendDsar(response: Response, dsar: Dsar): Promise<void> {
-  response
-    .status(200)
-    .set({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
-  await pipeline(Readable.from(dsarJson(dsar)), response);
 }
 
 /** Staff act within the tenant that their token names. @throws {Refusal} */

@@ -7,6 +7,7 @@ import { contestTextsOf } from './contests/contest-text.ts';
 import { erasureLogKey } from './erase/erasure-chain-service.ts';
 import { makeHeldErasures } from './erase/held-service.ts';
 import { type EraseDeps, makeEraseService } from './erase/service.ts';
+import { linkedTo } from './link-store.ts';
 import { tellDue, tellUnfinished } from './notices-service.ts';
 import { makeRightsApi, type RightsApiDeps } from './service.ts';
 
@@ -36,6 +37,7 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     api: makeRightsApi(deps),
     held: makeHeldErasures(deps),
     ...bound(deps, { tellDue, tellUnfinished }),
+    ...bound(deps.database, { linkedTo }),
     tellDigests: (kid: string, now: number) => tellDigests(deps.database, tenantFor(deps, kid), now),
     /** What was written about contests. */
     contestTexts,

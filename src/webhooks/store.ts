@@ -221,15 +221,12 @@ export async function countOutbox(database: Database, kid: string) {
 
 /** Mails that wait to become one. */
 
-const MAX_ITEMS = 500;
-
-/** Claims this tenant's rows for the digest: each row goes to one node only. */
+/** Claims all of this tenant's rows for the digest, the oldest first: each row goes to one node only. */
 export async function takeDigest(tx: Knex.Transaction, kid: string, before: number) {
-  const sql = `DELETE FROM webhook_outbox WHERE seq IN
-    (SELECT seq FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at < ?
-      ORDER BY seq LIMIT ?)
-    RETURNING event, sealed`;
-  return rowsOf<Pick<Due, 'event' | 'sealed'>>(await tx.raw(sql, [kid, DIGEST_LANE, before, MAX_ITEMS]));
+  const sql = `DELETE FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at < ?
+    RETURNING seq, event, sealed`;
+  const rows = rowsOf<Pick<Due, 'seq' | 'event' | 'sealed'>>(await tx.raw(sql, [kid, DIGEST_LANE, before]));
+  return [...rows].sort((one, other) => Number(one.seq) - Number(other.seq));
 }
 
 export async function hasDigest({ read }: Database, kid: string, before: number): Promise<boolean> {

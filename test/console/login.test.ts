@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { HOUR, SECOND } from '../../src/lib/clock.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import type { FaultRule } from '../support/idp/messages.ts';
@@ -287,6 +288,22 @@ describe('an identity provider that puts the claims into the ID token', () => {
     try {
       const staff = await signIn(own.url, 'dora');
       expect((await staff.get('/console/queue')).text).toContain('Data-protection officer');
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('an identity provider whose clock is ahead', () => {
+  it('lets staff in within the tolerance of bearer tokens, and refuses an ID token that was issued later', async () => {
+    let behindMs = HOUR;
+    const own = await startConsole({ gpd: { app: { clock: () => Date.now() - behindMs } } });
+    try {
+      const refused = await signIn(own.url, 'ada');
+      expect(refused.last.status).toBe(400);
+      expect([...refused.cookies.keys()]).toEqual([]);
+      behindMs = 10 * SECOND;
+      expect((await signIn(own.url, 'ada')).last.status).toBe(303);
     } finally {
       await own.stop();
     }

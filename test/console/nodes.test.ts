@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeReadWhole } from '../../src/console/context-make.ts';
-import { Unavailable } from '../../src/lib/errors.ts';
 import { KID } from '../support/constants.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { type Balancer, startBalancer } from './support/balancer.ts';
@@ -61,20 +59,4 @@ it('nobody else is given it: a reviewer by the role, a dpo of another tenant as 
 it('a verification is answered by either node', async () => {
   for (let i = 0; i < 2; i += 1)
     expect((await dora.post('/console/ledger/verify', { csrf })).text).toContain('The ledger is whole');
-});
-
-it('as many at a time as there are places; the next one is told to wait, and finds a place again', async () => {
-  const readWhole = makeReadWhole(2);
-  const ours = { kid: 'a' };
-  const ends: (() => void)[] = [];
-  const work = () => new Promise<void>((resolve) => void ends.push(resolve));
-  const running = [readWhole(ours, work), readWhole(ours, work)];
-  expect(() => readWhole(ours, work)).toThrow(Unavailable);
-  void readWhole({ kid: 'b' }, work);
-  expect(ends).toHaveLength(3);
-  ends[0]?.();
-  await running[0];
-  void readWhole(ours, work);
-  expect(ends).toHaveLength(4);
-  for (const end of ends) end();
 });

@@ -14,7 +14,7 @@ import {
 import { adviceFor } from '../../src/console/insight-pages.ts';
 import { dueIn } from '../../src/console/render.ts';
 import { loadStrings } from '../../src/console/strings-files.ts';
-import { csvLine, excerpt, visible } from '../../src/console/text.ts';
+import { excerpt, visible } from '../../src/console/text.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/hash.ts';
 import { NOW, seededRandom } from '../support/make.ts';
@@ -76,11 +76,6 @@ describe('text', () => {
   it('an excerpt is cut between characters', () => {
     expect(excerpt('👩👩👩👩', 3)).toBe('👩👩…');
     expect(excerpt(' a \n b ', 10)).toBe('a b');
-  });
-  it.each(['=1+1', '+1', '-1', '@x', '\tx'])('%j is no formula in a CSV', (cell) => {
-    expect(csvLine([cell, 'a"b', 'c,d', 1, null])).toBe(
-      `${/[\t]/.test(cell) ? `'${cell}` : `'${cell}`},"a""b","c,d",1,\r\n`,
-    );
   });
 });
 

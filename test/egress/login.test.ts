@@ -27,6 +27,7 @@ const provider = () =>
     redirectUri: () => 'http://localhost/callback',
     signedOutUri: () => 'http://localhost/signed-out',
     random: seededRandom('login'),
+    clock: Date.now,
     onFault: (error) => faults.push(error),
   });
 

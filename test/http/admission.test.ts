@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '../../src/auth/api-key.ts';
 import { makeConsentLane } from '../../src/consent/lane.ts';
-import { makeConcurrencyLimit } from '../../src/http/admission.ts';
+import { makeConcurrencyLimit, makeReadWhole } from '../../src/http/admission.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/hot.ts';
 import { readEnvelope } from '../../src/ingest/envelope.ts';
 import { makeIngestLane } from '../../src/ingest/lane.ts';
@@ -180,4 +180,24 @@ describe.each([
     await turn();
     expect(pending).toHaveLength(1);
   });
+});
+
+it('of one key as many read at a time as there are places; the next one is refused, and finds a place again', async () => {
+  const readWhole = makeReadWhole(2);
+  const full = new Error('full');
+  const ends: (() => void)[] = [];
+  const work = () => new Promise<void>((resolve) => void ends.push(resolve));
+  const read = (key: string): Promise<void> => readWhole(key, work, () => full);
+  const running = [read('a'), read('a')];
+  await expect(read('a')).rejects.toBe(full);
+  running.push(read('b'));
+  expect(ends).toHaveLength(3);
+  ends[0]?.();
+  await running[0];
+  running.push(read('a'));
+  expect(ends).toHaveLength(4);
+  for (const end of ends) end();
+  await Promise.all(running);
+  await expect(readWhole('a', () => Promise.reject(full), Error)).rejects.toBe(full);
+  await Promise.all(['a', 'a'].map((key) => readWhole(key, async () => {}, Error)));
 });

@@ -95,6 +95,7 @@ export async function run(world: World = {}) {
     random,
     noteVisit: () => {},
     sessions: { find: () => '' },
+    updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     now: () => NOW,
     maxSkewMs: 300_000,
     leastSkewMs: () => 300_000,

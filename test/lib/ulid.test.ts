@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeUlid } from '../../src/lib/random.ts';
+import { makeUlid, ulidTime } from '../../src/lib/random.ts';
 import { seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 
@@ -47,6 +47,7 @@ describe('makeUlid', () => {
             () => Buffer.from(bytes),
           );
           expect(text).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
+          expect(ulidTime(text)).toBe(time);
           expect(decode(text)).toEqual({ time, random: Buffer.from(bytes).toString('hex') });
         },
       ),

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Notice, tellDigests, tellNow } from '../../src/consent/tell-service.ts';
+import { type Notice, tell, tellDigests, tellNow } from '../../src/consent/tell-service.ts';
 import type { ConsentTenant } from '../../src/consent/tenant.ts';
 import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
@@ -342,6 +342,18 @@ describe('the relay', () => {
         expect(text).toContain('Subject: Notices of gpd: 2');
         for (const number of ['era_1', 'era_2']) expect(text).toContain(`/console/receipts/${number}`);
         expect(text).not.toContain('era_3');
+      },
+      { 'notify.digest': 'daily' },
+    ));
+
+  it('of a day is one to each, however many notices there are', () =>
+    withPlace(
+      async ({ store: { database }, tenant, rows }) => {
+        await database.transaction(async (tx) => {
+          for (let n = 0; n < 501; n++) await tell(tx, tenant, { ...ERASURE, number: `era_${n}` });
+        });
+        await tellDigests(database, tenant, ERASURE.at + DAY);
+        expect((await rows()).map(({ webhook }) => webhook)).toEqual(['mail']);
       },
       { 'notify.digest': 'daily' },
     ));

@@ -184,6 +184,7 @@ export function makeIngestTenant(
     identityKey: sha256('identity'),
     durableKey: sha256('durable'),
     epochKey: (epoch) => sha256(`epoch ${epoch}`),
+    refOf: (principalId) => `ref of ${principalId}`,
     gpcPolicy: () => 'opt-out',
     policy: { version: 'test', rules: RULES },
     shadow: null,

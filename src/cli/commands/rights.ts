@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { baseUrl } from '../../config.ts';
-import { csvLine } from '../../console/text.ts';
+import { csvRecord } from '../../lib/csv.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
 import type { Actions } from '../define.ts';
@@ -25,8 +25,8 @@ const register = onStore((kid: string, options: { readonly csv?: boolean }) => a
   const all: RegisteredRequest[] = [];
   for await (const page of wholeRegister(database, tenant)) all.push(...page);
   if (options.csv === true) {
-    const rows = all.map((one) => csvLine(REGISTER_COLUMNS.map((name) => one[name])));
-    io().stdout.write([csvLine(REGISTER_COLUMNS), ...rows].join(''));
+    const rows = all.map((one) => csvRecord(REGISTER_COLUMNS.map((name) => one[name])));
+    io().stdout.write([csvRecord(REGISTER_COLUMNS), ...rows].join(''));
     return;
   }
   if (all.length === 0) return print(all, () => ['no requests']);

@@ -83,6 +83,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     binding: { root: () => '', offer: () => '', holds: () => Promise.resolve(true) },
     // A file holds no cookies.
     sessions: { find: () => '' },
+    updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },

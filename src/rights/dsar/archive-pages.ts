@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { type Policy, RULES } from '../../ingest/classify/policy.ts';
-import { CSV_COLUMNS, visibleText } from './decisions-csv.ts';
+import { visibleText } from '../../lib/plain-text.ts';
+import { CSV_COLUMNS } from './decisions-csv.ts';
 import { classText } from './dsar.ts';
 import type { DsarDecision, DsarHead } from './service.ts';
 

@@ -154,12 +154,13 @@ export const noticeOf = ({ settings, purposes }: ConsentTenant) =>
     purposes.map(({ title }) => title),
   );
 
-/** Null when nothing at all is held. */
+/** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */
 export async function gather(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const ingest = deps.ingestTenantOf(kid);
-  const held = tenant && ingest && (await readHeld(deps, reach));
+  const database = { ...deps.database, read: deps.database.longRead };
+  const held = tenant && ingest && (await readHeld({ ...deps, database }, reach));
   if (!held) return null;
   const { where, device, total, contests, override, links, consent } = held;
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
@@ -181,7 +182,7 @@ export async function gather(deps: DsarDeps, reach: Reach) {
       notice: noticeOf(tenant),
     },
     async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
-      for await (const page of heldDecisions(deps.database, kid, where))
+      for await (const page of heldDecisions(database, kid, where))
         yield page.map((one) => describeDecision(one, ingest, byRequest.get(one.requestId)));
     },
   };

@@ -158,6 +158,10 @@ export async function scrub(
   if (waiting.length === 0) return 0;
   await scrubFiles(owner);
   for (const erasure of waiting)
-    await saveErasureStep(database, erasure, { step: 'done', scopes: asErased(erasure.scopes, true) });
+    await saveErasureStep(database, erasure, {
+      step: 'done',
+      scopes: asErased(erasure.scopes, true),
+      doneAt: now,
+    });
   return waiting.length;
 }

@@ -14,6 +14,8 @@ export interface StoredErasure
   /** Keyed references for the tombstone. */
   readonly refs: readonly TombstoneRef[];
   readonly keep: Keep;
+  /** When it was complete. */
+  readonly doneAt?: number | undefined;
   /**
    * rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; scrub: PostgreSQL's files still hold bytes of
    * them; done. Before them, of a large erasure: marked, and deleting when its tombstone is on disk.
@@ -23,7 +25,7 @@ export interface StoredErasure
 
 export type TombstoneRef = z.infer<typeof storedErasureSchema>['refs'][number];
 
-interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep'> {
+interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'doneAt'> {
   readonly scopes: string;
   readonly refs: string;
 }
@@ -78,8 +80,8 @@ function rowsToErasures(found: readonly Row[]) {
 }
 
 export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
-  const { scopes, refs, keep, ...rest } = erasure;
-  const texts = { scopes: JSON.stringify(scopes), refs: JSON.stringify({ refs, keep }) };
+  const { scopes, refs, keep, doneAt, ...rest } = erasure;
+  const texts = { scopes: JSON.stringify(scopes), refs: JSON.stringify({ refs, keep, doneAt }) };
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
 }
 
@@ -101,13 +103,21 @@ export async function receiptOfRequest(
   return row ? rowToErasure(row) : null;
 }
 
-/** @param scopes where they change with the step */
+interface NextStep extends Pick<StoredErasure, 'step' | 'doneAt'> {
+  /** Where they change with the step. */
+  readonly scopes?: readonly ScopeResult[];
+}
+
 export async function saveErasureStep(
   database: Database,
-  { receiptId, step: from }: StoredErasure,
-  { step, scopes }: { readonly step: StoredErasure['step']; readonly scopes?: readonly ScopeResult[] },
+  { receiptId, refs, keep, step: from }: StoredErasure,
+  { step, scopes, doneAt }: NextStep,
 ): Promise<void> {
-  const row = { step, ...(scopes && { scopes: JSON.stringify(scopes) }) };
+  const row = {
+    step,
+    ...(scopes && { scopes: JSON.stringify(scopes) }),
+    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, doneAt }) }),
+  };
   // Another node may have gone on with it.
   await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
 }

@@ -62,9 +62,12 @@ async function bury(deps: EraseDeps, erasure: StoredErasure): Promise<StoredEras
 }
 
 /** What PostgreSQL's files hold of it no server cleans. */
-async function complete({ database }: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
+async function complete({ database, clock }: EraseDeps, erasure: StoredErasure): Promise<StoredErasure> {
   const scopes = asErased(erasure.scopes, database.kind === 'sqlite');
-  const done: StoredErasure = { ...erasure, step: isIncomplete(scopes) ? 'scrub' : 'done', scopes };
+  const end = isIncomplete(scopes)
+    ? ({ step: 'scrub' } as const)
+    : ({ step: 'done', doneAt: clock() } as const);
+  const done: StoredErasure = { ...erasure, ...end, scopes };
   await saveErasureStep(database, erasure, done);
   return done;
 }

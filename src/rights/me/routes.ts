@@ -12,20 +12,21 @@ import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
 import { classText, type makeNotice, UNNAMED } from '../dsar/dsar.ts';
-import { sendDsar } from '../routes.ts';
+import type { SendExport } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
 
-export function meRoutes(service: MeService): Handlers<'me' | 'link'> {
+export function meRoutes(service: MeService, sendExport: SendExport): Handlers<'me' | 'link'> {
   return {
-    async me({ headers, network, body: { token, action, ...rest } }, response) {
+    async me({ headers, client, network, body: { token, action, ...rest } }, response) {
       const presented = present(headers, token);
-      await service.check(presented);
+      const { kid } = await service.check(presented);
       response.set('cache-control', 'no-store');
       if (action === 'view') response.json(await service.view(presented));
       else if (action === 'forget') response.json(await service.forget(presented));
-      else if (action === 'export') await sendDsar(response, await service.export(presented));
+      else if (action === 'export')
+        await sendExport(response, { kid, client }, () => service.export(presented));
       else if (action === 'contest') {
         const filing = parseShape(rest, caseFilingSchema);
         response.status(202).json(await service.contest(presented, network, filing));
@@ -85,9 +86,10 @@ function toldOf({ shared, scopes }: Forgotten): string {
   if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
   if (isKept) return 'Not all of it was erased. The list below says what is kept and why.';
+  const isDone = acts.every(({ action }) => action === 'erased');
   if (shared)
-    return 'Only this visit was erased. Similar devices share an id, so the others may be other people’s.';
-  return 'Forgotten: the decisions about this device and its hash were erased.';
+    return `Only this visit ${isDone ? 'was' : 'is being'} erased. Similar devices share an id, so the others may be other people’s.`;
+  return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
 }
 
 async function held(me: MeService, presented: Presented) {
@@ -105,18 +107,30 @@ async function held(me: MeService, presented: Presented) {
   return { ...head, total, view, told: '', token: presented.token, decisions: shown };
 }
 
+export interface FormDeps {
+  readonly me: MeService;
+  readonly sendExport: SendExport;
+}
+
 interface Sent {
   readonly presented: Presented;
   readonly fields: Readonly<Record<string, unknown>>;
+  readonly client: string;
   readonly network: string;
 }
 
-async function answer(me: MeService, { presented, fields, network }: Sent, response: Response) {
+async function answer(
+  { me, sendExport }: FormDeps,
+  { presented, fields, client, network }: Sent,
+  response: Response,
+) {
   const { kid, notice, requestId } = await me.check(presented);
   const { action } = fields;
   if (action === 'export') {
-    response.attachment('my-data.json');
-    return sendDsar(response, await me.export(presented));
+    return sendExport(response, { kid, client }, () => {
+      response.attachment('my-data.json');
+      return me.export(presented);
+    });
   }
   if (action === 'forget') {
     const forgotten = await me.forget(presented);
@@ -138,11 +152,12 @@ async function answer(me: MeService, { presented, fields, network }: Sent, respo
 }
 
 /** Before the table of routes, which knows JSON alone. */
-export function myDataForms(me: MeService): Router {
+export function myDataForms(deps: FormDeps): Router {
   const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
   return exactRouter().post(ROUTES.myData.path, form, async (request: Request, response) => {
     const fields = (request.body ?? {}) as Sent['fields'];
     const presented = present(request.headers, fields['token']);
-    await answer(me, { presented, fields, network: requestFacts(request).networkKey }, response);
+    const { limitKey: client, networkKey: network } = requestFacts(request);
+    await answer(deps, { presented, fields, client, network }, response);
   });
 }

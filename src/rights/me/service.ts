@@ -5,7 +5,7 @@ import { recordAudit, writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
 import { decisionKey, findDecision, type StoredDecision } from '../../ingest/decision-store.ts';
 import { findSummary } from '../../ingest/summary-store.ts';
-import { withUpdates } from '../../ingest/update-store.ts';
+import { withLater } from '../../ingest/update-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
@@ -50,7 +50,7 @@ const isShared = (found: StoredDecision | null): boolean =>
   found?.verdict.durable != null && found.verdict.needsAttestation;
 
 /**
- * Erases the durable id behind the token, and that request alone where the id may be other people's too. Open
+ * Erases the durable id behind the token; where the id may be other people's too, that request with what superseded it alone. Open
  * contests and an override stay. Again within the token's life: the same answer.
  */
 async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Promise<Forgotten> {
@@ -63,7 +63,7 @@ async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Prom
     target: {
       ...NOTHING,
       durables: durable === null || isShared(found) ? [] : [durable],
-      requests: await withUpdates(database, tenant.kid, [requestId]),
+      requests: await withLater(database, tenant.kid, requestId),
     },
     requestedBy: 'subject',
     actor,
@@ -75,13 +75,13 @@ async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Prom
   return { forgotten: true, shared: found === null ? wasShared : isShared(found), scopes, receiptId };
 }
 
-/** Its request, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
+/** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
 async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
   const { database } = deps;
   const { tenant, requestId } = opened;
   const { kid } = tenant;
   const found = await findDecision(database, kid, requestId);
-  const requests = requestsAlone(kid, await withUpdates(database, kid, [requestId]));
+  const requests = requestsAlone(kid, await withLater(database, kid, requestId));
   const durable = isShared(found) ? null : (found?.verdict.durable ?? null);
   return exported(deps, { ...requests, durable }, actorOf(opened));
 }

@@ -9,7 +9,13 @@ import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { freePort } from '../../support/ports.ts';
 import { headlessChrome, type SampleSignals } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
-import { type Gpd, type GpdOptions, startGpd, type TenantSpec } from '../../support/server.ts';
+import {
+  type Gpd,
+  type GpdOptions,
+  type InProcessOptions,
+  startGpd,
+  type TenantSpec,
+} from '../../support/server.ts';
 
 /** A running gpd with its console, and the identity provider that its staff sign in by. */
 
@@ -53,7 +59,7 @@ export interface Console {
 
 export interface ConsoleOptions {
   readonly idp?: IdpOptions;
-  readonly gpd?: GpdOptions;
+  readonly gpd?: InProcessOptions;
   readonly secret?: string;
   /** The public origin, where that is not the server's own. */
   readonly base?: string;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MINUTE } from '../../../src/lib/clock.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
-import { ask, type Reply } from '../../support/http.ts';
+import { ask, postJson, type Reply } from '../../support/http.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
 import { makeBundle } from '../../support/seal.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
@@ -11,6 +12,8 @@ import { type Gpd, startGpd } from '../../support/server.ts';
 let gpd: Gpd;
 let secret: string;
 let otherSecret: string;
+/** Of the server's clock and of the browsers that visit it. */
+let aheadMs = 0;
 
 const keyOf = async (kid: string): Promise<string> =>
   (await gpd.json<{ key: string }>(['apikeys', 'create', kid, '--scope', 'secret', '--name', 'test'])).key;
@@ -21,6 +24,7 @@ beforeAll(async () => {
       { kid: KID, origins: [ORIGIN] },
       { kid: 'other', origins: [ORIGIN] },
     ],
+    app: { clock: () => Date.now() + aheadMs },
   });
   [secret, otherSecret] = [await keyOf(KID), await keyOf('other')];
 });
@@ -36,6 +40,7 @@ interface Sent {
 
 function send({ after, session, signals, tenant = 0, consent }: Sent = {}): Promise<Reply> {
   const bundle = makeBundle(gpd.targets[tenant]!, {
+    clientTs: Date.now() + aheadMs,
     ...(signals && { signals }),
     ...(after !== undefined && { after }),
     ...(consent && { consent }),
@@ -127,23 +132,92 @@ describe('a bundle that supersedes an earlier one', () => {
 
 describe('a person whose session has two decisions', () => {
   const me = (action: string, { transparencyToken: token, session }: Awaited<ReturnType<typeof visit>>) =>
-    ask(gpd.url, '/me', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', origin: ORIGIN, cookie: `gp_session=${session}` },
-      body: JSON.stringify({ token, action }),
-    });
-
-  it('is told and forgets both by the token of the second, where the id is shared', async () => {
+    postJson(gpd.url, '/me', { token, action }, { origin: ORIGIN, cookie: `gp_session=${session}` });
+  /** Identical devices share this id, so that a token reaches requests and no device. */
+  function sharedDevice() {
     const signals = headlessChrome('5'.repeat(32));
     Object.assign(signals.graphics, { renderer: null, vendor: null, canvasHash: null });
+    return signals;
+  }
+
+  it('is told and forgets both by the token of the first', async () => {
+    const signals = sharedDevice();
     const first = await visit({ signals });
     const second = await visit({ signals, after: first.requestId, session: first.session });
-    expect(second.needsAttestation).toBe(true);
-    const told = (await me('export', second)).text;
+    const third = await visit({ signals, after: second.requestId, session: second.session });
+    expect(first.needsAttestation).toBe(true);
+    const told = (await me('export', first)).text;
     expect(told).toContain(`"supersededBy":"${second.requestId}"`);
-    expect(told).toContain(first.requestId);
-    expect((await me('forget', second)).json()).toMatchObject({ forgotten: true, shared: true });
-    for (const { requestId } of [first, second])
+    expect(told).toContain(`"supersededBy":"${third.requestId}"`);
+    expect((await me('forget', first)).json()).toMatchObject({ forgotten: true, shared: true });
+    for (const { requestId } of [first, second, third])
       expect(await decision(requestId)).toMatchObject({ error: 'no-such-decision' });
+  });
+
+  it('has nothing told or erased by who copied the session and superseded the first', async () => {
+    const signals = sharedDevice();
+    const theirs = await visit({ signals });
+    const copied = await visit({ after: theirs.requestId, session: theirs.session });
+    expect((await me('export', copied)).text).not.toContain(theirs.requestId);
+    expect((await me('forget', copied)).json()).toMatchObject({ forgotten: true });
+    expect(await decision(copied.requestId)).toMatchObject({ error: 'no-such-decision' });
+    expect(await decision(theirs.requestId)).toMatchObject({ requestId: theirs.requestId });
+  });
+});
+
+describe('a request is no longer superseded', () => {
+  const refused = async (sent: Sent): Promise<void> => {
+    expectError(await send(sent), 'unauthenticated');
+  };
+
+  it('half an hour after it', async () => {
+    const [inTime, late] = [await visit(), await visit()];
+    aheadMs = 29 * MINUTE;
+    const { requestId: after, session } = inTime;
+    const second = await visit({ after, session });
+    aheadMs = 31 * MINUTE;
+    await refused({ after: late.requestId, session: late.session });
+    // Each request has its own half hour.
+    expectCore(await send({ after: second.requestId, session: second.session }), 'ok');
+    aheadMs = 0;
+    // A clock that was set back.
+    await refused({ after: second.requestId, session: second.session });
+    expect(await decision(late.requestId)).not.toHaveProperty('supersededBy');
+  });
+
+  it('after 32 others in a row', async () => {
+    let last = await visit();
+    for (let n = 0; n < 32; n++) last = await visit({ after: last.requestId, session: last.session });
+    await refused({ after: last.requestId, session: last.session });
+    expect(await decision(last.requestId)).not.toHaveProperty('supersededBy');
+  });
+
+  it('once it is linked to a principal that the bundle does not prove', async () => {
+    const asked = (path: string, body: object, key: string, headers = {}) =>
+      postJson(gpd.url, path, body, { authorization: `Bearer ${key}`, ...headers });
+    const grant = await asked(
+      '/v1/consent/grant',
+      { principalId: 'anna', purposes: ['device-identification'] },
+      secret,
+    );
+    const { seq, hash } = grant.json() as { seq: number; hash: string };
+    const first = await visit();
+    const { token } = (await asked('/v1/sessions', { principalId: 'anna' }, secret)).json() as {
+      token: string;
+    };
+    const browser = { origin: ORIGIN, cookie: `gp_session=${first.session}` };
+    const body = { token: first.transparencyToken };
+    expect((await asked('/v1/principals/link', body, token, browser)).status).toBe(201);
+    const sent = { after: first.requestId, session: first.session };
+    const receipt = { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: Date.now() };
+    await refused(sent);
+    await refused({ ...sent, consent: { ...receipt, principalId: 'anna' } });
+    await refused({ ...sent, consent: { ...receipt, principalId: 'ben', proof: { seq, hash } } });
+    expect(await decision(first.requestId)).not.toHaveProperty('supersededBy');
+    const second = await visit({
+      ...sent,
+      consent: { ...receipt, principalId: 'anna', proof: { seq, hash } },
+    });
+    expect(await decision(first.requestId)).toMatchObject({ supersededBy: second.requestId });
   });
 });

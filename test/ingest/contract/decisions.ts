@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { findDecision, purgeNonces } from '../../../src/ingest/decision-store.ts';
+import { endsChain, MAX_UPDATES, withLater } from '../../../src/ingest/update-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -28,6 +29,29 @@ export function decisionContract(make: MakeDatabase): void {
       expect(await findDecision(other, 'foreign', 'req_1')).toBeNull();
       expect(await findDecision(other, 'own', 'req_2')).toBeNull();
       expect(await findDecision(other, 'own', "' OR 1=1 --")).toBeNull();
+    });
+
+    it('follows a chain of updates by one query, onwards alone, and no further than it may become', async () => {
+      const kid = 'chain';
+      const id = (n: number): string => `req_${n}`;
+      for (let n = 0; n <= MAX_UPDATES + 1; n++) {
+        const after = n === 0 ? {} : { after: id(n - 1) };
+        await makeRecorder(db.database).record({ ...makeEntry({ kid, id: `${n}` }), ...after });
+      }
+      let queries = 0;
+      other.read.on('query', () => {
+        queries += 1;
+      });
+      const from = (first: number, last: number) =>
+        Array.from({ length: last - first + 1 }, (_, n) => id(first + n));
+      expect(await withLater(other, kid, id(30))).toEqual(from(30, MAX_UPDATES + 1));
+      expect(await withLater(other, kid, id(0))).toEqual(from(0, MAX_UPDATES));
+      expect(await withLater(other, kid, 'req_unknown')).toEqual(['req_unknown']);
+      expect(await withLater(other, 'foreign', id(30))).toEqual([id(30)]);
+      expect(queries).toBe(4);
+      expect(await endsChain(other, kid, id(MAX_UPDATES - 1))).toBe(false);
+      expect(await endsChain(other, kid, id(MAX_UPDATES))).toBe(true);
+      expect(await endsChain(other, kid, id(MAX_UPDATES + 1))).toBe(true);
     });
 
     it('forgets a nonce once it is past its time, and not in its last millisecond', async () => {

@@ -110,5 +110,20 @@ export function noticesContract(make: MakeDatabase): void {
       for (const at of [NOW + HOUR, NOW + DAY]) await look(at);
       expect(await events()).toEqual(['erasure.incomplete', 'erasure.incomplete']);
     });
+
+    it('tells of an erasure behind 500 that were told of and still wait', async () => {
+      const kid = 'notice-many';
+      const { look, events } = await house(kid);
+      const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', step: 'logged' };
+      await db.database.transaction(async (tx) => {
+        for (let n = 0; n < 500; n++) {
+          const told = { receipt_id: `era_many_${n}`, erased_at: NOW + n, noticed: true };
+          await tx('erasures').insert({ ...row, ...told });
+        }
+        await tx('erasures').insert({ ...row, receipt_id: 'era_many_z', erased_at: NOW + 500 });
+      });
+      await look(NOW + HOUR);
+      expect(await events()).toEqual(['erasure.incomplete']);
+    });
   });
 }

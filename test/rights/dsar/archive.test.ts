@@ -152,7 +152,10 @@ describeWithTool('gpd dsar export', noUnzip, () => {
 
   it('decisions.csv has the same decisions, and nothing a spreadsheet would run', async () => {
     const directory = unpack((await exportTo('c.zip', `--visitor=${VISITOR}`)).file);
-    const [header, ...records] = parseCsv(read(directory, 'decisions.csv'));
+    const text = read(directory, 'decisions.csv');
+    // Excel reads it as UTF-8 by this mark alone.
+    expect(text.codePointAt(0)).toBe(0xfeff);
+    const [header, ...records] = parseCsv(text.slice(1));
     expect(header).toEqual(CSV_COLUMNS);
     expect(records.map((record) => record[0])).toEqual(
       exported(directory).decisions.map((one) => one.requestId),

@@ -358,6 +358,22 @@ describe('linking', () => {
     expectError(await link(foreign, anna), 'unauthenticated');
   });
 
+  it('of a later bundle reaches nothing that this one superseded: its session may have been copied', async () => {
+    const theirs = await rights.visit();
+    const later = await rights.visit({ after: theirs });
+    expect((await link(later, await session('thea'))).status).toBe(201);
+    const token = await rights.as({ gpd_role: 'subject', sub: 'thea' });
+    const dsar = (await rights.call('/privacy/dsar', {}, token)).json() as {
+      decisions: { requestId: string }[];
+    };
+    expect(dsar.decisions.map(({ requestId }) => requestId)).toEqual([later.requestId]);
+    const contest = { requestId: theirs.requestId };
+    expectError(await rights.call('/privacy/contest', contest, token), 'not-your-decision');
+    expect((await rights.call('/privacy/erase', {}, token)).status).toBe(200);
+    expectError(await rights.decision(later.requestId, secret), 'no-such-decision');
+    expect((await rights.decision(theirs.requestId, secret)).status).toBe(200);
+  });
+
   it('reaches the linked requests alone: another person has the same phone', async () => {
     const device = 'f'.repeat(32);
     const mine = await rights.visit({ device });

@@ -1,3 +1,6 @@
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { toldOnce } from '../../../src/ingest/classify/policy.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
@@ -89,6 +92,17 @@ describe('what a token reaches, without JavaScript', () => {
     expect(text).not.toMatch(/decisions and the hash of this device were erased/);
     expect(text).toMatch(/objections kept \(1\)\s+GDPR Art\. 17\(3\)\(e\)/);
     expect(text).toContain('privacy@shop.example');
+  });
+
+  it('says that it is being erased while a part of it waits', async () => {
+    const visit = await rights.visit();
+    const reader = new sqlite3.Database(join(rights.gpd.dataDir, 'gpd.db'));
+    const run = promisify(reader.all.bind(reader)) as (sql: string) => Promise<unknown>;
+    // Who reads meanwhile keeps the write-ahead log, which holds bytes of it.
+    for (const sql of ['BEGIN', 'SELECT count(*) FROM decisions']) await run(sql);
+    const text = textOf(await form(visit, { action: 'forget' }));
+    await promisify(reader.close.bind(reader))();
+    expect(text).toContain('Forgotten: the decisions about this device and its hash are being erased.');
   });
 
   it('says that only one visit was erased where the id may be other people’s', async () => {

@@ -56,6 +56,8 @@ export interface VisitOptions {
   readonly bot?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signals?: Record<string, unknown>;
+  /** The visit that this one supersedes, in whose session it is sent. */
+  readonly after?: Visit;
 }
 
 export interface MeChange {
@@ -108,9 +110,11 @@ export function rightsOf<G extends Gpd>(
     idp,
     acme,
     other,
-    async visit({ target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals } = {}) {
+    async visit({ target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals, after } = {}) {
       const made = signals ?? (bot ? headlessChrome(device) : desktopChrome(device));
-      const reply = await post(gpd.url, makeBundle(target, { signals: made }), { origin, ...headers });
+      const bundle = makeBundle(target, { signals: made, ...(after && { after: after.requestId }) });
+      const session = after && { cookie: `gp_session=${after.session}` };
+      const reply = await post(gpd.url, bundle, { origin, ...session, ...headers });
       const answer = expectCore(reply, 'ok');
       return {
         answer,

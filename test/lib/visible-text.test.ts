@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { visibleText } from '../../../src/rights/dsar/decisions-csv.ts';
+import { visibleText } from '../../src/lib/plain-text.ts';
 
 it.each([
   ['שלום, world\tand\nmore', 'שלום, world\tand\nmore'],

@@ -1,0 +1,48 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Response } from 'express';
+import { makeReadWhole } from '../http/admission.ts';
+import { MINUTE } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import { type Dsar, dsarJson } from './dsar/service.ts';
+
+/** A person's export (contract 6.5), by account or by transparency token. */
+
+export interface Exporter {
+  readonly kid: string;
+  readonly client: string;
+}
+
+export type SendExport = ReturnType<typeof makeSendExport>;
+
+const AT_A_TIME = { client: 1, tenant: 2 };
+const RETRY_SECONDS = '10';
+/** A client that does not read, or reads slowly, gives its place to others then. */
+const MAX_MS = 2 * MINUTE;
+
+const refusal = (): Refusal =>
+  new Refusal('rate-limited', {
+    headers: { 'retry-after': RETRY_SECONDS },
+    details: ['one export at a time'],
+  });
+
+/** A long trail is written while it is read. */
+async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<void> {
+  response
+    .status(200)
+    .set({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+  const deadline = setTimeout(() => response.destroy(), maxMs);
+  await pipeline(Readable.from(dsarJson(dsar)), response).finally(() => clearTimeout(deadline));
+}
+
+/**
+ * An export reads a whole trail, and strangers may ask for it: one at a time a client, two a tenant.
+ * @returns finds and sends one. It throws {Refusal} `rate-limited` before anything is read
+ */
+export function makeSendExport(maxMs = MAX_MS) {
+  const [ofClient, ofTenant] = [makeReadWhole(AT_A_TIME.client), makeReadWhole(AT_A_TIME.tenant)];
+  return (response: Response, { kid, client }: Exporter, find: () => Promise<Dsar>): Promise<void> => {
+    const send = async (): Promise<void> => sendDsar(response, await find(), maxMs);
+    return ofClient(client, () => ofTenant(kid, send, refusal), refusal);
+  };
+}
