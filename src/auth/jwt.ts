@@ -12,7 +12,7 @@ export interface ReadJws {
   readonly payload: Buffer;
 }
 
-/** A token that is larger is no token of ours; Node stops reading headers at 16 KB. */
+/** A token that is larger is no token of ours; a request's headers have at most 16 KB. */
 export const MAX_TOKEN_LENGTH = 8192;
 
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;

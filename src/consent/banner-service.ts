@@ -3,7 +3,9 @@ import { canonicalJson, type Json } from '../lib/canonical-json.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { BannerResponse } from '../schema/banner.ts';
 import { bannerSettings } from '../tenants/settings.ts';
+import { firstPurpose, type Purpose } from '../tenants/tenant.ts';
 import { publishBanner } from './banner-store.ts';
+import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
 import type { ConsentTenant } from './tenant.ts';
 
 /** What the consent banner of a tenant gets; the log records that it did. */
@@ -22,9 +24,23 @@ interface BannerRequest {
   readonly gpc: boolean;
 }
 
+/** In the words that gpd gave it, which it has in every language; a tenant that wrote its own writes the others, too. */
+function hasFirstWords({ id, title, description }: Purpose): boolean {
+  const first = firstPurpose();
+  return id === first.id && title === first.title && description === first.description;
+}
+
+function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
+  const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
+  if (!texts || !hasFirstWords(purpose)) return { title: purpose.title, description: purpose.description };
+  return { title: texts[0], description: texts[1] };
+}
+
 /** All that a person may be shown, in all languages: what the log's hash is of. */
 function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
-  const shown = { kid, banner: bannerSettings(settings), purposes, policyVersion: rules.currentVersion };
+  const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
+  const banner = bannerSettings(settings);
+  const shown = { kid, banner, purposes, policyVersion: rules.currentVersion, ...translated };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }
 
@@ -43,11 +59,11 @@ export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerReq
     },
     title: own?.title ?? banner.title,
     body: own?.body ?? banner.body,
-    purposes: purposes.map(({ id, title, description, gpc: heeds, ttlDays }) => ({
-      id,
-      ...((Object.hasOwn(named, id) && named[id]) || { title, description }),
-      gpc: heeds,
-      ttlDays,
+    purposes: purposes.map((purpose) => ({
+      id: purpose.id,
+      ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
+      gpc: purpose.gpc,
+      ttlDays: purpose.ttlDays,
     })),
     gpc,
   };

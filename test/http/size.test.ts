@@ -122,13 +122,14 @@ describe('a request that is no HTTP', () => {
     ['two lengths', head('Content-Length: 2', 'Content-Length: 3')],
     ['a bad chunk', `${head('Transfer-Encoding: chunked')}zz\r\n`],
     ['a folded header', head('X-A: b', ' c')],
-    ['a header of 20,000 bytes', head(`X-A: ${'a'.repeat(20_000)}`)],
     ['no Host', `POST ${INGEST} HTTP/1.1\r\nContent-Length: 0\r\n\r\n`],
-  ])('is told so in the common shape, with a request id: %s', async (_name, bytes) => {
+    ['a header of 20,000 bytes', head(`X-A: ${'a'.repeat(20_000)}`), 431],
+    ['a header of 70,000 bytes', head(`X-A: ${'a'.repeat(70_000)}`), 431],
+  ])('is told so in the common shape, with a request id: %s', async (_name, bytes, status = 400) => {
     const wire = await openWire(gpd.port);
     wire.send(bytes);
     const reply = lastReply((await wire.closed).text);
-    expect(reply.status).toBe(400);
+    expect(reply.status).toBe(status);
     expect(JSON.parse(reply.body)).toMatchObject({ error: expect.stringMatching(/^[a-z-]+$/) });
     expect(reply.headers['x-request-id']).toMatch(REQUEST_ID);
   });
