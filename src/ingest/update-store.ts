@@ -32,7 +32,7 @@ type End = 'earlier' | 'request_id';
 async function walk({ read }: Database, kid: string, requestId: string, [from, to]: readonly [End, End]) {
   // A scalar subquery: PostgreSQL has no statistics of these columns, and might join by reading the whole table.
   const next = `SELECT ${to} FROM decision_updates WHERE kid = ? AND ${from} = chain.id`;
-  const found = await read.raw<unknown>(
+  const found: unknown = await read.raw(
     `WITH RECURSIVE chain(id, step) AS (
       SELECT CAST(? AS text), 0 UNION ALL
       SELECT (${next}), step + 1 FROM chain WHERE id IS NOT NULL AND step < ${MAX_UPDATES}
