@@ -3,6 +3,7 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bump, bumpTenant } from '../db/revision.ts';
 import { cellOf } from '../db/sql.ts';
+import { GOING } from '../db/tenant-hold.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
@@ -123,6 +124,11 @@ export async function tenantSecrets(database: Database, purpose: string) {
 
 export async function readTenantSecret(database: Database, kid: string, purpose: string) {
   return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
+}
+
+/** Tenants whose removal has begun and has not ended. */
+export async function goingTenants({ read }: Database): Promise<readonly string[]> {
+  return read('tenants').where({ revision: GOING }).orderBy('kid').pluck('kid');
 }
 
 /** When each tenant was made, in epoch milliseconds, by kid in its order. */

@@ -132,6 +132,7 @@ const ROWS: readonly Row[] = [
   ['database.tables', 'fail', database({ missingTables: ['nonces'] }), /nonces/],
   ['database.integrity', 'fail', database({ integrity: ['Tree 5 page 9: never used'] }), /Tree 5/],
   ['database.references', 'fail', database({ foreignKeys: 3 }), /3 rows/],
+  ['database.removals', 'warn', database({ goingTenants: ['went'] }), /went/],
   ['database.orphans', 'warn', database({ orphans: [{ kid: 'went', rows: 1234 }] }), /1,234 of went/],
   [
     'database.pragmas',

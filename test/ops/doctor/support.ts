@@ -116,6 +116,7 @@ export function makeFacts(): Facts {
       brokenErasureLog: null,
       foreignKeys: 0,
       orphans: [],
+      goingTenants: [],
       pendingMigrations: [],
       unknownMigrations: [],
       missingTables: [],
