@@ -8,7 +8,7 @@ import type { Database } from '../../db/db.ts';
 import type { KeyPlan } from '../../keys/rotate.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
-import { tenantsSince } from '../../tenants/tenant-store.ts';
+import { ofPresentTenants, tenantsSince } from '../../tenants/tenant-store.ts';
 import {
   afterBody,
   type Cut,
@@ -141,22 +141,30 @@ export function requireWhole({ problem }: ErasureLog, where: string): void {
 
 export const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => kind === 'tenant');
 
-/** How many erasures the next start will repeat on this database, by the rules of `rights/reapply.ts`. */
+/** Erasures of people that the database does not know, each once. */
+export async function lostErasures(database: Database, tombstones: readonly Tombstone[]) {
+  const people = await ofPresentTenants(
+    database,
+    tombstones.filter((line) => !isOffboarding(line)),
+  );
+  const lines = new Map(people.map((line) => [line.receiptId, line]));
+  for (const id of await knownReceipts(database, [...lines.keys()])) lines.delete(id);
+  return [...lines.values()];
+}
+
+/** How many erasures the next start will repeat on this database. */
 export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
   const since = await tenantsSince(database);
-  // Lines about a tenant that was removed, or created again after its offboarding, are done.
   const buried = tombstones.filter(isOffboarding).filter(({ tenant, at }) => {
     return (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at);
   });
-  const people = tombstones.filter((line) => !isOffboarding(line) && since.has(line.tenant));
-  const ids = [...new Set(people.map(({ receiptId }) => receiptId))];
-  return buried.length + ids.length - (await knownReceipts(database, ids)).size;
+  return buried.length + (await lostErasures(database, tombstones)).length;
 }
 
 /** Of which the database's audit log tells nothing, although it still would: the database is older than they are. */
 export async function lostHolds(database: Database, holds: readonly HoldLine[], now: number) {
   const lost: HoldLine[] = [];
-  for (const line of holds) {
+  for (const line of await ofPresentTenants(database, holds)) {
     const { tenant: kid, device: object, event: action } = line;
     const at = Date.parse(line.at);
     if (at < now - AUDIT_DAYS_MS) continue;

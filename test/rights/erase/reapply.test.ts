@@ -121,3 +121,15 @@ it('releases a hold again that the backup still has, and leaves one alone that w
   bringBack();
   expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds: [] });
 });
+
+it('places no hold of a removed tenant for the next one under its kid', async () => {
+  const { database, dataDir, place, release } = await dpo();
+  await place();
+  await release();
+  await database.transaction(async (tx) => {
+    await tx('audit_log').delete();
+    await tx('tenants').update({ created_at: Date.now() + 1 });
+  });
+  await database.close();
+  expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [] });
+});
