@@ -27,11 +27,7 @@ import { RETENTION, retainTenant } from './retention.ts';
 const OUTBOX_MS = 7 * DAY;
 
 /** Overwrites the private keys of generations whose grace is over. */
-async function sweepKeys(
-  { database, buryKeys }: Pick<HousekeepingDeps, 'database' | 'buryKeys'>,
-  kid: string,
-  now: number,
-): Promise<void> {
+async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
   const store = makeSealKeyStore(database);
   if (planSweep(await store.list(kid), now).length === 0) return;
   const plan = (keys: readonly Generation[]): KeyPlan => {
@@ -39,12 +35,13 @@ async function sweepKeys(
     const [result] = changed;
     return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
   };
-  await buryKeys(await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now }), now);
+  await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
 /** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
 type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse';
-type OfTenant = 'resumeHeldErasures' | 'keepCheckpoints' | 'cosignCheckpoints';
+/** `recordEnded` writes, where a restore does not reach, which keys and holds ended. */
+type OfTenant = 'recordEnded' | 'resumeHeldErasures' | 'keepCheckpoints' | 'cosignCheckpoints';
 /** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
 type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
 
@@ -55,8 +52,6 @@ export interface HousekeepingDeps
   readonly database: Database;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
-  /** Writes down, where a restore does not reach, which seal keys were destroyed. */
-  readonly buryKeys: (plan: KeyPlan | null, now: number) => Promise<void>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
@@ -101,7 +96,8 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       every: MINUTE,
       run: ({ now, steady }) => purgeNetworks(database, now, steady),
     },
-    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(deps, kid, steady) },
+    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
+    { name: 'record-ended', every: MINUTE, each: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
     { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
     { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
