@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listAudit } from '../../audit/store.ts';
 import { type Config, ConfigError } from '../../config.ts';
 import { type ChainedLog, makeChainedLog } from '../../db/chained-log-files.ts';
 import type { Database } from '../../db/db.ts';
+import { readOwnFile } from '../../db/durable-files.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
 import { ofPresentTenants, tenantsSince } from '../../tenants/tenant-store.ts';
@@ -143,8 +144,7 @@ export const outsideOf = (
 /** DATA_DIR/erasures.log as backup, restore and doctor handle it: whole lines, none lost, none passed over. */
 
 export function readErasureLines({ data_dir }: Pick<Config, 'data_dir'>): readonly string[] {
-  const path = tombstoneFile(data_dir);
-  return existsSync(path) ? completeLines(readFileSync(path, 'utf8')) : [];
+  return completeLines(readOwnFile(tombstoneFile(data_dir)) ?? '');
 }
 
 /** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
