@@ -80,6 +80,7 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
   };
   return startHousekeeping({
     database,
+    macsOf: (kid) => tenantOf(kid)?.stateMac,
     async resumeErasures() {
       await eraseAgain();
       return (await eraser.resumeStale()).failures;

@@ -11,6 +11,7 @@ import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { type Complaints, type Failure, type Fault, type Job, makeComplaints, runJobs } from '../lib/jobs.ts';
 import { anchorAudit } from '../log/audit-anchor-store.ts';
+import type { EntryMacs } from '../log/entry-check.ts';
 import { anchorVerdicts } from '../log/verdict-anchor-store.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
@@ -50,6 +51,8 @@ export interface HousekeepingDeps
     Readonly<Record<OfTenant, (kid: string) => Promise<unknown>>>,
     Readonly<Record<ToTell, (kid: string, now: number) => Promise<unknown>>> {
   readonly database: Database;
+  /** For the entries that the jobs append; undefined where the keys of a tenant are not known. */
+  readonly macsOf: (kid: string) => EntryMacs | undefined;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
@@ -70,7 +73,7 @@ export const COSIGN = 'cosign-checkpoints';
  * rounds of a minute continue meanwhile.
  */
 function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
-  const { database } = deps;
+  const { database, macsOf } = deps;
   return [
     { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
     { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
@@ -86,8 +89,16 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
     },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
-    { name: 'seal-verdicts', every: MINUTE, each: (kid, at) => anchorVerdicts(database, kid, at.steady) },
-    { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => anchorAudit(database, kid, steady) },
+    {
+      name: 'seal-verdicts',
+      every: MINUTE,
+      each: (kid, at) => anchorVerdicts(database, kid, at.steady, macsOf(kid)),
+    },
+    {
+      name: 'seal-audit',
+      every: MINUTE,
+      each: (kid, { steady }) => anchorAudit(database, kid, steady, macsOf(kid)),
+    },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
@@ -107,7 +118,7 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
     {
       name: RETENTION,
       every: HOUR,
-      each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn }),
+      each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn, macs: macsOf(kid) }),
     },
     { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
     { name: 'release-pages', every: HOUR, run: deps.releasePages },

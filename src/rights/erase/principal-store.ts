@@ -57,7 +57,7 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
   const opening = { key, salt: randomBytes(SALT_BYTES), principalId, detail: ERASED_DETAIL };
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
-  const [appended] = await appendEntries(tx, kid, [entry]);
+  const [appended] = await appendEntries(tx, kid, [entry], { macs: target.stateMac });
   key.fill(0);
   let openings = 0;
   await eraseAnswers(tx, target);

@@ -23,6 +23,7 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
+    macsOf: () => undefined,
     recordEnded: () => Promise.resolve(),
     keepCheckpoints: () => Promise.resolve(),
     cosignCheckpoints: () => Promise.resolve(),

@@ -46,7 +46,7 @@ export function housekeepingContract(make: MakeDatabase): void {
       const buried: string[] = [];
       const house = makeHouse(db.database, NOW, {
         async recordEnded(kid) {
-          const keys = await db.database.read('seal_keys').where({ kid }).pluck('state');
+          const keys = await db.database.read('seal_keys').where({ kid, state: 'destroyed' }).pluck('state');
           for (const state of keys as string[]) buried.push(`${kid} ${state}`);
         },
       });
