@@ -125,7 +125,11 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
   if (!head) return null;
   if (trusted) await checkBase(check, trusted);
   const fold = emptyFold();
-  const checkEntry = makeEntryCheck({ macs: trusted?.keys.stateMac, now, add: problems.add });
+  const checkEntry = makeEntryCheck({
+    macs: trusted?.keys.stateMac,
+    now,
+    add: (...problem) => problems.add(...problem),
+  });
   let unopened: number | null = null;
   const onPage = async (page: readonly MacedRow[]): Promise<void> => {
     for (const row of page) {

@@ -144,7 +144,7 @@ export async function baseOf(
 async function requireAuthentic(deps: CheckpointDeps, kid: string, { stateMac }: LogKeys, base: Base) {
   const from = (base.noted ?? base.last)?.size ?? 0;
   const problems = await checkNewEntries(deps.database, kid, { from, to: base.head.size, macs: stateMac });
-  // A clock that was wrong once must not end the signing for good: verify and doctor report it.
+  // A clock that was wrong once must not end the signing: verify and doctor report it.
   const [problem] = problems.filter(({ code }) => code !== 'time-out-of-order');
   if (problem) throw new NotSigned(problem.code, problem.what);
 }

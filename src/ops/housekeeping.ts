@@ -74,6 +74,10 @@ export const COSIGN = 'cosign-checkpoints';
  */
 function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
   const { database, macsOf } = deps;
+  const anchored =
+    (by: typeof anchorAudit) =>
+    (kid: string, { steady }: { readonly steady: number }) =>
+      by(database, kid, steady, macsOf(kid));
   return [
     { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
     { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
@@ -89,24 +93,12 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
     },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
-    {
-      name: 'seal-verdicts',
-      every: MINUTE,
-      each: (kid, at) => anchorVerdicts(database, kid, at.steady, macsOf(kid)),
-    },
-    {
-      name: 'seal-audit',
-      every: MINUTE,
-      each: (kid, { steady }) => anchorAudit(database, kid, steady, macsOf(kid)),
-    },
+    { name: 'seal-verdicts', every: MINUTE, each: anchored(anchorVerdicts) },
+    { name: 'seal-audit', every: MINUTE, each: anchored(anchorAudit) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
-    {
-      name: 'purge-networks',
-      every: MINUTE,
-      run: ({ now, steady }) => purgeNetworks(database, now, steady),
-    },
+    { name: 'purge-networks', every: MINUTE, run: (at) => purgeNetworks(database, at.now, at.steady) },
     { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
     { name: 'record-ended', every: MINUTE, each: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },

@@ -43,7 +43,7 @@ export type HoldLine = z.infer<typeof holdSchema>;
 export type OutsideLine = Tombstone | Cut | HoldLine;
 
 const lineSchema = z.union([tombstoneSchema, cutSchema, holdSchema]);
-/** Names what a line says, whoever wrote it; null: a tombstone, which has its receipt. */
+/** Two lines about one key or hold, and of one moment, have one name; null: a tombstone, which has its receipt. */
 export function nameOfEnded(line: OutsideLine): string | null {
   if (!('event' in line)) return null;
   const { event, tenant, at } = line;
@@ -52,8 +52,8 @@ export function nameOfEnded(line: OutsideLine): string | null {
 }
 
 /**
- * Whoever writes to the file without the key may at most have people erased: only a line with its MAC removes a tenant, ends a key or
- * changes a hold.
+ * A writer of the file without the key can at most have people erased: only a line with its MAC removes a tenant, ends a key or changes
+ * a hold.
  */
 const needsMac = (line: OutsideLine): boolean =>
   'event' in line || line.refs.some(({ kind }) => kind === 'tenant');
