@@ -40,7 +40,7 @@ export function makeFolder(path: string): void {
   }
 }
 
-export class LinkFound extends Error {
+class LinkFound extends Error {
   override readonly name = 'LinkFound';
 
   constructor(path: string) {
