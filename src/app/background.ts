@@ -6,7 +6,7 @@ import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
 import type { SkewWatch } from '../ops/clock-watch.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
-import { buryKeys, outsideOf } from '../rights/erase/tombstone-files.ts';
+import { outsideOf, recordEnded } from '../rights/erase/tombstone-files.ts';
 import { MAIL_WORDS } from '../rights/mail-files.ts';
 import { composeMail } from '../rights/mail-service.ts';
 import type { RightsServices } from '../rights/services-make.ts';
@@ -80,6 +80,7 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
   };
   return startHousekeeping({
     database,
+    macsOf: (kid) => tenantOf(kid)?.stateMac,
     async resumeErasures() {
       await eraseAgain();
       return (await eraser.resumeStale()).failures;
@@ -91,7 +92,7 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
     tellDigests,
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
-    buryKeys: (plan, now) => buryKeys(outsideOf(platform, config), plan, now),
+    recordEnded: (kid) => recordEnded(outsideOf(platform, config), kid, clock()),
     keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
     cosignCheckpoints: cosign,
     async thinCheckpoints(now) {

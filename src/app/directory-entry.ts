@@ -3,7 +3,7 @@ import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
 import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
 import { LEDGER_SECRET, ROOT_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../keys/contexts.ts';
-import { isLive, liveGenerations, wrapContext } from '../keys/generation.ts';
+import { isLive, liveGenerations, publicKeyOf, wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { memoised } from '../lib/memoised.ts';
@@ -92,15 +92,26 @@ function makeIngestTenant(
   };
 }
 
+/** Of the published generation, by its private key: the row's public key could be that of somebody who reads along. */
+function publishedKey(
+  { tenant: { kid }, keys }: TenantSnapshot,
+  openers: ReturnType<typeof openersOf>,
+): PubKeyResponse | null {
+  const published = keys.find((key) => key.state === 'published');
+  if (!published) return null;
+  const opener = openers.find(({ key }) => key.generation === published.generation);
+  const publicKey = opener && publicKeyOf(opener.privateKey);
+  if (publicKey === undefined || publicKey !== published.publicKey)
+    throw new Error(`the public seal key of ${kid} is not that of its private key: restore a backup`);
+  return { kid, alg: ASYMMETRIC_ALG, publicKey };
+}
+
 /** @throws {WrongMasterKey} */
 export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps) {
   const { kid, createdAt: since, settings } = snapshot.tenant;
   const unwrapped = unwrap(snapshot, deps);
   const { openers, symmetric, ledger, derived } = unwrapped;
-  const published = snapshot.keys.find((key) => key.state === 'published');
-  const publicKey: PubKeyResponse | null = published
-    ? { kid, alg: ASYMMETRIC_ALG, publicKey: published.publicKey }
-    : null;
+  const publicKey: PubKeyResponse | null = publishedKey(snapshot, openers);
   const { webhooks } = snapshot;
   const webhooksFor = (event: WebhookEvent): readonly string[] =>
     webhooks.filter((webhook) => webhook.events.includes(event)).map((webhook) => webhook.id);

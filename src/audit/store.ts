@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { cellOf } from '../db/sql.ts';
-import { holdTenant } from '../db/tenant-hold.ts';
+import { GOING, holdTenant } from '../db/tenant-hold.ts';
 import { commitAudit } from '../ledger/commitment.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 import type { Json } from '../lib/canonical-json.ts';
@@ -65,14 +65,14 @@ export function writeAct(tx: Knex.Transaction, kid: string, act: Act, action: Au
   });
 }
 
-/** One row in the log of every tenant: what was done to the whole installation was done to each. */
+/** One row in the log of every tenant that is not being removed: what was done to the whole installation was done to each. */
 export async function writeActForAll(
   tx: Knex.Transaction,
   by: InstallationAct,
   action: AuditAction,
   detail: Detail,
 ): Promise<void> {
-  const kids = (await tx('tenants').orderBy('kid').pluck('kid')) as string[];
+  const kids = (await tx('tenants').where('revision', '>', GOING).orderBy('kid').pluck('kid')) as string[];
   for (const kid of kids) {
     const actor = by.actorOf(kid);
     if (actor) await writeAct(tx, kid, { ...actor, at: by.at }, action, detail);

@@ -163,7 +163,7 @@ async function appendTenant(
   const fresh = unknown.filter((request) => !results.has(request));
   await inOneStatement(tx, async (write) => {
     const bytes = written.map((entry) => entry.bytes);
-    const appended = await appendEntries(write, kid, bytes, head);
+    const appended = await appendEntries(write, kid, bytes, { known: head });
     const placed = written.map(
       (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
     );

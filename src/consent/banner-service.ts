@@ -85,7 +85,7 @@ export function makeBanner({ database, clock, script }: Deps) {
       script: hash,
       policyVersion: rules.currentVersion,
     };
-    const done = publishBanner(database, shown, clock());
+    const done = publishBanner(database, shown, clock(), tenant.stateMac);
     told.set(kid, { tenant, hash, done });
     done.catch(() => {
       if (told.get(kid)?.done === done) told.delete(kid);

@@ -3,6 +3,7 @@ import { impersonalEntry } from '../ledger/entries.ts';
 import type { Columns } from '../lib/columns.ts';
 import { sha256 } from '../lib/hash.ts';
 import { appendOne, lockHead } from '../log/append-store.ts';
+import type { EntryMacs } from '../log/entry-check.ts';
 
 /** What a tenant's banner shows, as one node knows it. */
 export interface ShownBanner {
@@ -29,7 +30,7 @@ interface ListedBanner {
  * the older script says nothing twice.
  * @returns the entry, or null when the log says so already
  */
-export function publishBanner(database: Database, banner: ShownBanner, now: number) {
+export function publishBanner(database: Database, banner: ShownBanner, now: number, macs?: EntryMacs) {
   const { kid, revision, texts, script, policyVersion } = banner;
   const digest = sha256(texts).toString('hex');
   return database.transaction(async (tx) => {
@@ -44,7 +45,7 @@ export function publishBanner(database: Database, banner: ShownBanner, now: numb
     if (await table().where(same).first()) return null;
     const body = { texts: digest, script, policyVersion };
     const entry = impersonalEntry({ type: 'banner.published', at: now, purpose: null }, body);
-    const appended = await appendOne(tx, kid, entry);
+    const appended = await appendOne(tx, kid, entry, macs);
     await tx('banners').insert({ kid, seq: appended.seq, ...same, texts, published_at: now });
     return appended;
   });

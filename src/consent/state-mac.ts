@@ -49,6 +49,8 @@ export function makeStateMac(kid: string, key: Uint8Array) {
       ),
     ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
       mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
+    /** An entry of the log, at its place. */
+    ofEntry: (seq: number, hash: string) => mac(`entry\n${kid}\n${seq}\n${hash}`),
     /** What is kept of an Idempotency-Key once its person is erased: it names nobody. */
     ofRetry: (caller: string, idempotencyKey: string) => mac(`retry\n${kid}\n${caller}\n${idempotencyKey}`),
     ofTerms({ purposes, policies }: Terms) {

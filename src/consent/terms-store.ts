@@ -62,11 +62,17 @@ async function requireTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void
   if (!(await termsFit(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
 }
 
-export async function definePurpose(tx: Knex.Transaction, kid: string, purpose: Purpose, now: number) {
+export async function definePurpose(
+  tx: Knex.Transaction,
+  { kid, stateMac }: TermsOf,
+  purpose: Purpose,
+  now: number,
+) {
   await tx('purposes').insert(purposeToRow(kid, purpose)).onConflict(['kid', 'id']).merge();
   const { id, title, gpc, ttlDays, lawfulBasis } = purpose;
   const body = { id, title, gpc, ttlDays, lawfulBasis };
-  return appendOne(tx, kid, impersonalEntry({ type: 'purpose.defined', at: now, purpose: id }, body));
+  const entry = impersonalEntry({ type: 'purpose.defined', at: now, purpose: id }, body);
+  return appendOne(tx, kid, entry, stateMac);
 }
 
 /** @returns null for an unknown tenant */
@@ -77,7 +83,7 @@ export function savePurposes(database: Database, tenant: TermsOf, purposes: read
     await requireTerms(tx, tenant);
     const appended: AppendedEntry[] = [];
     for (const purpose of purposes) {
-      appended.push(await definePurpose(tx, kid, purpose, by.at));
+      appended.push(await definePurpose(tx, tenant, purpose, by.at));
       const { id, gpc, ttlDays } = purpose;
       await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, gpc, ttlDays });
     }
@@ -106,7 +112,7 @@ export function publishPolicy(
     await macTerms(tx, tenant);
     const body = { version, sha256: digest, material };
     const entry = impersonalEntry({ type: 'policy.published', at: now, purpose: null }, body);
-    const appended = await appendOne(tx, kid, entry);
+    const appended = await appendOne(tx, kid, entry, tenant.stateMac);
     await writeAct(tx, kid, by, 'policy.published', { version, material });
     return { version, sha256: digest, material, publishedAt: now, ...appended };
   });

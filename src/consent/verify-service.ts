@@ -6,9 +6,10 @@ import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
 import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
+import { makeEntryCheck } from '../log/entry-check.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
 import { collectProblems, type LogProblem, type Problems } from '../log/problem.ts';
-import { LogDamaged, readHead, type StoredEntry } from '../log/read-store.ts';
+import { LogDamaged, type MacedRow, readHead } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,
@@ -41,6 +42,8 @@ export interface Trusted {
 export interface VerifyOptions {
   /** Undefined: the database is checked against itself only. */
   readonly trusted?: Trusted | undefined;
+  /** Undefined: no time of an entry is compared with the present. */
+  readonly now?: number;
   readonly onProgress?: (done: number) => void;
 }
 
@@ -115,16 +118,24 @@ async function checkPeople(check: PeopleCheck, size: number, unopened: number | 
 }
 
 async function checkLog(database: Database, kid: string, options: VerifyOptions): Promise<LogCheck | null> {
-  const { trusted, onProgress = () => {} } = options;
+  const { trusted, now, onProgress = () => {} } = options;
   const problems = collectProblems();
   const check: PeopleCheck = { database, kid, wrapKey: trusted?.keys.principalWrap ?? null, problems };
   const { head, claims } = await claimsOf(check, trusted);
   if (!head) return null;
   if (trusted) await checkBase(check, trusted);
   const fold = emptyFold();
+  const checkEntry = makeEntryCheck({
+    macs: trusted?.keys.stateMac,
+    now,
+    add: (...problem) => problems.add(...problem),
+  });
   let unopened: number | null = null;
-  const onPage = async (page: readonly StoredEntry[]): Promise<void> => {
-    for (const { seq, entry } of page) addEntry(fold, seq, parseStored(entry));
+  const onPage = async (page: readonly MacedRow[]): Promise<void> => {
+    for (const row of page) {
+      addEntry(fold, row.seq, parseStored(row.entry));
+      checkEntry(row);
+    }
     unopened = await checkOpenings(check, page, unopened);
     onProgress((page.at(-1)?.seq ?? 0) + 1);
   };

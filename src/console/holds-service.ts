@@ -4,7 +4,7 @@ import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import type { Scope } from '../rights/erase/erasure.ts';
 import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
-import { appendCut } from '../rights/erase/tombstone-files.ts';
+import { recordEnded } from '../rights/erase/tombstone-files.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
@@ -58,12 +58,16 @@ export async function deviceHolds({ database }: HoldContext, tenant: ConsentTena
   return holds.map((hold) => viewOf(tenant, hold));
 }
 
+/** The hold is placed or released by now; a line that cannot be written is left to the sweep, which reports its failures. */
+const recordOrLeave = ({ outside, clock }: HoldContext, kid: string): Promise<void> =>
+  recordEnded(outside, kid, clock()).catch(() => {});
+
 export async function placeHolds(
   context: HoldContext,
   staff: Staff,
   { durable, scopes, basis }: Pick<LegalHold, 'durable' | 'basis'> & { readonly scopes: readonly Scope[] },
 ): Promise<void> {
-  const { database, clock, outside } = context;
+  const { database, clock } = context;
   const { kid, rightsKey } = requireTenant(context, staff);
   const at = clock();
   const object = rightsRef(rightsKey, 'durable', durable);
@@ -72,7 +76,7 @@ export async function placeHolds(
     const detail = { scopes: [...scopes] };
     await writeAudit(tx, { kid, at, actor: actorOf(staff), action: 'hold.placed', object, detail });
   });
-  await appendCut(outside, { event: 'hold.placed', tenant: kid, device: object, scopes: [...scopes] }, at);
+  await recordOrLeave(context, kid);
 }
 
 /**
@@ -80,7 +84,7 @@ export async function placeHolds(
  * @returns the receipt of the erasure that had waited, if one had; null: there is no such hold
  */
 export async function endHold(context: HoldContext, staff: Staff, place: HoldPlace) {
-  const { database, held, clock, outside } = context;
+  const { database, held, clock } = context;
   const { kid } = staff;
   const found = await find(database, requireTenant(context, staff), place);
   if (!found) return null;
@@ -95,8 +99,7 @@ export async function endHold(context: HoldContext, staff: Staff, place: HoldPla
     return gone;
   });
   if (!released) return null;
-  const line = { tenant: kid, device: place.device, scopes: [scope] };
-  await appendCut(outside, { event: 'hold.released', ...line }, now);
+  await recordOrLeave(context, kid);
   const receipts = released.waited ? await held.ofDevice(actor, kid, durable) : [];
   return { receipt: receipts.at(-1) ?? null };
 }

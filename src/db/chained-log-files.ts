@@ -1,10 +1,10 @@
-import { renameSync } from 'node:fs';
+import { constants, renameSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closing } from '../lib/closing.ts';
 import { works } from '../lib/or-else.ts';
 import { afterLine, chainLine, NO_LINES, openLine } from './chained-line.ts';
-import { syncPath, temporaryFile, unguessable } from './durable-files.ts';
+import { NO_LINK, refuseLink, syncPath, temporaryFile, unguessable } from './durable-files.ts';
 import { isThere, locked, makeEmpty, ownAsDirectory, serialise } from './shared-file-lock.ts';
 
 /**
@@ -60,6 +60,8 @@ const behind = (at: Tail, bytes: Buffer, body: string, hasMac: boolean): Tail =>
   hasMac,
 });
 
+const READ = constants.O_RDONLY | NO_LINK;
+const APPEND = constants.O_RDWR | constants.O_APPEND | NO_LINK;
 const PIECE_BYTES = 64 * 1024;
 /** Longer than any line of ours. */
 const MAX_LINE_BYTES = 1024 * 1024;
@@ -154,7 +156,7 @@ async function writeAnew(
       if (number === tail.lines || lines.keep(JSON.parse(body))) put(body);
     };
     const begin = { inode: 0, changedAt: 0, ...BEGIN };
-    await closing(open(path, 'r'), (old) => readOn(options, old, begin, take));
+    await closing(open(path, READ), (old) => readOn(options, old, begin, take));
   }
   for (const body of lines.more) put(JSON.stringify(body));
   for (; waiting.length > 0; waiting = waiting.slice(1000))
@@ -166,15 +168,16 @@ export function makeChainedLog(options: ChainedLogOptions) {
   const { path } = options;
   let tail: Tail | null = null;
 
-  async function readFile(flags: 'r' | 'a+', then?: (file: FileHandle) => Promise<void>): Promise<void> {
-    await closing(open(path, flags, 0o600), async (file) => {
+  async function readFile(flags: number, then?: (file: FileHandle) => Promise<void>): Promise<void> {
+    refuseLink(path);
+    await closing(open(path, flags), async (file) => {
       tail = await follow(options, file, tail);
       await then?.(file);
     });
   }
 
   async function readWhereThere(): Promise<void> {
-    if (isThere(path)) await readFile('r');
+    if (isThere(path)) await readFile(READ);
     else if (tail) throw new BrokenChain(path, tail.lines, 'was there, and the file is missing');
   }
 
@@ -190,8 +193,8 @@ export function makeChainedLog(options: ChainedLogOptions) {
         await readWhereThere();
         const body = next();
         if (body === null) return;
-        if (!isThere(path)) await makeEmpty(path);
-        await readFile('a+', async (file) => {
+        makeEmpty(path);
+        await readFile(APPEND, async (file) => {
           tail = await appendLine(options, file, tail as Tail, body);
         });
         options.onLine(JSON.parse(JSON.stringify(body)));
@@ -201,11 +204,13 @@ export function makeChainedLog(options: ChainedLogOptions) {
       locked(path, async () => {
         await readWhereThere();
         const temporary = temporaryFile(unguessable(path));
-        await closing(open(temporary, 'wx', 0o600), (file) => writeAnew(options, file, tail, { keep, more }));
-        ownAsDirectory(temporary);
+        await closing(open(temporary, 'wx', 0o600), async (file) => {
+          await writeAnew(options, file, tail, { keep, more });
+          ownAsDirectory(file.fd, path);
+        });
         renameSync(temporary, path);
         syncPath(dirname(path));
-        await readFile('r');
+        await readFile(READ);
       }),
   };
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync, statfsSync, statSync } from 'node:fs';
+import { constants, rmSync, statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { closing } from '../lib/closing.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode, isIoError } from './availability.ts';
 import type { Database } from './db.ts';
+import { NO_LINK } from './durable-files.ts';
 
 /**
  * DATA_DIR/reserve takes up room on the disk that nobody else may have, and gives it to an erasure when there is no
@@ -60,7 +61,8 @@ function giveUp(dataDir: string): boolean {
 async function fill(dataDir: string, size: number): Promise<void> {
   const missing = size - reserveSize(dataDir);
   if (missing <= 0) return;
-  await closing(open(reserveFile(dataDir), 'a', 0o600), async (file) => {
+  const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | NO_LINK;
+  await closing(open(reserveFile(dataDir), flags, 0o600), async (file) => {
     const grown = grow(file, missing).then(() => file.sync());
     await grown.catch((error: unknown) => {
       if (!isFull(error)) throw error;

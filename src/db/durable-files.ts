@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
+  constants,
   existsSync,
   fchmodSync,
   fstatSync,
@@ -11,6 +12,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -35,6 +37,37 @@ export function makeFolder(path: string): void {
   } catch (error) {
     // Another process was first.
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
+
+class LinkFound extends Error {
+  override readonly name = 'LinkFound';
+
+  constructor(path: string) {
+    super(`${path} is a symbolic link: gpd follows none in its data directory; put the file itself there`);
+  }
+}
+
+/**
+ * The data directory belongs to the server's user, and commands may run as root: a link that this user lays must not lead root to
+ * another file. @throws {LinkFound}
+ */
+export function refuseLink(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) throw new LinkFound(path);
+}
+
+/** Flags that open a file and no link. */
+export const NO_LINK = constants.O_NOFOLLOW;
+
+/** The text of a file of the data directory; null: missing. @throws {LinkFound} */
+export function readOwnFile(path: string): string | null {
+  refuseLink(path);
+  if (!existsSync(path)) return null;
+  const handle = openSync(path, constants.O_RDONLY | NO_LINK);
+  try {
+    return readFileSync(handle, 'utf8');
+  } finally {
+    closeSync(handle);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
 import { cellOf } from './sql.ts';
+import { GOING } from './tenant-hold.ts';
 
 /** What has its own revision counter. */
 export type Revisioned = 'tenants' | 'agents';
@@ -19,9 +20,9 @@ export async function readRevision(database: Database, scope: Revisioned): Promi
 
 /**
  * Marks a tenant as changed and takes its row lock, before anything of it is read that the change depends on.
- * @returns whether there is such a tenant
+ * @returns whether there is such a tenant; false too for one whose removal has begun, which no change may revive
  */
 export async function bumpTenant(tx: Knex.Transaction, kid: string): Promise<boolean> {
   const revision = await bump(tx, 'tenants');
-  return (await tx('tenants').where({ kid }).update({ revision })) === 1;
+  return (await tx('tenants').where({ kid }).where('revision', '>', GOING).update({ revision })) === 1;
 }

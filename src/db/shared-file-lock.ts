@@ -1,11 +1,10 @@
-import { accessSync, chownSync, constants, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { accessSync, closeSync, constants, fchownSync, lstatSync, openSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Unavailable } from '../lib/errors.ts';
 import { errorCode } from './availability.ts';
-import { syncPath } from './durable-files.ts';
+import { refuseLink, syncPath } from './durable-files.ts';
 import { requireSqlite, SqliteUnloadable } from './sqlite-client.ts';
 import { execute, told } from './sqlite-prepared.ts';
 
@@ -26,25 +25,43 @@ export function serialise<T>(path: string, work: () => Promise<T>): Promise<T> {
   return turn;
 }
 
-/** Owned as its directory is: root at the command line must not take a file from the server. */
-export function ownAsDirectory(path: string): void {
+/**
+ * Owned as its directory is: root at the command line must not take a file from the server. By its descriptor: by its name, the
+ * owner of the directory could have root give away another file.
+ */
+export function ownAsDirectory(descriptor: number, path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
-  chownSync(path, uid, gid);
+  fchownSync(descriptor, uid, gid);
 }
 
-export async function makeEmpty(path: string): Promise<void> {
-  await (await open(path, 'a', 0o600)).close();
-  ownAsDirectory(path);
+/** A link is there too, wherever it leads. */
+export const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+
+/** A new file; one that is there stays as it is. @throws {LinkFound} */
+export function makeEmpty(path: string): void {
+  refuseLink(path);
+  if (isThere(path)) return;
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'wx', 0o600);
+  } catch (error) {
+    // Another process was first.
+    if (errorCode(error as Error) === 'EEXIST') return;
+    throw error;
+  }
+  try {
+    ownAsDirectory(descriptor, path);
+  } finally {
+    closeSync(descriptor);
+  }
   syncPath(dirname(path));
 }
-
-export const isThere = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** On PostgreSQL without SQLite's module nobody holds it: two processes at one moment would break the chain, and be told. */
 async function lockOf(path: string): Promise<Release> {
   const lock = `${path}.lock`;
-  if (!isThere(lock)) await makeEmpty(lock);
+  makeEmpty(lock);
   for (let i = 0; i < LOCK_TRIES; i += 1) {
     const release = await lockFile(lock, 'exclusive').catch((error: unknown) => {
       if (error instanceof SqliteUnloadable) return () => Promise.resolve();
@@ -86,6 +103,7 @@ export type Release = () => Promise<void>;
 /** Null: another process holds it. @throws the driver's error when the file cannot be opened or is not empty */
 export async function lockFile(path: string, how: keyof typeof TAKE): Promise<Release | null> {
   requireSqlite();
+  refuseLink(path);
   // SQLite opens what it may not write for reading, and an exclusive transaction on that only shares it.
   if (how === 'exclusive') accessSync(path, constants.W_OK);
   const { Database, OPEN_READWRITE } = require('sqlite3') as typeof import('sqlite3');

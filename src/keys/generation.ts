@@ -21,6 +21,22 @@ export function wrapContext(kid: string, generation: number): WrapContext {
   return { table: 'seal_keys', tenant: kid, purpose: 'seal', generation };
 }
 
+/** base64 of the uncompressed point: what browsers seal to is computed from the private key, and not believed of a row. */
+export function publicKeyOf(privateKey: Uint8Array): string {
+  const pair = createECDH('prime256v1');
+  pair.setPrivateKey(privateKey);
+  return pair.getPublicKey('base64');
+}
+
+/** Whether a stored public key belongs to the private key next to it; true too of a destroyed one. @throws {WrongMasterKey} */
+export function isOwnPublicKey(masterKey: MasterKey, key: Generation): boolean {
+  if (key.wrappedPrivate === null) return key.state === 'destroyed';
+  const privateKey = masterKey.unwrap(key.wrappedPrivate, wrapContext(key.kid, key.generation));
+  const own = publicKeyOf(privateKey) === key.publicKey;
+  privateKey.fill(0);
+  return own;
+}
+
 /** A fresh key pair, wrapped at once; the private scalar is never held longer than this call. */
 export function makeGeneration(
   kid: string,

@@ -3,6 +3,7 @@ import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } f
 import { logLost } from '../db/tenant-hold.ts';
 import { appendLeaves, decodeFrontier, EMPTY_FRONTIER, encodeFrontier } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
+import type { EntryMacs } from './entry-check.ts';
 import { LogDamaged } from './read-store.ts';
 
 /** The one way into a tenant's log. */
@@ -58,12 +59,13 @@ export async function lockHead(tx: HotTransaction, kid: string): Promise<Head> {
 /**
  * Appends whole entries in their order, gap-free. The head has to be locked.
  * @param known the head, where nothing was appended since it was locked; else it is read
+ * @param macs for entries that are not about a person: without its MAC such an entry counts as forged
  */
 export async function appendEntries(
   tx: HotTransaction,
   kid: string,
   entries: readonly Uint8Array[],
-  known?: Head,
+  { known, macs }: { readonly known?: Head | undefined; readonly macs?: EntryMacs | undefined } = {},
 ): Promise<readonly AppendedEntry[]> {
   const head = known ?? (await lockHead(tx, kid));
   const frontier = decodeFrontier(head.frontier);
@@ -72,9 +74,15 @@ export async function appendEntries(
   const { frontier: next, completed } = appendLeaves(frontier, leaves);
   const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
   const rows = appended.map(
-    ({ seq, hash }, i): Bindings => [kid, seq, hash, Buffer.from(entries[i] ?? []).toString()],
+    ({ seq, hash }, i): Bindings => [
+      kid,
+      seq,
+      hash,
+      Buffer.from(entries[i] ?? []).toString(),
+      ...(macs ? [macs.ofEntry(seq, hash)] : []),
+    ],
   );
-  await insertMany(tx, 'INSERT INTO ledger_entries (kid, seq, hash, entry)', rows);
+  await insertMany(tx, `INSERT INTO ledger_entries (kid, seq, hash, entry${macs ? ', mac' : ''})`, rows);
   const blocks = completed.map(
     ({ level, index, hash }): Bindings => [kid, level, index, hash.toString('hex')],
   );
@@ -88,7 +96,12 @@ export async function appendEntries(
 }
 
 /** One impersonal entry, in its own transaction. */
-export async function appendOne(tx: HotTransaction, kid: string, entry: Uint8Array): Promise<AppendedEntry> {
-  const [appended] = await appendEntries(tx, kid, [entry]);
+export async function appendOne(
+  tx: HotTransaction,
+  kid: string,
+  entry: Uint8Array,
+  macs: EntryMacs | undefined,
+): Promise<AppendedEntry> {
+  const [appended] = await appendEntries(tx, kid, [entry], { macs });
   return appended as AppendedEntry;
 }

@@ -2,6 +2,7 @@ import { type AuditFields, auditText } from '../audit/audit.ts';
 import type { Database } from '../db/db.ts';
 import { pagesOf } from '../db/sql.ts';
 import { commitAudit } from '../ledger/commitment.ts';
+import type { EntryMacs } from './entry-check.ts';
 import { type AnchoredTable, anchorHours, PIECE, rowsOfHour } from './hourly-anchor-store.ts';
 
 /** The audit log, anchored by the hour. */
@@ -33,6 +34,6 @@ export const AUDIT: AnchoredTable = {
   changed: changedRows,
 };
 
-export function anchorAudit(database: Database, kid: string, now: number): Promise<number> {
-  return anchorHours(database, AUDIT, kid, now);
+export function anchorAudit(database: Database, kid: string, now: number, macs?: EntryMacs): Promise<number> {
+  return anchorHours(database, AUDIT, { kid, macs }, now);
 }

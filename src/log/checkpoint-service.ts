@@ -9,6 +9,8 @@ import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
 import { putCheckpoint } from './checkpoint-store.ts';
+import type { EntryCode, EntryMacs } from './entry-check.ts';
+import { checkNewEntries } from './new-entries-service.ts';
 import { LogDamaged, type LogHead, makeHashReader, readHead } from './read-store.ts';
 
 /** Signs checkpoints, and only such as extend all that this node has signed or seen before (docs/adr/0039). */
@@ -17,7 +19,11 @@ export interface LogKeys {
   readonly signer: NoteSigner;
   /** This log has had a line in checkpoints.log since its first entry: if it is missing, it was removed. */
   readonly checkpointed: boolean;
+  readonly stateMac: EntryMacs;
 }
+
+/** What a checkpoint is signed and checked by. */
+export type SigningKeys = Pick<LogKeys, 'signer' | 'checkpointed'>;
 
 export interface WitnessPolicy {
   readonly witnesses: readonly { readonly key: VerifierKey; readonly url: string }[];
@@ -34,7 +40,7 @@ export interface CheckpointDeps {
   readonly witnesses?: WitnessPolicy;
 }
 
-export type CheckpointCode = 'checkpoint-missing' | 'checkpoint-not-extended' | 'vkey-changed';
+export type CheckpointCode = 'checkpoint-missing' | 'checkpoint-not-extended' | 'vkey-changed' | EntryCode;
 
 /** Nothing is signed: 503 until an operator has looked; housekeeping and doctor name the log. */
 export class NotSigned extends Refusal {
@@ -91,7 +97,7 @@ function notedIn(head: LogHead, vkey: string): Signed | null {
 /** PostgreSQL: a node that is new, or a log that it has not seen yet. An SQLite file has one node, which made its logs. */
 const mayBegin = (
   { database }: Pick<CheckpointDeps, 'database'>,
-  { checkpointed }: LogKeys,
+  { checkpointed }: SigningKeys,
   noted: Signed | null,
 ) => !checkpointed || (database.kind === 'postgres' && noted !== null);
 
@@ -111,7 +117,11 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
  * @returns null: no such log; `last` is what the next checkpoint has to extend, null for an old log without any; `noted` was
  * signed by another node since, null where there is no newer one. @throws {NotSigned}
  */
-export async function baseOf(deps: Pick<CheckpointDeps, 'database' | 'book'>, kid: string, keys: LogKeys) {
+export async function baseOf(
+  deps: Pick<CheckpointDeps, 'database' | 'book'>,
+  kid: string,
+  keys: SigningKeys,
+) {
   const { vkey, name } = keys.signer;
   // Before the head: another process may append entries and sign them meanwhile.
   const last = await lastOf(deps, vkey);
@@ -128,6 +138,15 @@ export async function baseOf(deps: Pick<CheckpointDeps, 'database' | 'book'>, ki
     throw new NotSigned('checkpoint-not-extended', `two checkpoints of ${last.size} entries were signed`);
   await requireExtended(deps, kid, newer ?? last, head);
   return { head, last, noted: newer };
+}
+
+/** Only what came since the last checkpoint: what that one covers was looked at when it was signed. */
+async function requireAuthentic(deps: CheckpointDeps, kid: string, { stateMac }: LogKeys, base: Base) {
+  const from = (base.noted ?? base.last)?.size ?? 0;
+  const problems = await checkNewEntries(deps.database, kid, { from, to: base.head.size, macs: stateMac });
+  // A clock that was wrong once must not end the signing: verify and doctor report it.
+  const [problem] = problems.filter(({ code }) => code !== 'time-out-of-order');
+  if (problem) throw new NotSigned(problem.code, problem.what);
 }
 
 /** Another node's checkpoint is kept here too. Null: another process kept one meanwhile. */
@@ -177,6 +196,7 @@ export async function currentCheckpoint(
     const covers =
       last !== null && last.size >= atLeast && (isRecent(deps, last, maxAge) || last.size === head.size);
     const { size, root } = head;
+    if (!covers) await requireAuthentic(deps, kid, keys, base);
     const next = covers
       ? last
       : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };

@@ -8,6 +8,7 @@ import { EMPTY_FRONTIER } from '../ledger/frontier.ts';
 import { chunksOf } from '../lib/chunks.ts';
 import { HOUR, MINUTE } from '../lib/clock.ts';
 import { appendOne, lockHead } from './append-store.ts';
+import type { EntryMacs } from './entry-check.ts';
 import { floorHour } from './fold.ts';
 
 /**
@@ -69,8 +70,20 @@ export async function bodyOf(hour: number, commitments: readonly string[]) {
   return anchorBody(hour, hour + HOUR, frontier);
 }
 
+interface AnchoredLog {
+  readonly kid: string;
+  /** Without them the entry counts as forged. */
+  readonly macs: EntryMacs | undefined;
+}
+
 /** False: an erasure came in between. */
-async function anchorHour(database: Database, table: AnchoredTable, kid: string, hour: number, now: number) {
+async function anchorHour(
+  database: Database,
+  table: AnchoredTable,
+  { kid, macs }: AnchoredLog,
+  hour: number,
+  now: number,
+) {
   const { commitments, live } = await table.read(database.read, kid, hour);
   const body = await bodyOf(hour, commitments);
   return database.transaction(async (tx) => {
@@ -84,18 +97,18 @@ async function anchorHour(database: Database, table: AnchoredTable, kid: string,
       .where({ kid })
       .update({ [table.anchoredTo]: hour + HOUR });
     const entry = impersonalEntry({ type: table.type, at: now, purpose: null }, body);
-    const { seq } = await appendOne(tx, kid, entry);
+    const { seq } = await appendOne(tx, kid, entry, macs);
     await tx(table.anchors).insert({ kid, hour, seq, count: body.count, root: body.root });
     return true;
   });
 }
 
 /** Anchors every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
-export async function anchorHours(database: Database, table: AnchoredTable, kid: string, now: number) {
+export async function anchorHours(database: Database, table: AnchoredTable, log: AnchoredLog, now: number) {
   let count = 0;
   for (;;) {
-    const hour = await nextHour(database, table, kid, now);
+    const hour = await nextHour(database, table, log.kid, now);
     if (hour === null) return count;
-    if (await anchorHour(database, table, kid, hour, now)) count += 1;
+    if (await anchorHour(database, table, log, hour, now)) count += 1;
   }
 }

@@ -1,3 +1,5 @@
+import type { EntryCode } from './entry-check.ts';
+
 /** What `gpd consent verify` finds (contract, section 14). */
 
 export type ProblemCode =
@@ -12,7 +14,8 @@ export type ProblemCode =
   | 'seal-missing'
   | 'seal-changed'
   | 'rows-missing'
-  | 'rows-added';
+  | 'rows-added'
+  | EntryCode;
 
 export interface LogProblem {
   readonly code: ProblemCode;

@@ -88,6 +88,22 @@ export async function readEntries(database: Database, kid: string, start: number
   return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
 }
 
+export interface MacedRow extends StoredEntry {
+  readonly mac: string | null;
+}
+
+/** The same, each with its MAC: not for anybody outside. */
+export async function readMacedEntries(database: Database, kid: string, start: number, limit: number) {
+  const rows = await database
+    .read('ledger_entries')
+    .where({ kid })
+    .where('seq', '>=', start)
+    .orderBy('seq')
+    .limit(limit)
+    .select<MacedRow[]>('seq', 'hash', 'entry', 'mac');
+  return rows.map((row) => ({ ...row, seq: Number(row.seq) }));
+}
+
 /** The texts of all entries from `start` on: of what was appended since a walk. */
 export async function textsSince(db: Knex, kid: string, start: number): Promise<readonly string[]> {
   return db('ledger_entries').where({ kid }).where('seq', '>=', start).pluck('entry');

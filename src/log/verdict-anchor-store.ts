@@ -3,6 +3,7 @@ import type { Database } from '../db/db.ts';
 import { type Bindings, cellOf, insertMany, pagesOf } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/commitment.ts';
 import { HOUR } from '../lib/clock.ts';
+import type { EntryMacs } from './entry-check.ts';
 import { floorHour } from './fold.ts';
 import {
   type AnchoredTable,
@@ -79,8 +80,13 @@ export function unanchoredSince(database: Database, kid: string, now: number): P
   return nextHour(database, VERDICTS, kid, now);
 }
 
-export function anchorVerdicts(database: Database, kid: string, now: number): Promise<number> {
-  return anchorHours(database, VERDICTS, kid, now);
+export function anchorVerdicts(
+  database: Database,
+  kid: string,
+  now: number,
+  macs?: EntryMacs,
+): Promise<number> {
+  return anchorHours(database, VERDICTS, { kid, macs }, now);
 }
 
 export interface ErasedVerdict {

@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../ledger/frontier.ts';
 import { leafHash } from '../ledger/merkle.ts';
 import type { Problems } from './problem.ts';
-import { type LogHead, makeHashReader, readEntries, type StoredEntry } from './read-store.ts';
+import { type LogHead, type MacedRow, makeHashReader, readMacedEntries } from './read-store.ts';
 
 /** Every entry of a log, hashed again in its order, trusting no stored hash. */
 
@@ -13,7 +13,7 @@ export interface WalkOptions {
   readonly sizes: ReadonlySet<number>;
   readonly problems: Problems;
   /** Entries that fit, a page each. */
-  readonly onPage: (page: readonly StoredEntry[]) => Promise<void>;
+  readonly onPage: (page: readonly MacedRow[]) => Promise<void>;
 }
 
 /** Stops at the first entry that does not match: nothing after it can be compared with the tree. */
@@ -29,7 +29,12 @@ export async function walkLog(
   let frontier = EMPTY_FRONTIER;
   // Not past the head: entries that are appended meanwhile belong to the next check.
   while (frontier.size < head.size) {
-    const page = await readEntries(database, kid, frontier.size, Math.min(PAGE, head.size - frontier.size));
+    const page = await readMacedEntries(
+      database,
+      kid,
+      frontier.size,
+      Math.min(PAGE, head.size - frontier.size),
+    );
     if (page.length === 0) break;
     for (const { seq, hash, entry } of page) {
       if (seq !== frontier.size)

@@ -8,7 +8,7 @@ import { type CheckpointDeps, currentCheckpoint, isExtended } from '../log/check
 import { markCheckpointed } from '../log/log-secret-store.ts';
 import { type LogSecret, readLogSecret } from '../log/new-log.ts';
 import { type LogHead, readHead } from '../log/read-store.ts';
-import { cutoffsOf, sayRetainedBefore } from '../rights/retention/store.ts';
+import { sayRetainedBefore } from '../rights/retention/store.ts';
 import { makeTenantStore, readTenantSecret } from '../tenants/tenant-store.ts';
 
 /** What checkpoints.log has to say of logs that go on from an older state: of a restore, of an operator who accepts a loss, or of an
@@ -66,10 +66,11 @@ export async function beginCheckpoints(
   for (const { kid, settings } of await tenants.list()) {
     if (keysOf(kid)?.checkpointed !== false) continue;
     try {
-      const rules = { kid, days: settings['retention.days'], now: clock() };
+      const macs = keysOf(kid)?.stateMac;
+      const rules = { kid, days: settings['retention.days'], now: clock(), macs };
       // Signed first: what does not extend an earlier checkpoint is not written to.
       await currentCheckpoint(deps, kid, 0, 0);
-      await sayRetainedBefore(database, kid, rules.now, cutoffsOf(rules).retention);
+      await sayRetainedBefore(database, rules);
       await markCheckpointed(database, masterKey, kid);
     } catch (error) {
       onFault(kid, error);

@@ -11,6 +11,7 @@ import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { type Complaints, type Failure, type Fault, type Job, makeComplaints, runJobs } from '../lib/jobs.ts';
 import { anchorAudit } from '../log/audit-anchor-store.ts';
+import type { EntryMacs } from '../log/entry-check.ts';
 import { anchorVerdicts } from '../log/verdict-anchor-store.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
@@ -27,11 +28,7 @@ import { RETENTION, retainTenant } from './retention.ts';
 const OUTBOX_MS = 7 * DAY;
 
 /** Overwrites the private keys of generations whose grace is over. */
-async function sweepKeys(
-  { database, buryKeys }: Pick<HousekeepingDeps, 'database' | 'buryKeys'>,
-  kid: string,
-  now: number,
-): Promise<void> {
+async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
   const store = makeSealKeyStore(database);
   if (planSweep(await store.list(kid), now).length === 0) return;
   const plan = (keys: readonly Generation[]): KeyPlan => {
@@ -39,12 +36,13 @@ async function sweepKeys(
     const [result] = changed;
     return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
   };
-  await buryKeys(await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now }), now);
+  await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
 /** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
 type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse';
-type OfTenant = 'resumeHeldErasures' | 'keepCheckpoints' | 'cosignCheckpoints';
+/** `recordEnded` writes, where a restore does not reach, which keys and holds ended. */
+type OfTenant = 'recordEnded' | 'resumeHeldErasures' | 'keepCheckpoints' | 'cosignCheckpoints';
 /** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
 type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
 
@@ -53,10 +51,10 @@ export interface HousekeepingDeps
     Readonly<Record<OfTenant, (kid: string) => Promise<unknown>>>,
     Readonly<Record<ToTell, (kid: string, now: number) => Promise<unknown>>> {
   readonly database: Database;
+  /** For the entries that the jobs append; undefined where the keys of a tenant are not known. */
+  readonly macsOf: (kid: string) => EntryMacs | undefined;
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
-  /** Writes down, where a restore does not reach, which seal keys were destroyed. */
-  readonly buryKeys: (plan: KeyPlan | null, now: number) => Promise<void>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
@@ -75,7 +73,11 @@ export const COSIGN = 'cosign-checkpoints';
  * rounds of a minute continue meanwhile.
  */
 function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
-  const { database } = deps;
+  const { database, macsOf } = deps;
+  const anchored =
+    (by: typeof anchorAudit) =>
+    (kid: string, { steady }: { readonly steady: number }) =>
+      by(database, kid, steady, macsOf(kid));
   return [
     { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
     { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
@@ -91,17 +93,14 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
     },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
-    { name: 'seal-verdicts', every: MINUTE, each: (kid, at) => anchorVerdicts(database, kid, at.steady) },
-    { name: 'seal-audit', every: MINUTE, each: (kid, { steady }) => anchorAudit(database, kid, steady) },
+    { name: 'seal-verdicts', every: MINUTE, each: anchored(anchorVerdicts) },
+    { name: 'seal-audit', every: MINUTE, each: anchored(anchorAudit) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
-    {
-      name: 'purge-networks',
-      every: MINUTE,
-      run: ({ now, steady }) => purgeNetworks(database, now, steady),
-    },
-    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(deps, kid, steady) },
+    { name: 'purge-networks', every: MINUTE, run: (at) => purgeNetworks(database, at.now, at.steady) },
+    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
+    { name: 'record-ended', every: MINUTE, each: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
     { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
     { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
@@ -111,7 +110,7 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
     {
       name: RETENTION,
       every: HOUR,
-      each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn }),
+      each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn, macs: macsOf(kid) }),
     },
     { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
     { name: 'release-pages', every: HOUR, run: deps.releasePages },

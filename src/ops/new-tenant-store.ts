@@ -29,9 +29,9 @@ export async function createTenantRows(database: Database, rows: TenantRows, now
     if (left !== null)
       throw new Error(`${left} has rows of an earlier tenant ${kid}: stop the servers, and try again`);
     await createLog(tx, { kid, origin, vkey });
-    await appendOne(tx, kid, genesis);
+    await appendOne(tx, kid, genesis, rows.stateMac);
     await putCheckpoint(tx, kid, checkpoint, null);
-    await definePurpose(tx, kid, rows.purpose, now);
+    await definePurpose(tx, { kid, stateMac: rows.stateMac }, rows.purpose, now);
     await macTerms(tx, { kid, stateMac: rows.stateMac });
     return true;
   });

@@ -1,5 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { runJobs } from '../lib/jobs.ts';
+import type { EntryMacs } from '../log/entry-check.ts';
 import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
@@ -10,6 +11,7 @@ export interface RetentionOptions {
   readonly dryRun?: boolean | undefined;
   /** False stops it between two steps. */
   readonly goesOn?: () => boolean;
+  readonly macs?: EntryMacs | undefined;
 }
 
 /** What a tenant's retention takes away now, or would; null: the tenant is gone. */
@@ -17,22 +19,27 @@ export async function retainTenant(
   database: Database,
   kid: string,
   now: number,
-  { dryRun = false, goesOn }: RetentionOptions = {},
+  { dryRun = false, goesOn, macs }: RetentionOptions = {},
 ) {
   const tenant = await makeTenantStore(database).get(kid);
   if (!tenant) return null;
-  const rules = { kid, days: tenant.settings['retention.days'], now };
+  const rules = { kid, days: tenant.settings['retention.days'], now, macs };
   return dryRun ? planRetention(database, rules) : retain(database, rules, goesOn);
 }
 
 /** Retention of every tenant, now; if one fails, the others continue. */
-export async function runRetention(database: Database, now: number, dryRun = false) {
+export async function runRetention(
+  database: Database,
+  now: number,
+  dryRun = false,
+  macsOf: (kid: string) => EntryMacs | undefined = () => undefined,
+) {
   const results: (RetentionCounts & { kid: string })[] = [];
   const job = {
     name: RETENTION,
     every: 0,
     each: async (kid: string): Promise<void> => {
-      const counts = await retainTenant(database, kid, now, { dryRun });
+      const counts = await retainTenant(database, kid, now, { dryRun, macs: macsOf(kid) });
       if (counts) results.push({ kid, ...counts });
     },
   };

@@ -98,20 +98,20 @@ export async function removeTenant(
   database: Database,
   kid: string,
   told: {
-    /** The tenant's own row is gone, and the rest begins to follow. */
-    readonly onGone?: () => Promise<void>;
+    /** The tenant answers nobody any more, and nothing of it is deleted yet. */
+    readonly onGoing?: () => Promise<void>;
     readonly onProgress?: (table: string) => void;
   } = {},
 ): Promise<Readonly<Record<string, number>> | null> {
   // Alone, or on PostgreSQL the next transaction waits for as long as batches that hold the row follow on each other.
-  await database.transaction((tx) => tx('tenants').where({ kid }).update({ revision: GOING }));
+  const going = await database.transaction((tx) => tx('tenants').where({ kid }).update({ revision: GOING }));
+  if (going > 0) await told.onGoing?.();
   const existed = await database.transaction(async (tx) => {
     await bump(tx, 'tenants');
     // Before the row of the tenant: writers of the log lock them in this order.
     await takeHead(tx, kid);
     return (await tx('tenants').where({ kid }).delete()) === 1;
   });
-  if (existed) await told.onGone?.();
   const counts = await emptyTables(database, kid, told.onProgress);
   for (let round = 1; round < ROUNDS; round += 1) {
     const more = Object.entries(await emptyTables(database, kid)).filter(([, count]) => count > 0);

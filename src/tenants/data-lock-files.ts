@@ -1,10 +1,11 @@
-import { accessSync, closeSync, constants, existsSync, fchownSync, openSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
+import { refuseLink } from '../db/durable-files.ts';
 import { migrate } from '../db/migrate.ts';
-import { lockFile, type Release } from '../db/shared-file-lock.ts';
+import { lockFile, makeEmpty, type Release } from '../db/shared-file-lock.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { closing } from '../lib/closing.ts';
 import { Unavailable } from '../lib/errors.ts';
@@ -17,29 +18,9 @@ import { works } from '../lib/or-else.ts';
 
 const lockPath = (config: Config): string => join(config.data_dir, 'gpd.lock');
 
-/** Only a file that nobody can hold yet is opened here. As root for the user whose data they are, as SQLite does. */
-function makeLockFile(config: Config): void {
-  const path = lockPath(config);
-  if (existsSync(path)) return;
-  const { uid, gid } = statSync(config.data_dir);
-  let descriptor: number;
-  try {
-    descriptor = openSync(path, 'wx', 0o600);
-  } catch (error) {
-    // Another process was first.
-    if (errorCode(error as Error) === 'EEXIST') return;
-    throw error;
-  }
-  try {
-    if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 /** Null: others hold it. */
 async function take(config: Config, how: 'shared' | 'exclusive'): Promise<Release | null> {
-  makeLockFile(config);
+  makeEmpty(lockPath(config));
   return lockFile(lockPath(config), how);
 }
 
@@ -79,6 +60,7 @@ export async function openData(
   config: Config,
   options: Omit<DatabaseOptions, 'location'> = {},
 ): Promise<Database> {
+  if (config.database_url === null) refuseLink(sqliteFile(config));
   const release = config.database_url === null ? await share(config) : nothing;
   try {
     const database = await openDatabase({ location: databaseLocation(config), ...options });

@@ -3,6 +3,7 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bump, bumpTenant } from '../db/revision.ts';
 import { cellOf } from '../db/sql.ts';
+import { GOING } from '../db/tenant-hold.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
@@ -125,8 +126,23 @@ export async function readTenantSecret(database: Database, kid: string, purpose:
   return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
 }
 
+/** Tenants whose removal has begun and has not ended. */
+export async function goingTenants({ read }: Database): Promise<readonly string[]> {
+  return read('tenants').where({ revision: GOING }).orderBy('kid').pluck('kid');
+}
+
+/** Of tenants that exist and stay; a later tenant under the same kid has nothing to do with what was said of an earlier one. */
+export async function ofPresentTenants<T extends { readonly tenant: string; readonly at: string }>(
+  database: Database,
+  lines: readonly T[],
+): Promise<readonly T[]> {
+  const since = await tenantsSince(database);
+  for (const kid of await goingTenants(database)) since.delete(kid);
+  return lines.filter(({ tenant, at }) => (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at));
+}
+
 /** When each tenant was made, in epoch milliseconds, by kid in its order. */
-export async function tenantsSince({ read }: Database): Promise<ReadonlyMap<string, number>> {
+export async function tenantsSince({ read }: Database): Promise<Map<string, number>> {
   const rows = await read('tenants')
     .orderBy('kid')
     .select<{ kid: string; created_at: number }[]>('kid', 'created_at');

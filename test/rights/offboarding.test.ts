@@ -3,12 +3,13 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { tempDir } from '../support/command.ts';
+import { runGpd, tempDir } from '../support/command.ts';
 import { KID, OTHER } from '../support/constants.ts';
+import { execute } from '../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { makeBundle } from '../support/seal.ts';
-import { startGpd } from '../support/server.ts';
+import { initGpd, startGpd } from '../support/server.ts';
 import { apiKey, type Rights, startRights } from './support/rights.ts';
 
 /** `gpd tenants remove`: a customer leaves, with an export, and leaves nothing. */
@@ -94,4 +95,21 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect(readFileSync(join(dataDir, 'gpd.db')).includes(visit.requestId)).toBe(false);
   expect(other.requestId).not.toBe('');
   await gpd.stop();
+});
+
+// Guards against: a tenant that got the kid of a removed one inherited the receipts and audit rows of its erasures.
+it('a later tenant under the kid of a removed one has none of its erasures', async () => {
+  const { dataDir } = await initGpd();
+  const env = { GPD_DATA_DIR: dataDir };
+  const gpd = async (...words: string[]) =>
+    expect(await runGpd(words, { env }), words.join(' ')).toMatchObject({ code: 0 });
+  await gpd('tenants', 'add', OTHER, '--origin', 'https://other.example');
+  await gpd('consent', 'grant', KID, 'anna', 'device-identification');
+  await gpd('erase', '--tenant', KID, '--principal', 'anna', '--yes');
+  await gpd('tenants', 'remove', KID, '--yes');
+  await gpd('tenants', 'add', KID, '--origin', 'https://shop.example');
+  const server = await startGpd({ dataDir });
+  await server.stop();
+  expect(await execute(dataDir, 'SELECT * FROM erasures')).toEqual([]);
+  expect(await execute(dataDir, "SELECT * FROM audit_log WHERE action = 'subject.erased'")).toEqual([]);
 });

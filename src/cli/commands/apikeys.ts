@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { type ApiKey, makeApiKey } from '../../auth/api-key.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
-import { appendCut, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { onOperator, withOperator } from '../operator.ts';
 import { notFound, print, printTable } from '../output.ts';
+import { recordOutside } from '../outside.ts';
 import {
   checkOneOf,
   confirmOnTerminal,
@@ -58,7 +58,7 @@ const revoke = onOperator(
       await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
       const act = by(known.kid);
       const key = (await store.revoke(id, act)) ?? known;
-      await appendCut(outsideOf(opened, config), { event: 'apikey.revoked', tenant: known.kid, id }, act.at);
+      await recordOutside(opened, config, known.kid, `${id} is revoked`);
       print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
     },
 );

@@ -36,7 +36,11 @@ async function verify(kid: string, options: { readonly against?: string }): Prom
     };
     const book = makeCheckpointBook(config.data_dir, serverSecret);
     const against = readAgainst(options.against, keys.signer.vkey);
-    const result = await verifyLog(database, kid, { trusted: { book, keys, against }, onProgress });
+    const result = await verifyLog(database, kid, {
+      trusted: { book, keys, against },
+      now: Date.now(),
+      onProgress,
+    });
     if (!result) throw noSuchTenant(kid);
     const { size, root, ok, problems } = result;
     print(result, () => [

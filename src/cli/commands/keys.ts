@@ -9,7 +9,6 @@ import { decodeBase64 } from '../../lib/base64.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { parseDuration } from '../../lib/duration.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
-import { buryKeys, outsideOf } from '../../rights/erase/tombstone-files.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
@@ -18,6 +17,7 @@ import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { onOperator, withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, misused, print, printTable, say } from '../output.ts';
+import { recordOutside } from '../outside.ts';
 import {
   checkWhole,
   confirm,
@@ -103,8 +103,9 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
       );
     }
     const changed = await keyStore.change(kid, plan, act);
-    await buryKeys(outsideOf(store, config), changed, act.at);
-    printKey(accepted(kid, changed));
+    const rotated = accepted(kid, changed);
+    await recordOutside(store, config, kid, `generation ${rotated.generation} of ${kid} is published`);
+    printKey(rotated);
   });
 }
 
@@ -142,8 +143,9 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
     );
     const act = by(kid);
     const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
-    await buryKeys(outsideOf(store, config), plan, act.at);
-    printKey(accepted(kid, plan));
+    const gone = accepted(kid, plan);
+    await recordOutside(store, config, kid, `generation ${generation} of ${kid} is destroyed`);
+    printKey(gone);
   });
 }
 

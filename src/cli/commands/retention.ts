@@ -1,3 +1,4 @@
+import { stateMacs } from '../../consent/state-mac-service.ts';
 import type { Database } from '../../db/db.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
@@ -37,9 +38,16 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
   return now;
 }
 
-const run = onStore((options: DestructiveFlags) => async ({ database }) => {
+const run = onStore((options: DestructiveFlags) => async (store) => {
+  const { database } = store;
+  const macs = await stateMacs(store);
   const now = await believedTime(database, options.yes === true);
-  const { results, failures } = await runRetention(database, now, options.dryRun);
+  const { results, failures } = await runRetention(
+    database,
+    now,
+    options.dryRun,
+    (kid) => macs.get(kid)?.stateMac,
+  );
   print(results, () => [
     ...table([
       ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],

@@ -81,8 +81,14 @@ export const remove = onRights(
     const wanted = tenant === null ? undefined : options.export;
     const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
     const counts = await removeTenant(database, kid, {
-      // Before the rest: an interrupted removal is known to a restore all the same.
-      onGone: () => buryTenant(outside, kid, Date.now()),
+      // Before anything is deleted: an interrupted removal is known to a restore all the same.
+      onGoing: () =>
+        buryTenant(outside, kid, Date.now()).catch((error: unknown) => {
+          const why = error instanceof Error ? error.message : String(error);
+          throw failed(
+            `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${why}): repeat the command`,
+          );
+        }),
       onProgress: (name) => tenant && say(`removing ${name}`),
     });
     if (!counts) throw noSuchTenant(kid);

@@ -71,6 +71,13 @@ export const DATABASE_CHECKS: Checks = {
       warn('rows belong to no tenant'),
     ),
   ),
+  'database.removals': read(({ goingTenants }) =>
+    noneOf(
+      goingTenants,
+      'no removal of a tenant is unfinished',
+      warn('the removal of a tenant is unfinished'),
+    ),
+  ),
   'database.pragmas': sqlite(({ settings }) => {
     const off = Object.entries(WANTED).filter(([name, value]) => settings[name] !== value);
     return noneOf(

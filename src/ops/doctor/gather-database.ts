@@ -12,6 +12,7 @@ import { aheadOf } from '../../lib/steady-clock.ts';
 import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
 import { countUndone } from '../../rights/erase/tombstone-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
+import { goingTenants } from '../../tenants/tenant-store.ts';
 import { type Escrow, opens, readEscrow } from '../escrow.ts';
 import { readJobFailures, readStoredSteady } from '../job-store.ts';
 import { allWrapped } from '../rewrap-store.ts';
@@ -60,6 +61,7 @@ export async function gatherDatabase(
     pooling: await readPooling(database),
     /** Rows of tenants that are not there, by kid. */
     orphans: await unlessMissing(() => countOrphanRows(database), []),
+    goingTenants: await unlessMissing(() => goingTenants(database), []),
     newestDecisionAt: await unlessMissing(() => newestDecision(database), null),
     expiredNonces: await unlessMissing(() => expiredNonces(database, now - (ahead ?? 0) - HOUR), 0),
     lastBackupAt: await unlessMissing(() => lastBackupAt(database), null),

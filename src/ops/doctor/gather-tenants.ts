@@ -3,7 +3,7 @@ import { listPolicies, type TermsOf, termsFit } from '../../consent/terms-store.
 import type { Database } from '../../db/db.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
 import { LEDGER_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
-import type { Generation } from '../../keys/generation.ts';
+import { type Generation, isOwnPublicKey } from '../../keys/generation.ts';
 import type { MasterKey } from '../../keys/master-key.ts';
 import { leafHash } from '../../ledger/merkle.ts';
 import { makeNoteSigner } from '../../ledger/note.ts';
@@ -11,6 +11,8 @@ import { DAY } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import type { CheckpointBook } from '../../log/checkpoint-files.ts';
 import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
+import type { EntryMacs } from '../../log/entry-check.ts';
+import { checkNewEntries } from '../../log/new-entries-service.ts';
 import { readLogSecret } from '../../log/new-log.ts';
 import { type LogHead, readHead } from '../../log/read-store.ts';
 import { unanchoredSince } from '../../log/verdict-anchor-store.ts';
@@ -57,8 +59,21 @@ async function checkpointProblem(
   }
 }
 
+/** What is wrong with the entries that no checkpoint covers yet; null: nothing. */
+async function newEntryProblem(
+  database: Database,
+  kid: string,
+  { vkey, size: to }: LogHead,
+  { book, macs, now }: Pick<DoctorKeys, 'book'> & { readonly macs: EntryMacs; readonly now: number },
+): Promise<string | null> {
+  const last = await book.last(vkey).catch(() => null);
+  const [problem] = await checkNewEntries(database, kid, { from: last?.size ?? 0, to, macs, now });
+  return problem ? `${problem.code}: ${problem.what}` : null;
+}
+
 /** The ends of the log; `gpd consent verify` recomputes all of it. */
-async function gatherLog(database: Database, kid: string, now: number, keys: DoctorKeys | null) {
+async function gatherLog(database: Database, kid: string, now: number, { keys, macs: all }: DoctorTrust) {
+  const macs = all.get(kid)?.stateMac;
   // Of one moment: a running server appends meanwhile.
   const [head, { entries, last, headHash }] = await database.snapshot(async (read) => [
     await readHead({ read }, kid).catch(() => null),
@@ -73,19 +88,24 @@ async function gatherLog(database: Database, kid: string, now: number, keys: Doc
     lastFits: last !== null && leafHash(Buffer.from(last.entry)).toString('hex') === last.hash,
     headFits: last !== null && last.seq === head.size - 1 && headHash === last.hash,
     /** Why the next checkpoint would not be signed; null: it would. */
+    newEntryProblem: keys && macs ? await newEntryProblem(database, kid, head, { ...keys, macs, now }) : null,
     checkpointProblem: keys && (await checkpointProblem(database, kid, head, keys)),
     /** The oldest decision of a whole hour that is not anchored. */
     unanchoredSince: await unanchoredSince(database, kid, now),
   };
 }
 
-function keyFacts(keys: readonly Generation[], now: number) {
+function keyFacts(keys: readonly Generation[], now: number, masterKey: MasterKey | undefined) {
   const published = keys.filter(({ state }) => state === 'published');
   const retiring = keys.filter(({ state, retiresAt }) => state === 'retiring' && (retiresAt ?? 0) < now);
   return {
     publishedKeys: published.length,
     publishedAt: published[0]?.publishedAt ?? null,
     stagedAt: keys.find(({ state }) => state === 'staged')?.createdAt ?? null,
+    /** Generations whose public key is not that of their private key. */
+    foreignKeys: keys
+      .filter((key) => masterKey && !isOwnPublicKey(masterKey, key))
+      .map((key) => key.generation),
     /** Retiring generations whose grace has been over since then. */
     overdueKeys: retiring.map(({ retiresAt }) => retiresAt ?? 0),
   };
@@ -99,12 +119,7 @@ async function isForged(database: Database, terms: TermsOf | undefined): Promise
   );
 }
 
-async function gatherTenant(
-  database: Database,
-  tenant: Tenant,
-  now: number,
-  { macs, keys: doctorKeys }: DoctorTrust,
-) {
+async function gatherTenant(database: Database, tenant: Tenant, now: number, trusted: DoctorTrust) {
   const { kid, settings } = tenant;
   const apiKeys = await makeApiKeyStore(database).list(kid);
   const active = apiKeys.filter((key) => key.revokedAt === null);
@@ -119,7 +134,7 @@ async function gatherTenant(
     wantsMail: settings['notify.email'].length > 0,
     rpId: settings['attest.rpId'],
     bindsSessions: settings['attest.dbsc'],
-    ...keyFacts(await makeSealKeyStore(database).list(kid), now),
+    ...keyFacts(await makeSealKeyStore(database).list(kid), now, trusted.keys?.masterKey),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,
     /** Names of active keys that nobody used for half a year. */
@@ -137,8 +152,8 @@ async function gatherTenant(
     /** Of those that neither an open contest nor a hold keeps. */
     oldestDecisionAt: await oldestDueDecision(database, kid, now),
     /** A row that consent is decided from does not carry its MAC. */
-    stateForged: await isForged(database, macs.get(kid)),
-    log: await gatherLog(database, kid, now, doctorKeys),
+    stateForged: await isForged(database, trusted.macs.get(kid)),
+    log: await gatherLog(database, kid, now, trusted),
   };
 }
 

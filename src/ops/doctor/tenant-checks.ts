@@ -71,6 +71,11 @@ export const TENANT_CHECKS: Checks = {
     'every tenant has one published seal key',
     fail('not exactly one published seal key'),
   ),
+  'keys.public': ofTenants(
+    ({ kid, foreignKeys }) => (foreignKeys.length > 0 ? `${kid} ${foreignKeys.join(', ')}` : null),
+    'every public seal key belongs to its private key',
+    fail('a public seal key is not that of its private key'),
+  ),
   'keys.age': each(
     (tenant, { now }) => tenant.publishedAt !== null && now - tenant.publishedAt > 365 * DAY,
     'no seal key is older than a year',
@@ -147,6 +152,11 @@ export const TENANT_CHECKS: Checks = {
     ({ kid, log }) => (log?.checkpointProblem == null ? null : `${kid}: ${log.checkpointProblem}`),
     'every log extends what this node has signed',
     fail('nothing is signed for these logs'),
+  ),
+  'log.new-entries': ofTenants(
+    ({ kid, log }) => (log?.newEntryProblem == null ? null : `${kid}: ${log.newEntryProblem}`),
+    'every entry that is not signed yet was written by gpd',
+    fail('entries that gpd did not write so'),
   ),
   'log.witnesses': read(({ jobFailures }, { config }) => {
     if (config.witnesses.length === 0) return skipped('GPD_WITNESSES is not set');

@@ -102,7 +102,13 @@ function subjectRef(tenant: ConsentTenant, target: ErasureTarget): string {
   return rightsRef(tenant.rightsKey, 'request', requests[0] ?? 'nobody');
 }
 
-async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number): Promise<ScopeCount> {
+interface Shredded {
+  readonly consent: ScopeCount;
+  /** Deleted keys, salts and encrypted ids, as they were stored. */
+  readonly secrets: readonly string[];
+}
+
+async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: number): Promise<Shredded> {
   const { kid } = tenant;
   const { principal, linksOf } = target;
   if (principal !== null) {
@@ -110,9 +116,11 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
     const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: ref, seq });
     const { principalWrap: wrapKey, stateMac } = tenant;
     const shred = { kid, principal: ref, principalId, wrapKey, stateMac, notify };
-    return consentCount(target, (await shredWithin(tx, shred, now)).openings);
+    const { openings, secrets } = await shredWithin(tx, shred, now);
+    return { consent: consentCount(target, openings), secrets };
   }
-  return consentCount(target, linksOf === null ? 0 : await countOpenings(tx, kid, linksOf));
+  const openings = linksOf === null ? 0 : await countOpenings(tx, kid, linksOf);
+  return { consent: consentCount(target, openings), secrets: [] };
 }
 
 /** The receipt of the first of several equal requests; null where this one erased something, or is the first. */
@@ -135,7 +143,8 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan) {
   // Anchoring the hour takes this lock too.
   await lockHead(tx, kid);
   const rows = await erase(tx);
-  const counts: ScopeCounts = { ...rows.counts, consent: await shredConsent(tx, request, now) };
+  const { consent, secrets } = await shredConsent(tx, request, now);
+  const counts: ScopeCounts = { ...rows.counts, consent };
   const erases = marks || erasesAny(counts);
   // Without a tombstone a restore applies nothing again.
   const buries = erases || rows.waits;
@@ -154,11 +163,11 @@ async function eraseWithin(tx: Tx, request: EraseRequest, plan: Plan) {
     step: buries ? (again ? WITH_TOMBSTONE[first] : first) : 'done',
   };
   const earlier = marks ? null : await earlierReceipt(tx, request, { subject, counts });
-  if (earlier) return { erasure: { ...earlier, step: 'done' as const }, rows };
+  if (earlier) return { erasure: { ...earlier, step: 'done' as const }, rows, secrets };
   await insertErasure(tx, erasure);
   const detail = { receiptId, scopes: scopes.filter((s) => s.count > 0).map((s) => s.scope) };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
-  return { erasure, rows };
+  return { erasure, rows, secrets };
 }
 
 /** The step that follows once the tombstone is on disk. */

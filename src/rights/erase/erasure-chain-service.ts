@@ -43,6 +43,21 @@ export type HoldLine = z.infer<typeof holdSchema>;
 export type OutsideLine = Tombstone | Cut | HoldLine;
 
 const lineSchema = z.union([tombstoneSchema, cutSchema, holdSchema]);
+/** Two lines about one key or hold, and of one moment, have one name; null: a tombstone, which has its receipt. */
+export function nameOfEnded(line: OutsideLine): string | null {
+  if (!('event' in line)) return null;
+  const { event, tenant, at } = line;
+  const about = 'device' in line ? [line.device, ...line.scopes] : ['id' in line ? line.id : line.generation];
+  return JSON.stringify([event, tenant, at, ...about]);
+}
+
+/**
+ * A writer of the file without the key can at most have people erased: only a line with its MAC removes a tenant, ends a key or changes
+ * a hold.
+ */
+const needsMac = (line: OutsideLine): boolean =>
+  'event' in line || line.refs.some(({ kind }) => kind === 'tenant');
+
 const isHold = (line: OutsideLine): line is HoldLine => 'device' in line;
 
 /** How many lines there are, and a hash over all of them. */
@@ -103,7 +118,7 @@ export function checkLines(
     head = afterBody(head, body);
     if (head.lines === kept?.lines) fits = head.hash === kept.hash;
     bodies.push(body);
-    if (one) parsed.push(one);
+    if (one && (typeof opened === 'object' || !needsMac(one))) parsed.push(one);
   }
   const missing = (kept?.lines ?? 0) - lines.length;
   if (missing > 0) problems.push(`${missing} lines are missing at the end`);
@@ -130,10 +145,22 @@ export function chainBodies(bodies: readonly string[], key: Uint8Array): string[
   });
 }
 
+/** The bodies of all lines that may be given a new MAC. */
+function chainableBodies(lines: readonly string[], key: Uint8Array): string[] {
+  let before = NO_LINES;
+  return lines.flatMap((line) => {
+    const opened = openLine(key, ERASURES, before, line);
+    before = afterLine(before, Buffer.from(line));
+    const body = withoutMac(line);
+    const one = parse(body);
+    return typeof opened === 'object' || one === null || !needsMac(one) ? [body] : [];
+  });
+}
+
 /** All lines of both, each once: those of this directory as they are, and then what only the backup has. */
 export function mergeLines(ours: readonly string[], carried: readonly string[], key: Uint8Array) {
   if (ours.length === 0) return carried;
   const known = new Set(ours.map(withoutMac));
-  const more = carried.map(withoutMac).filter((body) => !known.has(body));
-  return more.length === 0 ? ours : chainBodies([...ours.map(withoutMac), ...more], key);
+  const more = chainableBodies(carried, key).filter((body) => !known.has(body));
+  return more.length === 0 ? ours : chainBodies([...chainableBodies(ours, key), ...more], key);
 }

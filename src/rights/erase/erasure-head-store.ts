@@ -1,11 +1,15 @@
 import type { Knex } from 'knex';
+import { listAudit } from '../../audit/store.ts';
 import { chainLine, NO_LINES, openLine } from '../../db/chained-line.ts';
 import type { Database } from '../../db/db.ts';
 import { readMeta, writeMeta } from '../../db/meta-store.ts';
 import { bumpTenant } from '../../db/revision.ts';
 import { raiseRestored } from '../../db/time-marks-store.ts';
 import { earliestExpiry } from '../../ingest/freshness.ts';
-import { type Cut, firstOf, type LogHead } from './erasure-chain-service.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { AUDIT_DAYS_MS } from '../../log/fold.ts';
+import type { Scope } from './erasure.ts';
+import { type Cut, firstOf, type HoldLine, type LogHead } from './erasure-chain-service.ts';
 
 /** What the database knows of DATA_DIR/erasures.log: lines cut off its end are found by it. */
 
@@ -80,4 +84,41 @@ export async function applyCuts(tx: Knex.Transaction, cuts: readonly Cut[]) {
       cut.event === 'seal-key.destroyed' ? [`${cut.tenant}/${cut.generation}`] : [],
     ),
   };
+}
+
+/** More holds than a tenant places and releases while its audit log remembers them. */
+const MAX_HOLDS = 10_000;
+
+async function holdLines(database: Database, kid: string, now: number): Promise<HoldLine[]> {
+  const lines: HoldLine[] = [];
+  for (const event of ['hold.placed', 'hold.released'] as const) {
+    const filter = { action: event, from: now - AUDIT_DAYS_MS };
+    for (const { at, object, detail } of await listAudit(database, kid, filter, MAX_HOLDS)) {
+      const said = detail as { readonly scope?: Scope; readonly scopes?: readonly Scope[] };
+      const scopes = said.scopes ?? (said.scope === undefined ? [] : [said.scope]);
+      // A restore that found no such device changed no hold.
+      if (object === null || scopes.length === 0) continue;
+      lines.push({ v: 1, at: isoTime(at), event, tenant: kid, device: object, scopes: [...scopes] });
+    }
+  }
+  return lines;
+}
+
+/** What a restore must not undo, as lines for erasures.log: destroyed seal keys, revoked API keys, and legal holds. */
+export async function endedLines(database: Database, kid: string, now: number) {
+  const { read } = database;
+  const keys = await read('seal_keys')
+    .where({ kid, state: 'destroyed' })
+    .select<{ generation: number; at: number }[]>('generation', { at: 'destroyed_at' });
+  const revoked = await read('api_keys')
+    .where({ kid })
+    .whereNotNull('revoked_at')
+    .select<{ id: string; at: number }[]>('id', { at: 'revoked_at' });
+  const lineAt = (at: number) => ({ v: 1, at: isoTime(Number(at)), tenant: kid }) as const;
+  const lines: (Cut | HoldLine)[] = [
+    ...keys.map(({ generation, at }): Cut => ({ ...lineAt(at), event: 'seal-key.destroyed', generation })),
+    ...revoked.map(({ id, at }): Cut => ({ ...lineAt(at), event: 'apikey.revoked', id })),
+    ...(await holdLines(database, kid, now)),
+  ];
+  return lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
 }

@@ -10,6 +10,7 @@ import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries } from '../../log/append-store.ts';
 import { enqueue } from '../../webhooks/store.ts';
 import { SHREDDED } from '../subject-folds.ts';
+import { CIPHERTEXT_START } from './rows-store.ts';
 
 const SALT_BYTES = 16;
 const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
@@ -24,11 +25,23 @@ export interface ShredTarget {
   readonly stateMac: StateMac;
 }
 
+/** The salts and the encrypted principalIds of a principal: no file may keep them after an erasure. */
+async function readSecrets(tx: Knex.Transaction, about: Pick<ShredTarget, 'kid' | 'principal'>) {
+  const salts = (await tx('consent_openings').where(about).pluck('salt')) as string[];
+  const opened = (await tx('consent_openings').where(about).distinct().pluck('principal_id')) as (
+    | string
+    | null
+  )[];
+  const sessions = (await tx('principal_sessions').where(about).pluck('wrapped_principal_id')) as string[];
+  const ids = [...opened, ...sessions].filter((id) => id !== null);
+  return [...salts, ...ids.map((id) => id.slice(0, CIPHERTEXT_START))];
+}
+
 /**
  * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries, which can no longer be opened,
  * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent. The head of the log has to
  * be locked.
- * @returns how many of the principal's entries no longer open, and the entry that says so
+ * @returns how many of the principal's entries no longer open, the entry that says so, and the deleted secrets as they were stored
  */
 export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now: number) {
   const { kid, principal, principalId } = target;
@@ -36,14 +49,15 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
     tx('consent_principals').where({ kid, principal }),
     'wrapped_key',
   );
+  const secrets = await readSecrets(tx, { kid, principal });
   await tx('principal_sessions').where({ kid, principal }).delete();
   await tx('console_jobs').where({ kid }).delete();
-  if (wrapped == null) return { openings: 0, seq: null };
+  if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
   const opening = { key, salt: randomBytes(SALT_BYTES), principalId, detail: ERASED_DETAIL };
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
-  const [appended] = await appendEntries(tx, kid, [entry]);
+  const [appended] = await appendEntries(tx, kid, [entry], { macs: target.stateMac });
   key.fill(0);
   let openings = 0;
   await eraseAnswers(tx, target);
@@ -59,5 +73,5 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   const mac = target.stateMac.ofPrincipal(principal, { gpc: false, except: null, erasedAt: now });
   const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now, mac };
   await tx('consent_principals').where({ kid, principal }).update(erased);
-  return { openings, seq: appended?.seq ?? null };
+  return { openings, seq: appended?.seq ?? null, secrets: [...secrets, wrapped] };
 }

@@ -9,8 +9,13 @@ import { applyCuts } from './erasure-head-store.ts';
 import { heldIds } from './find-store.ts';
 import type { HeldDeps } from './held-service.ts';
 import { placeHold, releaseHold } from './hold-store.ts';
-import { knownReceipts } from './receipts-store.ts';
-import { isOffboarding, lostHolds, type OutsideLog, readOutsideLog } from './tombstone-files.ts';
+import {
+  isOffboarding,
+  lostErasures,
+  lostHolds,
+  type OutsideLog,
+  readOutsideLog,
+} from './tombstone-files.ts';
 
 /**
  * An older backup brings back what was erased after it was made, and loses the legal holds since. Before the server listens,
@@ -138,15 +143,9 @@ async function reapplyCuts({ database }: ReapplyDeps, cuts: readonly Cut[]): Pro
 
 async function reapplyLines(deps: ReapplyDeps, tombstones: readonly Tombstone[], holds: readonly HoldLine[]) {
   if (tombstones.length + holds.length === 0) return 0;
-  const ids = [...new Set(tombstones.map(({ receiptId }) => receiptId))];
-  const known = await knownReceipts(deps.database, ids);
-  const lost = new Map(
-    tombstones
-      .filter((line) => !known.has(line.receiptId) && !isOffboarding(line))
-      .map((line) => [line.receiptId, line]),
-  );
+  const lost = await lostErasures(deps.database, tombstones);
   const byTenant = new Map<string, Line[]>();
-  for (const line of [...lost.values(), ...(await lostHolds(deps.database, holds, deps.clock()))])
+  for (const line of [...lost, ...(await lostHolds(deps.database, holds, deps.clock()))])
     byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
   let applied = await reapplyOffboarding(deps, tombstones);
   for (const [kid, lines] of byTenant) {

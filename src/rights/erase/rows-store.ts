@@ -66,7 +66,7 @@ function withoutDecision(rows: Knex.QueryBuilder, { db, tx, marks, allStaged, vi
 }
 
 /** As much of an encrypted text as is surely in one piece: SQLite moves the rest to other pages. Its nonce is in it. */
-const CIPHERTEXT_START = 48;
+export const CIPHERTEXT_START = 48;
 
 const SPECIAL: Partial<Record<TableName, Special>> = {
   contests: {

@@ -90,7 +90,7 @@ async function runSteps({ database, goesOn }: Running, erasure: StoredErasure) {
 async function finish(
   run: Running,
   attempt: Attempt,
-  { erasure, rows }: Begun,
+  { erasure, rows, secrets }: Begun,
   early: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
   const { cleaner, patienceMs = PATIENCE_MS } = run;
@@ -103,7 +103,7 @@ async function finish(
     at = ended.erasure;
     const needles = {
       requests: new Set(ended.deleted ?? rows.requests),
-      others: new Set([...rows.devices, ...rows.visitorIds, ...rows.caseBytes]),
+      others: new Set([...rows.devices, ...rows.visitorIds, ...rows.caseBytes, ...secrets]),
     };
     const { receiptId, kid } = at;
     const clean = at.step === 'logged' && (await cleaner.submit({ receiptId, kid, needles }));

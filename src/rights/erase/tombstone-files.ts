@@ -1,17 +1,16 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { listAudit } from '../../audit/store.ts';
 import { type Config, ConfigError } from '../../config.ts';
 import { type ChainedLog, makeChainedLog } from '../../db/chained-log-files.ts';
 import type { Database } from '../../db/db.ts';
-import type { KeyPlan } from '../../keys/rotate.ts';
+import { readOwnFile } from '../../db/durable-files.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
-import { tenantsSince } from '../../tenants/tenant-store.ts';
+import { ofPresentTenants, tenantsSince } from '../../tenants/tenant-store.ts';
 import {
   afterBody,
-  type Cut,
   checkLines,
   completeLines,
   ERASURES,
@@ -20,10 +19,11 @@ import {
   type HoldLine,
   type LogHead,
   NO_HEAD,
+  nameOfEnded,
   type OutsideLine,
   type Tombstone,
 } from './erasure-chain-service.ts';
-import { readLogHead, saveLogHead } from './erasure-head-store.ts';
+import { endedLines, readLogHead, saveLogHead } from './erasure-head-store.ts';
 import { knownReceipts, type StoredErasure } from './receipts-store.ts';
 
 /**
@@ -47,6 +47,8 @@ interface Open {
   inode: number;
   readonly log: ChainedLog;
   head: LogHead;
+  /** Names of its lines about keys and holds. */
+  readonly ended: Set<string>;
 }
 
 /** A long file is read once; one that a restore replaced, again. */
@@ -59,22 +61,51 @@ function openLog({ dataDir, logKey: key }: OutsideLog): Open {
   if (known?.inode === inode && inode !== 0) return known;
   const onLine = (body: unknown): void => {
     open.head = afterBody(open.head, JSON.stringify(body));
+    const name = nameOfEnded(body as OutsideLine);
+    if (name !== null) open.ended.add(name);
   };
   const log = makeChainedLog({ path, key, name: ERASURES, mayBeginBare: true, onLine });
-  const open: Open = { inode, log, head: NO_HEAD };
+  const open: Open = { inode, log, head: NO_HEAD, ended: new Set() };
   return open;
 }
 
-/** Durable before it returns. Written twice is no harm: a line is applied once. */
-async function appendLine(outside: OutsideLog, line: OutsideLine): Promise<void> {
+/**
+ * Durable before it returns. Written twice is no harm: a line is applied once.
+ * @param next is handed the names of all lines about keys and holds; null: nothing is missing
+ */
+async function appendNext(
+  outside: OutsideLog,
+  next: (ended: ReadonlySet<string>) => OutsideLine | null,
+): Promise<boolean> {
   const { dataDir, database, logKey } = outside;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const open = openLog(outside);
-  await open.log.append(() => line);
+  let line: OutsideLine | null = null;
+  await open.log.append(() => {
+    line = next(open.ended);
+    return line;
+  });
   const path = tombstoneFile(dataDir);
-  open.inode = statSync(path).ino;
-  opened.set(path, open);
-  await saveLogHead(database, logKey, open.head);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat) {
+    open.inode = stat.ino;
+    opened.set(path, open);
+  }
+  if (line !== null) await saveLogHead(database, logKey, open.head);
+  return line !== null;
+}
+
+async function appendLine(outside: OutsideLog, line: OutsideLine): Promise<void> {
+  await appendNext(outside, () => line);
+}
+
+/** Writes what ended in the database and has no line yet: after each such change, and in each sweep for one that failed. */
+export async function recordEnded(outside: OutsideLog, kid: string, now: number): Promise<void> {
+  const lines = await endedLines(outside.database, kid, now);
+  if (lines.length === 0) return;
+  const next = (ended: ReadonlySet<string>): OutsideLine | null =>
+    lines.find((line) => !ended.has(nameOfEnded(line) ?? '')) ?? null;
+  while (await appendNext(outside, next));
 }
 
 export function appendTombstone(outside: OutsideLog, erasure: StoredErasure): Promise<void> {
@@ -105,20 +136,6 @@ export async function readOutsideLog({ database, dataDir, logKey }: OutsideLog):
   return checkLines(readErasureLines(config), logKey, kept);
 }
 
-type WithoutMoment<T> = T extends unknown ? Omit<T, 'v' | 'at'> : never;
-
-/** What a restore must not undo either. */
-export function appendCut(outside: OutsideLog, cut: WithoutMoment<Cut | HoldLine>, now: number) {
-  return appendLine(outside, { v: 1, at: isoTime(now), ...cut } as Cut | HoldLine);
-}
-
-/** Seal keys that a plan destroyed: an older backup would publish them again. */
-export async function buryKeys(outside: OutsideLog, plan: KeyPlan | null, now: number): Promise<void> {
-  for (const { kid, generation, state } of plan?.ok ? plan.changed : [])
-    if (state === 'destroyed')
-      await appendCut(outside, { event: 'seal-key.destroyed', tenant: kid, generation }, now);
-}
-
 export const outsideOf = (
   { database, serverSecret }: { readonly database: Database; readonly serverSecret: Uint8Array },
   { data_dir }: { readonly data_dir: string },
@@ -127,8 +144,7 @@ export const outsideOf = (
 /** DATA_DIR/erasures.log as backup, restore and doctor handle it: whole lines, none lost, none passed over. */
 
 export function readErasureLines({ data_dir }: Pick<Config, 'data_dir'>): readonly string[] {
-  const path = tombstoneFile(data_dir);
-  return existsSync(path) ? completeLines(readFileSync(path, 'utf8')) : [];
+  return completeLines(readOwnFile(tombstoneFile(data_dir)) ?? '');
 }
 
 /** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
@@ -141,22 +157,30 @@ export function requireWhole({ problem }: ErasureLog, where: string): void {
 
 export const isOffboarding = ({ refs }: Tombstone): boolean => refs.some(({ kind }) => kind === 'tenant');
 
-/** How many erasures the next start will repeat on this database, by the rules of `rights/reapply.ts`. */
+/** Erasures of people that the database does not know, each once. */
+export async function lostErasures(database: Database, tombstones: readonly Tombstone[]) {
+  const people = await ofPresentTenants(
+    database,
+    tombstones.filter((line) => !isOffboarding(line)),
+  );
+  const lines = new Map(people.map((line) => [line.receiptId, line]));
+  for (const id of await knownReceipts(database, [...lines.keys()])) lines.delete(id);
+  return [...lines.values()];
+}
+
+/** How many erasures the next start will repeat on this database. */
 export async function countUndone(database: Database, tombstones: readonly Tombstone[]): Promise<number> {
   const since = await tenantsSince(database);
-  // Lines about a tenant that was removed, or created again after its offboarding, are done.
   const buried = tombstones.filter(isOffboarding).filter(({ tenant, at }) => {
     return (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at);
   });
-  const people = tombstones.filter((line) => !isOffboarding(line) && since.has(line.tenant));
-  const ids = [...new Set(people.map(({ receiptId }) => receiptId))];
-  return buried.length + ids.length - (await knownReceipts(database, ids)).size;
+  return buried.length + (await lostErasures(database, tombstones)).length;
 }
 
 /** Of which the database's audit log tells nothing, although it still would: the database is older than they are. */
 export async function lostHolds(database: Database, holds: readonly HoldLine[], now: number) {
   const lost: HoldLine[] = [];
-  for (const line of holds) {
+  for (const line of await ofPresentTenants(database, holds)) {
     const { tenant: kid, device: object, event: action } = line;
     const at = Date.parse(line.at);
     if (at < now - AUDIT_DAYS_MS) continue;

@@ -5,6 +5,7 @@ import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
+import type { EntryMacs } from '../../log/entry-check.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import { LogDamaged } from '../../log/read-store.ts';
 import { heldWith } from '../erase/hold-store.ts';
@@ -33,10 +34,12 @@ export interface RetentionRules {
   /** `retention.days` of the tenant. */
   readonly days: number;
   readonly now: number;
+  /** Without them the entry of the log counts as forged. */
+  readonly macs?: EntryMacs | undefined;
 }
 
 /** Whole hours: rows anchored together are deleted together. */
-export function cutoffsOf({ now, days }: Omit<RetentionRules, 'kid'>) {
+export function cutoffsOf({ now, days }: Pick<RetentionRules, 'now' | 'days'>) {
   return { retention: floorHour(now - days * DAY), audit: floorHour(now - AUDIT_DAYS_MS) };
 }
 
@@ -118,7 +121,7 @@ const WITH_DECISIONS = expiring('decision');
  * goes, so that what expired differs from what somebody took.
  */
 async function announce(database: Database, rules: RetentionRules): Promise<void> {
-  const { kid, now } = rules;
+  const { kid } = rules;
   const cutoffs = cutoffsOf(rules);
   const { decisions, audit } = await planRetention(database, rules, ['decisions', 'audit_log']);
   const hours = (db: Knex): Knex.QueryBuilder[] =>
@@ -133,23 +136,24 @@ async function announce(database: Database, rules: RetentionRules): Promise<void
   await database.transaction(async (tx) => {
     await lockHead(tx, kid);
     for (const rows of hours(tx)) await rows.delete();
-    await sayRetained(tx, kid, now, { before: cutoffs.retention, decisions, audit });
+    await sayRetained(tx, rules, { before: cutoffs.retention, decisions, audit });
   });
 }
 
 /** What earlier releases took of a log, which said nothing of it. */
-export function sayRetainedBefore(database: Database, kid: string, now: number, before: number) {
-  return database.transaction((tx) => sayRetained(tx, kid, now, { before, decisions: 0, audit: 0 }));
+export function sayRetainedBefore(database: Database, rules: RetentionRules) {
+  const before = cutoffsOf(rules).retention;
+  return database.transaction((tx) => sayRetained(tx, rules, { before, decisions: 0, audit: 0 }));
 }
 
 async function sayRetained(
   tx: Knex.Transaction,
-  kid: string,
-  now: number,
+  { kid, now, macs }: RetentionRules,
   { before, ...counts }: { readonly before: number; readonly decisions: number; readonly audit: number },
 ): Promise<void> {
   const body = { before: entryTime(before), ...counts };
-  await appendOne(tx, kid, impersonalEntry({ type: 'retention.applied', at: now, purpose: null }, body));
+  const entry = impersonalEntry({ type: 'retention.applied', at: now, purpose: null }, body);
+  await appendOne(tx, kid, entry, macs);
 }
 
 /** Visitor ids of devices that are no longer known; those of ended epochs expire. */

@@ -10,8 +10,11 @@ import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/contexts.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { addCommitments, anchorBody } from '../../../src/ledger/anchored-root.ts';
 import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
+import { impersonalEntry, personalEntry } from '../../../src/ledger/entries.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier } from '../../../src/ledger/frontier.ts';
+import { leafHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
@@ -58,7 +61,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
           masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET)),
         );
         const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, seed);
-        return { signer, checkpointed, principalWrap: WRAP_KEY };
+        return { signer, checkpointed, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
       };
       const deps = async () => {
         const keys = await keysOf();
@@ -94,6 +97,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const store = { database: db.database, masterKey, serverSecret: SECRET };
       await createTenant(store, config, { kid, origins: [], now: NOW });
       await db.database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
+      await macEntries(kid);
       await publishPolicy(
         db.database,
         { kid, stateMac: macOf(kid) },
@@ -107,6 +111,15 @@ export function tamperedLogContract(make: MakeDatabase): void {
       await node.sign();
       expect(await node.codes()).toEqual([]);
       return node;
+    }
+    /** The entries of a new tenant carry MACs of a key that this test does not know. */
+    async function macEntries(kid: string): Promise<void> {
+      for (const { seq, hash } of await readEntries(other, kid, 0, 10))
+        await write((tx) =>
+          tx('ledger_entries')
+            .where({ kid, seq })
+            .update({ mac: macOf(kid).ofEntry(seq, hash) }),
+        );
     }
     const write = (work: (tx: Knex.Transaction) => PromiseLike<unknown>): Promise<unknown> =>
       db.database.transaction(async (tx) => work(tx));
@@ -476,7 +489,8 @@ export function tamperedLogContract(make: MakeDatabase): void {
           await makeRecorder(db.database).record(makeEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at }));
         await recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: null, detail: {} });
       }
-      for (const seal of [anchorVerdicts, anchorAudit]) await seal(db.database, kid, BEGIN + 4 * HOUR);
+      for (const seal of [anchorVerdicts, anchorAudit])
+        await seal(db.database, kid, BEGIN + 4 * HOUR, macOf(kid));
       expect(await node.codes()).toEqual([]);
       return node;
     }
@@ -533,7 +547,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'expired';
       const node = await makeSealed(kid);
       const now = BEGIN + 10 * DAY;
-      const taken = await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR });
+      const taken = await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
       expect(taken.decisions).toBe(2);
       expect(await node.codes()).toEqual([]);
       const entry = JSON.parse((await readEntries(other, kid, 0, 100)).at(-1)?.entry ?? '') as object;
@@ -546,10 +560,106 @@ export function tamperedLogContract(make: MakeDatabase): void {
       expect(Object.keys((entry as { body: object }).body).sort()).toEqual(['audit', 'before', 'decisions']);
       // Nothing more is due, and no entry says so.
       const size = (await readHead(other, kid))?.size;
-      await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR });
+      await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
       expect((await readHead(other, kid))?.size).toBe(size);
       await write((tx) => tx('decisions').where({ kid }).delete());
       expect(await node.codes()).toEqual(['rows-missing']);
+    });
+
+    /** An entry and the head after it, by SHA-256 alone. @param mac of another place, or of none */
+    async function forge(kid: string, entry: Buffer, mac: string | null = null): Promise<void> {
+      const head = await readHead(other, kid);
+      if (!head) throw new Error('no log');
+      const leaf = leafHash(entry);
+      const { frontier } = appendLeaves(head.frontier, [leaf]);
+      const hash = leaf.toString('hex');
+      await write(async (tx) => {
+        await tx('ledger_entries').insert({ kid, seq: head.size, hash, entry: entry.toString(), mac });
+        const next = { size: frontier.size, frontier: encodeFrontier(frontier), head_hash: hash };
+        await tx('ledger_heads').where({ kid }).update(next);
+      });
+    }
+    const expectUnsigned = async (node: Node, problem: string) => {
+      await expect(node.sign()).rejects.toMatchObject({ problem, status: 503 });
+    };
+
+    // Guards against: one forged entry excused the deletion of every verdict and audit row, and the server signed it.
+    it('signs no forged retention, which explains rows that somebody took', async () => {
+      const kid = 'forged-retention';
+      const node = await makeSealed(kid);
+      await node.sign();
+      const before = new Date(BEGIN + 30 * DAY).toISOString().replace('.000Z', 'Z');
+      const at = BEGIN + 731 * DAY;
+      const body = { before, decisions: 4, audit: 2 };
+      await forge(kid, impersonalEntry({ type: 'retention.applied', at, purpose: null }, body));
+      await write(async (tx) => {
+        for (const table of ['decisions', 'audit_log', 'verdict_seals', 'audit_seals'])
+          await tx(table).where({ kid }).delete();
+      });
+      expect(await node.codes()).toEqual(['entry-unauthenticated']);
+      await expectUnsigned(node, 'entry-unauthenticated');
+      // What gpd appends after it shows how far ahead its time was.
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      expect(await node.codes()).toEqual(['entry-unauthenticated', 'time-out-of-order']);
+      await expectUnsigned(node, 'entry-unauthenticated');
+    });
+
+    it.each([
+      ['verdicts.sealed', 'decisions'],
+      ['audit.sealed', 'audit_log'],
+    ] as const)('signs no second %s of an hour, which explains changed rows', async (type, table) => {
+      const kid = `resealed-${table}`;
+      const node = await makeSealed(kid);
+      await node.sign();
+      const commitments = (await other.read(table).where({ kid }).limit(1).pluck('commitment')) as string[];
+      const body = anchorBody(BEGIN, BEGIN + HOUR, addCommitments(EMPTY_FRONTIER, commitments));
+      const entry = impersonalEntry({ type, at: NOW + 4 * HOUR, purpose: null }, { ...body });
+      // Its MAC is one that gpd made for another entry.
+      const [{ mac }] = (await other.read('ledger_entries').where({ kid, seq: 0 })) as [{ mac: string }];
+      await forge(kid, entry, mac);
+      expect(await node.codes()).toEqual(expect.arrayContaining(['entry-unauthenticated', 'hour-repeated']));
+      await expectUnsigned(node, 'entry-unauthenticated');
+    });
+
+    it('signs no forged erasure, which explains missing openings', async () => {
+      const kid = 'forged-erasure';
+      const node = await makeLog(kid);
+      await write(async (tx) => {
+        for (const table of ['consent_state', 'consent_openings', 'consent_principals'])
+          await tx(table).where({ kid }).delete();
+      });
+      const opening = { key: randomBytes(32), salt: randomBytes(16), principalId: 'x' };
+      const detail = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
+      await forge(
+        kid,
+        personalEntry({ type: 'subject.erased', at: NOW, purpose: null }, { ...opening, detail }),
+      );
+      expect(await node.codes()).toEqual(['entry-unauthenticated']);
+      await expectUnsigned(node, 'entry-unauthenticated');
+    });
+
+    it('finds a retention that goes further than the shortest one, and an entry of tomorrow, whoever wrote them', async () => {
+      const kid = 'implausible';
+      const node = await makeLog(kid);
+      const before = new Date(BEGIN).toISOString().replace('.000Z', 'Z');
+      const body = { before, decisions: 1, audit: 0 };
+      const entry = impersonalEntry({ type: 'retention.applied', at: NOW, purpose: null }, body);
+      const size = (await readHead(other, kid))?.size ?? 0;
+      await forge(kid, entry, macOf(kid).ofEntry(size, leafHash(entry).toString('hex')));
+      expect(await node.codes()).toEqual(['retention-implausible']);
+      await expectUnsigned(node, 'retention-implausible');
+      const ahead = await verifyLog(other, kid, { now: NOW - 2 * DAY });
+      expect(ahead?.problems.map(({ code }) => code)).toContain('time-out-of-order');
+    });
+
+    // Guards against: the log was read from its beginning for every checkpoint.
+    it('reads for a checkpoint only what came since the last one', async () => {
+      const kid = 'since';
+      const node = await makeLog(kid);
+      await write((tx) => tx('ledger_entries').where({ kid, seq: 1 }).update({ mac: null }));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      expect((await node.sign())?.size).toBe((await readHead(other, kid))?.size);
+      expect(await node.codes()).toEqual(['entry-unauthenticated']);
     });
   });
 }

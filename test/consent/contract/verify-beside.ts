@@ -153,7 +153,12 @@ export function verifyBesideContract(make: MakeDatabase): void {
       await sealedTenant('leaves');
       const append = () =>
         db.database.transaction((tx) =>
-          appendOne(tx, kid, impersonalEntry({ type: 'verdicts.sealed', at: NOW, purpose: null }, { n: 1 })),
+          appendOne(
+            tx,
+            kid,
+            impersonalEntry({ type: 'verdicts.sealed', at: NOW, purpose: null }, { n: 1 }),
+            undefined,
+          ),
         );
       const kids = await makeTenantStore(other).kids();
       // The end of each log is read by two queries.

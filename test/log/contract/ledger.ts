@@ -8,8 +8,11 @@ import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
 import { makeHashReader, readEntries, readHead } from '../../../src/log/read-store.ts';
 import { makeLogService } from '../../../src/log/service.ts';
+import { macOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
+
+const MACS = macOf('log');
 
 function append(
   database: Database,
@@ -22,6 +25,7 @@ function append(
       tx,
       kid,
       texts.map((text) => Buffer.from(text)),
+      { macs: MACS },
     );
   });
 }
@@ -202,7 +206,7 @@ export function ledgerContract(make: MakeDatabase): void {
         makeLogService({
           database,
           book: makeCheckpointBook(tempDir('book'), Buffer.alloc(32)),
-          keysOf: () => ({ signer, checkpointed: false }),
+          keysOf: () => ({ signer, checkpointed: false, stateMac: MACS }),
           clock: () => 1_000_000 + i,
         }),
       );

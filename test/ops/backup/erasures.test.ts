@@ -192,6 +192,9 @@ describe('the lines of erasures.log', () => {
     expect(mergeLines([], seal('a'), key)).toEqual(seal('a'));
     expect(mergeLines(seal('a', 'b'), seal('a'), key)).toEqual(seal('a', 'b'));
     expect(mergeLines(seal('a', 'b'), seal('b', 'c'), key)).toEqual(seal('a', 'b', 'c'));
+    // A merge must not give a forged line the MAC that makes it one of ours.
+    const forged = `${JSON.stringify({ v: 1, at: 'x', tenant: 't', event: 'apikey.revoked', id: 'k', mac: 'A'.repeat(43) })}`;
+    expect(mergeLines(seal('a'), [...seal('b'), forged], key)).toEqual(seal('a', 'b'));
   });
 
   it('are read as they were written, or not at all', () => {

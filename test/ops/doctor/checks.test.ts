@@ -132,6 +132,7 @@ const ROWS: readonly Row[] = [
   ['database.tables', 'fail', database({ missingTables: ['nonces'] }), /nonces/],
   ['database.integrity', 'fail', database({ integrity: ['Tree 5 page 9: never used'] }), /Tree 5/],
   ['database.references', 'fail', database({ foreignKeys: 3 }), /3 rows/],
+  ['database.removals', 'warn', database({ goingTenants: ['went'] }), /went/],
   ['database.orphans', 'warn', database({ orphans: [{ kid: 'went', rows: 1234 }] }), /1,234 of went/],
   [
     'database.pragmas',
@@ -226,6 +227,7 @@ const ROWS: readonly Row[] = [
     /bad-one/,
   ],
   ['keys.published', 'fail', tenant({ publishedKeys: 0 }), /bad-one/],
+  ['keys.public', 'fail', tenant({ foreignKeys: [2] }), /bad-one 2/],
   ['keys.age', 'warn', tenant({ publishedAt: NOW - 400 * DAY }), /bad-one/],
   ['keys.staged', 'warn', tenant({ stagedAt: NOW - 40 * DAY }), /bad-one/],
   ['keys.retiring', 'fail', tenant({ overdueKeys: [NOW - HOUR] }), /bad-one/],
@@ -246,6 +248,7 @@ const ROWS: readonly Row[] = [
   ['log.witnesses', 'warn', uncosigned('unreachable dpo.example/w'), /bad-one: unreachable dpo/],
   ['log.witnesses', 'fail', uncosigned('fork dpo.example/w'), /bad-one: fork dpo/],
   ['log.checkpoint', 'fail', log({ checkpointProblem: 'a line is missing' }), /bad-one: a line is missing/],
+  ['log.new-entries', 'fail', log({ newEntryProblem: 'hour-repeated: entry 9' }), /bad-one: hour-repeated/],
   ['log.origin', 'warn', log({ origin: 'old.example/ledger/bad-one' }), /bad-one/],
   [
     'agents.fresh',

@@ -19,6 +19,7 @@ const makeLog = (): NonNullable<TenantFacts['log']> => ({
   size: 12,
   lastFits: true,
   headFits: true,
+  newEntryProblem: null,
   checkpointProblem: null,
   unanchoredSince: null,
 });
@@ -33,6 +34,7 @@ export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {
     publishedKeys: 1,
     publishedAt: NOW - 10 * DAY,
     stagedAt: null,
+    foreignKeys: [],
     overdueKeys: [],
     symmetric: false,
     activeApiKeys: 1,
@@ -116,6 +118,7 @@ export function makeFacts(): Facts {
       brokenErasureLog: null,
       foreignKeys: 0,
       orphans: [],
+      goingTenants: [],
       pendingMigrations: [],
       unknownMigrations: [],
       missingTables: [],

@@ -1,4 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
+import { makeConsent } from '../../../src/consent/consent-make.ts';
+import { principalRef } from '../../../src/consent/principal.ts';
+import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { parseDailyWindow } from '../../../src/lib/duration.ts';
@@ -20,6 +24,7 @@ const NOON = MIDNIGHT + 12 * HOUR;
 
 interface Place {
   readonly database: Database;
+  readonly tenant: ConsentTenant;
   readonly counts: { vacuums: number };
   readonly eraser: ReturnType<typeof eraserOn>;
   /** Visits of the device, and its erasure. */
@@ -73,6 +78,7 @@ async function withPlace(
   };
   await work({
     database,
+    tenant,
     counts,
     eraser,
     visit,
@@ -147,6 +153,42 @@ it.each(['case_hash', 'sealed'] as const)('the %s of an erased contest is looked
     });
     expect(await erase()).toMatchObject({ incomplete: true });
   }),
+);
+
+// Guards against: the receipt said complete while the file still held the wrapped key of the erased person.
+it.each(['wrapped_key', 'salt', 'principal_id', 'wrapped_principal_id'])(
+  'the %s of an erased principal is looked for too',
+  async (column) =>
+    withPlace(async ({ database, tenant, eraser }) => {
+      const id = 'person-1';
+      const ref = principalRef(tenant.principalKey, id);
+      const { service } = makeConsent({ database, clock: Date.now, random: randomBytes });
+      await service.write(tenant, {
+        action: 'grant',
+        body: { principalId: id, purposes: ['device-identification'] },
+        source: 'backend',
+        caller: 'k',
+        idempotencyKey: null,
+      });
+      await database.transaction(async (tx) => {
+        await tx('consent_openings').update({ principal_id: 'P'.repeat(300) });
+        await tx('principal_sessions').insert({
+          hash: 'h',
+          kid: KID,
+          principal: ref,
+          wrapped_principal_id: 'W'.repeat(300),
+          expires_at: Date.now() + HOUR,
+        });
+        const tables = ['consent_principals', 'consent_openings', 'principal_sessions'];
+        for (const table of tables) {
+          const row = (await tx(table).where({ kid: KID, principal: ref }).first()) as Record<string, string>;
+          const value = row[column];
+          if (value !== undefined) await tx('meta').insert({ name: 'left', value: `..${value}..` });
+        }
+      });
+      const target = { ...NOTHING, principal: { ref, id }, linksOf: ref };
+      expect(await eraser.erase(requestOf(tenant, { target }))).toMatchObject({ incomplete: true });
+    }),
 );
 
 it('without a window it is rewritten when an operator says so, at once', () =>

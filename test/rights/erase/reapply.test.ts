@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rightsRef } from '../../../src/audit/reference.ts';
@@ -9,6 +9,7 @@ import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
+import { recordEnded } from '../../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
@@ -71,6 +72,7 @@ async function dpo() {
   return {
     ...opened,
     dataDir,
+    outside,
     eraser,
     place: () => placeHolds(context, STAFF, { durable: 'mine', scopes: ['decisions'], basis: 'case 12' }),
     release: () =>
@@ -120,4 +122,46 @@ it('releases a hold again that the backup still has, and leaves one alone that w
   expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [] });
   bringBack();
   expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds: [] });
+});
+
+it('places no hold of a removed tenant for the next one under its kid', async () => {
+  const { database, dataDir, place, release } = await dpo();
+  await place();
+  await release();
+  await database.transaction(async (tx) => {
+    await tx('audit_log').delete();
+    await tx('tenants').update({ created_at: Date.now() + 1 });
+  });
+  await database.close();
+  expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [] });
+});
+
+/** Does the work while erasures.log cannot be written. */
+async function withoutLog(dataDir: string, work: () => Promise<unknown>): Promise<void> {
+  const [log, aside] = [join(dataDir, 'erasures.log'), join(dataDir, 'aside')];
+  if (existsSync(log)) renameSync(log, aside);
+  mkdirSync(log);
+  await work();
+  rmdirSync(log);
+  if (existsSync(aside)) renameSync(aside, log);
+}
+
+// Guards against: the hold was committed, its line was lost, and a restore lost the hold or placed it again.
+it('a hold whose line could not be written is in the log after the next sweep', async () => {
+  const { database, dataDir, outside, place } = await dpo();
+  const before = await backUp(database, dataDir);
+  await withoutLog(dataDir, place);
+  await recordEnded(outside, KID, Date.now());
+  await database.close();
+  before();
+  expect(await startOn(dataDir)).toMatchObject({ applied: 1, holds: [{ durable: 'mine' }] });
+
+  const second = await dpo();
+  await second.place();
+  const held = await backUp(second.database, second.dataDir);
+  await withoutLog(second.dataDir, second.release);
+  await recordEnded(second.outside, KID, Date.now());
+  await second.database.close();
+  held();
+  expect(await startOn(second.dataDir)).toMatchObject({ applied: 1, holds: [] });
 });

@@ -1,7 +1,9 @@
 import { createECDH } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runGpd } from '../../support/command.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
-import { expectError, REQUEST_ID } from '../../support/expect.ts';
+import { execute } from '../../support/database.ts';
+import { expectError, REQUEST_ID, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 
@@ -99,4 +101,29 @@ describe('GET /_fp/pubkey', () => {
     expect(reply.text).toBe('');
     expect(reply.headers['etag']).toBe((await get(`?kid=${KID}`)).headers['etag']);
   });
+});
+
+// Guards against: whoever wrote the database had browsers seal to a key of their own, and read every bundle on its way.
+it('a public key that is not that of the private key is not published, and doctor names it', async () => {
+  const pair = createECDH('prime256v1');
+  const foreign = pair.generateKeys('base64');
+  const own = await startGpd({ tenants: [{ kid: KID, origins: [ORIGIN] }] });
+  const { dataDir } = own;
+  await execute(
+    dataDir,
+    // In one transaction: a server that reads between the last two statements would not look again.
+    'BEGIN IMMEDIATE',
+    `UPDATE seal_keys SET public_key = '${foreign}'`,
+    "UPDATE revisions SET revision = revision + 1 WHERE scope = 'tenants'",
+    "UPDATE tenants SET revision = (SELECT revision FROM revisions WHERE scope = 'tenants')",
+    'COMMIT',
+  );
+  const ask = async () => (await fetch(`${own.url}/_fp/pubkey?kid=${KID}`)).status;
+  await expect.poll(ask, SEEN_WITHIN).toBe(404);
+  await own.stop();
+  const again = await startGpd({ dataDir });
+  expect((await fetch(`${again.url}/_fp/pubkey?kid=${KID}`)).status).toBe(404);
+  await again.stop();
+  const doctor = await runGpd(['doctor', '--all'], { env: { GPD_DATA_DIR: dataDir } });
+  expect(doctor.stdout).toMatch(/fail +keys\.public/);
 });
