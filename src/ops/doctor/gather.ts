@@ -20,7 +20,6 @@ import {
   gatherServer,
   gatherTls,
   gatherWebhooks,
-  localUrl,
 } from './gather-outside.ts';
 import { type DoctorKeys, gatherTenants } from './gather-tenants.ts';
 
@@ -105,13 +104,13 @@ export async function gatherFacts(
   config: Config,
   options: { readonly version: string; readonly now: number; readonly url?: string | undefined },
 ) {
-  const { version, now, url = localUrl(config) } = options;
+  const { version, now, url } = options;
   const { key, facts } = gatherMasterKey(config);
   const [{ tried, ...stored }, oidc, relay, server, mmdb] = await Promise.all([
     gatherStored(config, key, now),
     gatherOidc(config),
     gatherRelay(config),
-    gatherServer(url),
+    gatherServer(config, url),
     gatherMmdb(config),
   ]);
   return {
