@@ -11,7 +11,7 @@ interface Listener {
 
 const TIMEOUT_MS = 3000;
 
-/** An address that a client can connect to: a wildcard is none. */
+/** An address that a client can connect to in place of a wildcard. */
 function connectHost({ host }: Listener): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;

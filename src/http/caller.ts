@@ -85,6 +85,9 @@ export async function authorize(
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
   if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
+  // Browsers send Sec-Fetch-Site and let no page's script set or remove it (W3C Fetch Metadata); no backend sends it.
+  const inPage = headers['sec-fetch-site'] !== undefined;
+  if (inPage && caller.kind === 'key' && !browser) throw new Refusal('secret-key-in-page');
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
   // All visitors share this bucket: what is refused is not counted in it, nor what any of them needs to withdraw.
