@@ -28,9 +28,9 @@ describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
     const { dataDir, dump } = await own();
     const before = await dump();
     const { ran, report } = await examine(dataDir);
-    expect(failed(report)).toEqual([]);
-    expect(ran.code).toBe(0);
-    expect(report.ok).toBe(true);
+    // Nobody said yet who is responsible.
+    expect(failed(report)).toEqual(['terms.notice']);
+    expect(ran.code).toBe(1);
     expect(report.checks.length).toBeGreaterThanOrEqual(40);
     for (const id of ['oidc.issuer', 'data.backup', 'apikeys.any']) expect(statusOf(report, id)).toBe('warn');
     for (const id of ['master-key.fits', 'database.integrity', 'log.entries', 'keys.published']) {
@@ -39,7 +39,32 @@ describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
     expect(await dump()).toEqual(before);
     const words = await runGpd(['doctor'], { env: { GPD_DATA_DIR: dataDir, ...NO_SERVER } });
     expect(words.stdout).toMatch(/warn +oidc\.issuer +every.*401\n.*GPD_OIDC_ISSUER.*GPD_OIDC_AUDIENCE/);
-    expect(words.stdout).toMatch(/\d+ checks: 0 fail/);
+    expect(words.stdout).toMatch(/\d+ checks: 1 fail/);
+  });
+
+  it('passes once the notice names who is responsible', async () => {
+    const { dataDir, json } = await own();
+    await json('tenants', 'set', KID, 'notice.controller=Shop Ltd', 'notice.contact=privacy@shop.example');
+    const { ran, report } = await examine(dataDir);
+    expect(failed(report)).toEqual([]);
+    expect(ran.code).toBe(0);
+    expect(report.ok).toBe(true);
+  });
+
+  it('fails on a database that was moved elsewhere, as gpd serve does', async () => {
+    const { dataDir, query } = await own();
+    await query("INSERT INTO meta (name, value) VALUES ('moved', 'postgres://db.internal/gpd')");
+    const { report } = await examine(dataDir);
+    expect(report.checks).toContainEqual(
+      expect.objectContaining({
+        id: 'database.reachable',
+        status: 'fail',
+        detail: expect.stringMatching(/db\.internal/),
+      }),
+    );
+    expect(await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: dataDir } })).toMatchObject({
+      code: 78,
+    });
   });
 
   it('tells of a changed GPD_EPOCH_DAYS, as the start of the server does', async () => {
@@ -155,7 +180,7 @@ describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
     });
     const { ran, report } = await examine(dataDir, env);
     // The PostgreSQL of the tests does not wait for the disk.
-    expect(failed(report)).toEqual(['database.durability']);
+    expect(failed(report)).toEqual(['database.durability', 'terms.notice']);
     expect(ran.code).toBe(1);
     expect(statusOf(report, 'database.logging')).toBe('pass');
     for (const id of ['database.integrity', 'database.wal', 'database.encrypted', 'data.backup']) {

@@ -1,7 +1,8 @@
 import { relyingPartyOf } from '../../attest/publickey.ts';
-import { baseUrl } from '../../config.ts';
+import { baseUrl, type Config } from '../../config.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
+import { isWildcard } from '../../tenants/settings.ts';
 import { COSIGN } from '../housekeeping.ts';
 import { type Checks, type Finding, fail, noneOf, pass, read, skipped, some, span, warn } from './check.ts';
 import type { Facts } from './gather.ts';
@@ -31,8 +32,21 @@ const ofWebhooks = ofEach(({ webhooks }) => webhooks, 'no webhooks are set up');
 const each = (bad: (tenant: TenantFacts, facts: Facts) => boolean, good: string, complaint: Finding) =>
   ofTenants((tenant, facts) => (bad(tenant, facts) ? tenant.kid : null), good, complaint);
 
+const firstComplaint =
+  (...looks: readonly ((facts: Facts) => Finding)[]) =>
+  (facts: Facts): Finding => {
+    const findings = looks.map((look) => look(facts));
+    return (
+      findings.find(({ status }) => status !== 'pass') ??
+      pass(findings.map(({ detail }) => detail).join('; '))
+    );
+  };
+
 const isPlain = (origin: string): boolean =>
   origin.startsWith('http:') && !isLoopback(new URL(origin).hostname);
+
+const publicHost = (config: Config): string => new URL(baseUrl(config)).hostname;
+const isLocalLog = (origin: string): boolean => isLoopback(new URL(`http://${origin}`).hostname);
 
 const mayAttest = (origin: string, rpId: string): boolean => {
   const party = relyingPartyOf(origin, rpId);
@@ -46,10 +60,17 @@ export const TENANT_CHECKS: Checks = {
   'tenants.readable': read((_database, { damagedTenants }) =>
     noneOf(damagedTenants, 'every tenant can be read', fail('stored rows cannot be read')),
   ),
-  'tenants.origins': each(
-    (tenant) => tenant.origins.length === 0,
-    'every tenant has an origin',
-    warn('no origin, so no browser may read an answer'),
+  'tenants.origins': firstComplaint(
+    ofTenants(
+      ({ kid, origins }) => origins.filter(isWildcard).map((origin) => `${kid} (${origin})`)[0] ?? null,
+      'no origin has a wildcard',
+      fail('an origin with a wildcard matches no page'),
+    ),
+    each(
+      (tenant) => tenant.origins.length === 0,
+      'every tenant has an origin',
+      warn('no origin, so no browser may read an answer'),
+    ),
   ),
   'tenants.plain-origins': each(
     (tenant) => tenant.origins.some(isPlain),
@@ -111,10 +132,17 @@ export const TENANT_CHECKS: Checks = {
     'every tenant that requires proven consent has published a policy',
     warn('proven consent is required, and no policy is published'),
   ),
-  'terms.notice': each(
-    (tenant) => tenant.emptyNotices.length > 0,
-    'every notice is filled in',
-    warn('the notice to people has gaps'),
+  'terms.notice': firstComplaint(
+    each(
+      ({ emptyNotices }) => emptyNotices.some((name) => name !== 'notice.authority'),
+      'every notice names who is responsible',
+      fail('people are not told who is responsible'),
+    ),
+    each(
+      (tenant) => tenant.emptyNotices.length > 0,
+      'every notice is filled in',
+      warn('the notice to people has gaps'),
+    ),
   ),
   'terms.gpc': each(
     ({ optsOut, visits }) => optsOut && visits.gpc * 5 > visits.all,
@@ -159,11 +187,21 @@ export const TENANT_CHECKS: Checks = {
       : 'Check that the witness answers at its URL and knows the log: docs/witnesses.md.';
     return noneOf(names, 'every witness has cosigned', make('checkpoints that are not cosigned', remedy));
   }),
-  'log.origin': each(
-    ({ kid, log }, { config }) =>
-      log !== null && log.origin !== `${new URL(baseUrl(config)).host}/ledger/${kid}`,
-    'every log is named after the base URL',
-    warn('the log is named after another host than the base URL'),
+  'log.origin': firstComplaint(
+    each(
+      ({ log }, { config }) => log !== null && isLocalLog(log.origin) && !isLoopback(publicHost(config)),
+      'no log is named after this machine alone',
+      fail(
+        'the log was made before base_url was set, and its name could be any machine’s',
+        'Before you go live, run gpd init in an empty data directory with base_url set. A live log keeps its name.',
+      ),
+    ),
+    each(
+      ({ kid, log }, { config }) =>
+        log !== null && log.origin !== `${new URL(baseUrl(config)).host}/ledger/${kid}`,
+      'every log is named after the base URL',
+      warn('the log is named after another host than the base URL'),
+    ),
   ),
   'agents.fresh'({ agents, now }) {
     if (agents.length === 0) return skipped('no directory is listed');

@@ -120,6 +120,8 @@ export function makeFacts(): Facts {
       unknownMigrations: [],
       missingTables: [],
       encrypted: null,
+      movedTo: null,
+      halfMoved: false,
       pooling: null,
       newestDecisionAt: NOW - 1000,
       expiredNonces: 0,

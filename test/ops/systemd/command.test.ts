@@ -58,7 +58,9 @@ describe('the Debian command', () => {
   it('runs nothing that the file holds', () => {
     const folder = tempDir('ran');
     const values = [`$(touch ${folder}/a)`, `\`touch ${folder}/b\``, `x; touch ${folder}/c`, `'"'; touch d`];
-    const found = environmentOf(values.map((value, i) => `GPD_V${i}="${value}"\nGPD_W${i}=${value}\n`).join(''));
+    const found = environmentOf(
+      values.map((value, i) => `GPD_V${i}="${value}"\nGPD_W${i}=${value}\n`).join(''),
+    );
     expect(found['GPD_W0']).toBe(values[0]);
     expect(execFileSync('ls', [folder], { encoding: 'utf8' })).toBe('');
   });
