@@ -35,6 +35,7 @@ async function followTenants(base: Awaited<ReturnType<typeof openBase>>) {
   const polling = await startPolling(store.database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKey(config),
     onFault: logFault('reload-failed'),
+    onRecovered: () => base.log.info({ event: 'reload-recovered' }),
     onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
     interval: options.intervals?.poll,
   });
