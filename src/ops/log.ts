@@ -4,6 +4,7 @@ import { driverError, errorCode } from '../db/availability.ts';
 import { STATE_INVALID } from '../db/state-invalid.ts';
 import { EgressRefused } from '../egress/guard.ts';
 import { SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
 export function makeLogger(level: string, to: DestinationStream = pino.destination({ fd: 2, sync: true })) {
@@ -22,7 +23,7 @@ export function describeFault(error: unknown): Record<string, string> {
     name: error.name,
     // Of an outage the driver's: lock, read-only, full disk and pooler all mean to try again.
     code: errorCode(driverError(error)),
-    ...(error instanceof EgressRefused ? { reason: error.message } : {}),
+    ...(error instanceof EgressRefused || error instanceof Unavailable ? { reason: error.message } : {}),
     stack: frames.slice(0, 12).join('\n'),
   };
 }

@@ -172,6 +172,17 @@ describe.concurrent('gpd doctor', { timeout: 120_000 }, () => {
 });
 
 describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
+  it('an empty database is named as one, without its password', async () => {
+    const url = await sharedPostgres().freshUrl();
+    const env = { GPD_DATA_DIR: tempDir('data'), GPD_DATABASE_URL: url };
+    const { code, stderr } = await runGpd(['serve', '--port', '0'], { env });
+    const { host, pathname } = new URL(url);
+    expect({ code, stderr }).toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining(`no gpd in postgres://${host}${pathname}:`) as string,
+    });
+  });
+
   it('finds no fault in a new installation, and skips what is about a file', async () => {
     const dataDir = join(tempDir('data'), 'gpd-data');
     const env = { GPD_DATABASE_URL: await sharedPostgres().freshUrl() };

@@ -5,6 +5,7 @@ import { stateMacs } from '../../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
 import type { Database } from '../../db/db.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
+import { Unavailable } from '../../lib/errors.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { checkLines, type ErasureLog, erasureLogKey } from '../../rights/erase/erasure-chain-service.ts';
 import { readErasureLines, readOutsideLog } from '../../rights/erase/tombstone-files.ts';
@@ -39,6 +40,7 @@ const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [], tri
 
 /** A driver's code says what is wrong; its message may quote an address with a password. */
 function reasonOf(error: unknown): string {
+  if (error instanceof Unavailable) return error.message;
   const code = errorCode(driverError(error));
   return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
 }
