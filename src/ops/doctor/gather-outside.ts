@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { open } from 'maxmind';
 import { z } from 'zod';
+import { countMilliseconds, validityOf } from '../../agents/directory.ts';
 import { listDirectories } from '../../agents/store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
@@ -101,8 +102,9 @@ export async function gatherRelay({ smtp_url: url }: Config) {
 export async function gatherAgents(database: Database, now: number) {
   const seconds = now / 1000;
   return (await listDirectories(database)).map(({ url, source, fetchedAt, failure, keys }) => {
-    const usable = keys.filter(({ nbf = 0, exp = Infinity }) => nbf <= seconds && seconds < exp);
-    return { url, source, fetchedAt, failure, usableKeys: usable.length };
+    const usable = keys.map(validityOf).filter(({ nbf, exp }) => nbf <= seconds && seconds < exp);
+    const inMilliseconds = countMilliseconds(keys);
+    return { url, source, fetchedAt, failure, usableKeys: usable.length, inMilliseconds };
   });
 }
 

@@ -1,10 +1,22 @@
 import { relyingPartyOf } from '../../attest/publickey.ts';
-import { baseUrl, type Config } from '../../config.ts';
+import { baseUrl } from '../../config.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
 import { isWildcard } from '../../tenants/settings.ts';
 import { COSIGN } from '../housekeeping.ts';
-import { type Checks, type Finding, fail, noneOf, pass, read, skipped, some, span, warn } from './check.ts';
+import {
+  type Checks,
+  type Finding,
+  fail,
+  firstComplaint,
+  noneOf,
+  pass,
+  read,
+  skipped,
+  some,
+  span,
+  warn,
+} from './check.ts';
 import type { Facts } from './gather.ts';
 import type { TenantFacts } from './gather-tenants.ts';
 
@@ -32,20 +44,9 @@ const ofWebhooks = ofEach(({ webhooks }) => webhooks, 'no webhooks are set up');
 const each = (bad: (tenant: TenantFacts, facts: Facts) => boolean, good: string, complaint: Finding) =>
   ofTenants((tenant, facts) => (bad(tenant, facts) ? tenant.kid : null), good, complaint);
 
-const firstComplaint =
-  (...looks: readonly ((facts: Facts) => Finding)[]) =>
-  (facts: Facts): Finding => {
-    const findings = looks.map((look) => look(facts));
-    return (
-      findings.find(({ status }) => status !== 'pass') ??
-      pass(findings.map(({ detail }) => detail).join('; '))
-    );
-  };
-
 const isPlain = (origin: string): boolean =>
   origin.startsWith('http:') && !isLoopback(new URL(origin).hostname);
 
-const publicHost = (config: Config): string => new URL(baseUrl(config)).hostname;
 const isLocalLog = (origin: string): boolean => isLoopback(new URL(`http://${origin}`).hostname);
 
 const mayAttest = (origin: string, rpId: string): boolean => {
@@ -189,7 +190,8 @@ export const TENANT_CHECKS: Checks = {
   }),
   'log.origin': firstComplaint(
     each(
-      ({ log }, { config }) => log !== null && isLocalLog(log.origin) && !isLoopback(publicHost(config)),
+      ({ log }, { config }) =>
+        log !== null && isLocalLog(log.origin) && !isLoopback(new URL(baseUrl(config)).hostname),
       'no log is named after this machine alone',
       fail(
         'the log was made before base_url was set, and its name could be any machine’s',
@@ -207,16 +209,20 @@ export const TENANT_CHECKS: Checks = {
     if (agents.length === 0) return skipped('no directory is listed');
     const fetched = agents.filter(({ source }) => source !== 'pinned');
     const stale = fetched.filter(({ fetchedAt }) => fetchedAt === null || now - fetchedAt > 2 * DAY);
-    return noneOf(
-      stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
-      `${agents.length} directories are up to date`,
-      warn('not fetched for two days'),
-    );
+    const names = stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`);
+    return noneOf(names, `${agents.length} directories are up to date`, warn('not fetched for two days'));
   },
-  'agents.keys': ofDirectories(
-    ({ url, usableKeys }) => (usableKeys === 0 ? url : null),
-    'every directory has a usable key',
-    warn('no usable key'),
+  'agents.keys': firstComplaint(
+    ofDirectories(
+      ({ url, usableKeys }) => (usableKeys === 0 ? url : null),
+      'every directory has a usable key',
+      warn('no usable key'),
+    ),
+    ofDirectories(
+      ({ url, inMilliseconds }) => (inMilliseconds > 0 ? url : null),
+      'every validity is in seconds',
+      warn('nbf or exp in milliseconds, read as such', 'Tell the agent: RFC 7519 wants seconds.'),
+    ),
   ),
   'webhooks.failed': ofWebhooks(
     ({ name, failed }) => (failed > 0 ? `${name} (${failed})` : null),
@@ -237,11 +243,7 @@ export const TENANT_CHECKS: Checks = {
     return noneOf(wanted, 'no tenant asks for mail', warn('notify.email is set and GPD_SMTP_URL is not'));
   },
   'webhooks.plain'({ webhooks }) {
-    const plain = webhooks.filter((webhook) => webhook.plain);
-    return noneOf(
-      plain.map(({ name }) => name),
-      'every target is https',
-      warn('sent over plain http'),
-    );
+    const plain = webhooks.filter((webhook) => webhook.plain).map(({ name }) => name);
+    return noneOf(plain, 'every target is https', warn('sent over plain http'));
   },
 };

@@ -265,6 +265,7 @@ const ROWS: readonly Row[] = [
     /agent\.example \(it answered 404\)/,
   ],
   ['agents.keys', 'warn', agent({ usableKeys: 0 }), /agent\.example/],
+  ['agents.keys', 'warn', agent({ inMilliseconds: 1 }), /in milliseconds.*agent\.example/],
   ['webhooks.failed', 'warn', webhook({ failed: 3 }), /wh_1 \(3\)/],
   [
     'webhooks.backlog',
