@@ -4,12 +4,13 @@ import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { addStateMacs } from '../consent/state-mac-service.ts';
 import type { FindApiKey } from '../http/caller.ts';
+import { noteRefusal } from '../http/noted-refusal.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { readPolicy } from '../log/cosign-service.ts';
 import { makeLimiters } from '../ops/limits.ts';
-import { hearInvalidStates, makeFaultLog } from '../ops/log.ts';
+import { hearInvalidStates, logRefusals, makeFaultLog } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
@@ -104,7 +105,7 @@ export async function openPlatform(config: Config, options: AppOptions) {
     onFault: logFault('agents-failed'),
     interval: options.intervals?.agents,
   });
-  const deaf = hearInvalidStates(base.log);
+  const deaf = [hearInvalidStates(base.log), logRefusals(base.log, monotonic)];
   const { refresh } = polling;
   const findKey = makeUnknownKeys({ known: directory.apiKey, refresh, now: monotonic });
   const findApiKey: FindApiKey = makeKeyFinder(database, findKey, clock);
@@ -119,11 +120,16 @@ export async function openPlatform(config: Config, options: AppOptions) {
     limiters: makeLimiters(config, database, serverSecret, clock),
     tenantOf: directory.consentTenant,
     ingestTenantOf: directory.tenant,
-    knowsOrigin: directory.knowsOrigin,
+    knowsOrigin(origin: string): boolean {
+      const known = directory.knowsOrigin(origin);
+      // The pages of gpd itself name no origin of a tenant.
+      if (!known && origin !== base.address.url) noteRefusal('unknown-origin');
+      return known;
+    },
     masterKey: polling.masterKey,
     /** Stops what follows the database and closes it. */
     async stop(): Promise<void> {
-      deaf();
+      for (const stopListening of deaf) stopListening();
       await Promise.all([decryptor.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
       await base.keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();

@@ -3,6 +3,7 @@ import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/presented.ts';
 import { parseShape } from '../../http/json-body.ts';
 import { exactRouter } from '../../http/json-route.ts';
+import { noteRefusal } from '../../http/noted-refusal.ts';
 import type { Handlers } from '../../http/register.ts';
 import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';
@@ -67,6 +68,7 @@ export function myDataRoutes(sites: Sites): Handlers<'myData'> {
         show(response, { kid, publishableKey });
         return;
       }
+      if (named !== '') noteRefusal('unknown-kid');
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
       if (headers.accept?.includes('text/html') !== true) throw refusal;
       show(response, { tenants: here }, named === '' ? 200 : refusal.status);
