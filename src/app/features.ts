@@ -85,7 +85,7 @@ export async function makeFeatures(platform: Platform, { networks }: Settings) {
   const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
   const ingest = makeIngest(platform, {
     isHosting: networks.isHosting,
-    markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
+    markNetwork: makeDaySalt(platform, 'gpd/network/v1'),
     leastSkewMs: skew.least,
     proveConsent: consent.proveConsent,
     grants: consent.grants,

@@ -71,7 +71,7 @@ function makeAttest(platform: Platform, { consent, issueToken }: Features) {
   };
   const service = makeAttestService({ ...deps, record: makeRecordAlone(database, monotonic) });
   const binding = makeBindingService({ ...deps, claim: makeNonceClaimer(database) });
-  return { service, binding, markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock) };
+  return { service, binding, markNetwork: makeDaySalt(platform, 'gpd/network/v1') };
 }
 
 /** A handler for each row of the table: one too few or too many does not compile. */
@@ -122,7 +122,7 @@ export function makePages(platform: Platform, features: Features, needs: PagesNe
     ...platform,
     ...services,
     limiter: limiters.privacy,
-    markNetwork: makeDaySalt(platform.serverSecret, 'gpd/cases/v1', platform.clock),
+    markNetwork: makeDaySalt(platform, 'gpd/cases/v1'),
     onFault: logFault('oidc-failed'),
   });
   const { authorization } = consent;

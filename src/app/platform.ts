@@ -6,9 +6,12 @@ import { addStateMacs } from '../consent/state-mac-service.ts';
 import type { FindApiKey } from '../http/caller.ts';
 import { noteRefusal } from '../http/noted-refusal.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
+import { MINUTE } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { readPolicy } from '../log/cosign-service.ts';
+import { makeDaySalts } from '../ops/day-salt-service.ts';
 import { makeLimiters } from '../ops/limits.ts';
 import { hearInvalidStates, logRefusals, makeFaultLog } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
@@ -105,6 +108,13 @@ export async function openPlatform(config: Config, options: AppOptions) {
     onFault: logFault('agents-failed'),
     interval: options.intervals?.agents,
   });
+  const salts = makeDaySalts(database, clock, base.random);
+  const renewing = every(salts.renew, {
+    ms: MINUTE,
+    timer: setInterval,
+    onFault: logFault('day-salt-failed'),
+  });
+  await renewing.soon().catch(() => {});
   const deaf = [hearInvalidStates(base.log), logRefusals(base.log, monotonic)];
   const { refresh } = polling;
   const findKey = makeUnknownKeys({ known: directory.apiKey, refresh, now: monotonic });
@@ -117,7 +127,8 @@ export async function openPlatform(config: Config, options: AppOptions) {
     agents,
     refresh,
     findApiKey,
-    limiters: makeLimiters(config, database, serverSecret, clock),
+    saltOf: salts.saltOf,
+    limiters: makeLimiters(config, database, { serverSecret, saltOf: salts.saltOf, clock }),
     tenantOf: directory.consentTenant,
     ingestTenantOf: directory.tenant,
     knowsOrigin(origin: string): boolean {
@@ -130,7 +141,13 @@ export async function openPlatform(config: Config, options: AppOptions) {
     /** Stops what follows the database and closes it. */
     async stop(): Promise<void> {
       for (const stopListening of deaf) stopListening();
-      await Promise.all([decryptor.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
+      await Promise.all([
+        decryptor.stop(),
+        polling.stop(),
+        agents.stop(),
+        renewing.stop(),
+        base.metrics?.stop(),
+      ]);
       await base.keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();
     },
