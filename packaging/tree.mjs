@@ -138,7 +138,14 @@ export function makeTree(to) {
   const packages = runtimePackages(lock.packages).flatMap((folder) =>
     [...filesIn(folder)].filter((path) => isLoaded(path) && !isProgram(path)),
   );
-  const files = ['bin/gpd', 'bin/health.mjs', 'LICENSE', ...own.filter(isBuilt), ...packages];
+  const files = [
+    'bin/gpd',
+    'bin/environment.mjs',
+    'bin/health.mjs',
+    'LICENSE',
+    ...own.filter(isBuilt),
+    ...packages,
+  ];
   for (const path of files) {
     const target = join(to, path);
     // The umask of whoever builds shall not be seen in it.

@@ -1,4 +1,4 @@
-import { startUpkeep, startWebhooks } from './app/background.ts';
+import { followNetworks, startUpkeep, startWebhooks } from './app/background.ts';
 import { makeFeatures, noteEpochs, readSettings } from './app/features.ts';
 import { openPlatform } from './app/platform.ts';
 import { baseUrl, type Config } from './config.ts';
@@ -58,17 +58,19 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   address.url = baseUrl(config, port);
   const dispatcher = startWebhooks(platform, rights, findDecision);
   const housekeeping = startUpkeep(platform, rights, skew);
+  const networks = followNetworks(platform, settings.networks);
   return {
     url: address.url,
     port,
     notReady,
     answers: () => answers(database),
+    reload: async () => void (await Promise.allSettled([networks.soon(), polling.refresh()])),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
       await running.drain(deadlineMs);
       await Promise.all([ingest.idle(), consent.idle(), rights.eraser.stop()]);
       await pages.catch(() => {});
-      await Promise.all([housekeeping.stop(), dispatcher.stop()]);
+      await Promise.all([networks.stop(), housekeeping.stop(), dispatcher.stop()]);
       await platform.stop();
     },
   };

@@ -1,6 +1,6 @@
 import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parse as parseToml } from 'smol-toml';
+import { parse as parseToml, TomlError } from 'smol-toml';
 import { orElse } from './lib/or-else.ts';
 import {
   environmentName,
@@ -87,9 +87,8 @@ function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
   try {
     values = parseToml(text);
   } catch (error) {
-    throw new ConfigError(
-      `${file}: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not valid TOML'}`,
-    );
+    if (!(error instanceof TomlError)) throw error;
+    throw new ConfigError(`${file}, line ${error.line}: ${error.message.split('\n')[0] ?? ''}`);
   }
   refuseUnknown(Object.keys(values), SETTING_NAMES, file);
   return values;

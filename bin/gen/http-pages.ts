@@ -30,6 +30,10 @@ const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]
   'staff-export-elsewhere': ['no', 'Use `gpd dsar export` or the console.'],
   'self-review-denied': ['no', 'Another reviewer decides.'],
   'insufficient-scope': ['after the fix', 'Use a key of another scope: [API keys](api-keys.md).'],
+  'secret-key-in-page': [
+    'no',
+    'The key was in a page: [replace it](operate/key-compromise.md). Call from your backend, or use a publishable key.',
+  ],
   'origin-not-allowed': [
     'after the fix',
     'Register the page: `gpd tenants set KID origins=…`, exactly, with its port.',

@@ -23,6 +23,13 @@ const ed25519JwkSchema = z.object({
   exp: z.number().optional(),
 });
 
+/** RFC 7519 section 2: a NumericDate is in seconds. Some agents publish milliseconds; in seconds this is the year 5138. */
+const LATEST_SECONDS = 1e11;
+
+const isMilliseconds = (date: number | undefined): date is number =>
+  date !== undefined && date > LATEST_SECONDS;
+const inSeconds = (date: number | undefined) => (isMilliseconds(date) ? date / 1000 : date);
+
 /** A JWK Set (RFC 7517 section 5), or one bare JWK, which some agents serve in its place. */
 const documentSchema = z.union([
   z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) }),
@@ -37,9 +44,18 @@ export interface AgentKey {
   readonly thumbprint: string;
   /** base64url of the 32-byte public key. */
   readonly x: string;
-  /** Seconds of validity as the directory says, where it does. */
+  /** As the directory says, where it does: {@link validityOf} has them in seconds. */
   readonly nbf?: number | undefined;
   readonly exp?: number | undefined;
+}
+
+/** Keys whose `nbf` or `exp` the directory gives in milliseconds. */
+export const countMilliseconds = (keys: readonly AgentKey[]): number =>
+  keys.filter(({ nbf, exp }) => isMilliseconds(nbf) || isMilliseconds(exp)).length;
+
+/** In seconds, whatever unit the directory took. */
+export function validityOf({ nbf, exp }: AgentKey): { readonly nbf: number; readonly exp: number } {
+  return { nbf: inSeconds(nbf) ?? 0, exp: inSeconds(exp) ?? Number.POSITIVE_INFINITY };
 }
 
 /**

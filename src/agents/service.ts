@@ -4,7 +4,7 @@ import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { orElse } from '../lib/or-else.ts';
-import { type AgentKey, importAgentKey, readJwks, WELL_KNOWN_PATH } from './directory.ts';
+import { type AgentKey, importAgentKey, readJwks, validityOf, WELL_KNOWN_PATH } from './directory.ts';
 import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';
 import type { FindAgentKey } from './verify.ts';
 
@@ -59,9 +59,8 @@ type DirectoryKeys = ReturnType<typeof importAll>;
 /** By thumbprint. A damaged one is skipped until the next fetch of its directory brings it back; the others stay. */
 function importKeys(keys: readonly AgentKey[]) {
   const imported = keys.map((one) => {
-    const { thumbprint, nbf = 0, exp = Number.POSITIVE_INFINITY } = one;
     const key = orElse(() => importAgentKey(one), null);
-    return key && ([thumbprint, { key, nbf, exp }] as const);
+    return key && ([one.thumbprint, { key, ...validityOf(one) }] as const);
   });
   return new Map(imported.filter((entry) => entry !== null));
 }

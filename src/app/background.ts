@@ -1,6 +1,8 @@
 import { tellNow } from '../consent/tell-service.ts';
 import { parseRelay, sendMail } from '../egress/smtp.ts';
+import type { NetworkTypes } from '../ingest/network-type-files.ts';
 import { SECOND } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
@@ -29,6 +31,12 @@ function mailer(
     return mail !== null;
   };
 }
+
+/** How often a replaced GPD_MMDB_FILE is looked for. */
+const NETWORKS_MS = 30 * SECOND;
+
+export const followNetworks = ({ logFault }: Platform, { refresh }: NetworkTypes) =>
+  every(refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
 
 /** Delivers what waits in the outbox. */
 export function startWebhooks(

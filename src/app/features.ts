@@ -9,7 +9,7 @@ import { readClientSecret } from '../console/secret-files.ts';
 import { makeConcurrencyLimit } from '../http/admission.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { makeIngest } from '../ingest/ingest-make.ts';
-import { openNetworkTypes, unknownNetwork } from '../ingest/network-type-files.ts';
+import { openNetworkTypes, UNKNOWN_NETWORKS } from '../ingest/network-type-files.ts';
 import type { IssueToken } from '../ingest/ports.ts';
 import { SECOND } from '../lib/clock.ts';
 import { beginCheckpoints } from '../ops/checkpoints-service.ts';
@@ -29,7 +29,7 @@ export async function readSettings(config: Config) {
     tls: readTls(config),
     clientSecret: readClientSecret(config),
     trustedProxies: parseRanges(config.trusted_proxies),
-    isHosting: config.mmdb_file === null ? unknownNetwork : await openNetworkTypes(config.mmdb_file),
+    networks: config.mmdb_file === null ? UNKNOWN_NETWORKS : await openNetworkTypes(config.mmdb_file),
   };
 }
 
@@ -62,7 +62,7 @@ export type OpenedRights = Awaited<ReturnType<typeof openRights>>;
 export type Features = Awaited<ReturnType<typeof makeFeatures>>;
 
 /** The features of a server in the order of their ranks; what is loaded later is in pages.ts. */
-export async function makeFeatures(platform: Platform, { isHosting }: Settings) {
+export async function makeFeatures(platform: Platform, { networks }: Settings) {
   const { config, database, clock, random, serverSecret, metrics, limiters } = platform;
   const rights = await openRights(platform);
   const { book, tenantOf, logFault } = platform;
@@ -84,8 +84,8 @@ export async function makeFeatures(platform: Platform, { isHosting }: Settings) 
     issueToken(serverSecret, random, now, subject, { session, origin });
   const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
   const ingest = makeIngest(platform, {
-    isHosting,
-    markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock),
+    isHosting: networks.isHosting,
+    markNetwork: makeDaySalt(platform, 'gpd/network/v1'),
     leastSkewMs: skew.least,
     proveConsent: consent.proveConsent,
     grants: consent.grants,

@@ -46,10 +46,10 @@ function loadOpenApi(): Promise<OpenApi> {
   return openApi;
 }
 
-const sitesOf = ({ directory }: Platform): Sites => ({
+const sitesOf = ({ database, directory }: Platform): Sites => ({
   notice(kid) {
     const tenant = directory.consentTenant(kid);
-    return tenant ? noticeOf(tenant) : null;
+    return tenant ? noticeOf(database, tenant) : Promise.resolve(null);
   },
   at(host) {
     const all = directory.consentTenants();
@@ -75,7 +75,7 @@ function makeAttest(platform: Platform, { consent, issueToken }: Features) {
   };
   const service = makeAttestService({ ...deps, record: makeRecordAlone(database, monotonic) });
   const binding = makeBindingService({ ...deps, claim: makeNonceClaimer(database) });
-  return { service, binding, markNetwork: makeDaySalt(serverSecret, 'gpd/network/v1', clock) };
+  return { service, binding, markNetwork: makeDaySalt(platform, 'gpd/network/v1') };
 }
 
 /** A handler for each row of the table: one too few or too many does not compile. */
@@ -126,7 +126,7 @@ export function makePages(platform: Platform, features: Features, needs: PagesNe
     ...platform,
     ...services,
     limiter: limiters.privacy,
-    markNetwork: makeDaySalt(platform.serverSecret, 'gpd/cases/v1', platform.clock),
+    markNetwork: makeDaySalt(platform, 'gpd/cases/v1'),
     onFault: logFault('oidc-failed'),
   });
   const { authorization } = consent;

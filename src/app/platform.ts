@@ -4,12 +4,16 @@ import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
 import { addStateMacs } from '../consent/state-mac-service.ts';
 import type { FindApiKey } from '../http/caller.ts';
+import { noteRefusal } from '../http/noted-refusal.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
+import { MINUTE } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import { poolRandom } from '../lib/random.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { readPolicy } from '../log/cosign-service.ts';
+import { makeDaySalts } from '../ops/day-salt-service.ts';
 import { makeLimiters } from '../ops/limits.ts';
-import { hearInvalidStates, makeFaultLog } from '../ops/log.ts';
+import { hearInvalidStates, logRefusals, makeFaultLog } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
@@ -35,6 +39,7 @@ async function followTenants(base: Awaited<ReturnType<typeof openBase>>) {
   const polling = await startPolling(store.database, directory, store.masterKey, {
     rereadMasterKey: () => readMasterKey(config),
     onFault: logFault('reload-failed'),
+    onRecovered: () => base.log.info({ event: 'reload-recovered' }),
     onDamaged: ({ kid, error }) => logFault('tenant-damaged', { tenant: kid })(error),
     interval: options.intervals?.poll,
   });
@@ -103,7 +108,14 @@ export async function openPlatform(config: Config, options: AppOptions) {
     onFault: logFault('agents-failed'),
     interval: options.intervals?.agents,
   });
-  const deaf = hearInvalidStates(base.log);
+  const salts = makeDaySalts(database, clock, base.random);
+  const renewing = every(salts.renew, {
+    ms: MINUTE,
+    timer: setInterval,
+    onFault: logFault('day-salt-failed'),
+  });
+  await renewing.soon().catch(() => {});
+  const deaf = [hearInvalidStates(base.log), logRefusals(base.log, monotonic)];
   const { refresh } = polling;
   const findKey = makeUnknownKeys({ known: directory.apiKey, refresh, now: monotonic });
   const findApiKey: FindApiKey = makeKeyFinder(database, findKey, clock);
@@ -115,15 +127,27 @@ export async function openPlatform(config: Config, options: AppOptions) {
     agents,
     refresh,
     findApiKey,
-    limiters: makeLimiters(config, database, serverSecret, clock),
+    saltOf: salts.saltOf,
+    limiters: makeLimiters(config, database, { serverSecret, saltOf: salts.saltOf, clock }),
     tenantOf: directory.consentTenant,
     ingestTenantOf: directory.tenant,
-    knowsOrigin: directory.knowsOrigin,
+    knowsOrigin(origin: string): boolean {
+      const known = directory.knowsOrigin(origin);
+      // The pages of gpd itself name no origin of a tenant.
+      if (!known && origin !== base.address.url) noteRefusal('unknown-origin');
+      return known;
+    },
     masterKey: polling.masterKey,
     /** Stops what follows the database and closes it. */
     async stop(): Promise<void> {
-      deaf();
-      await Promise.all([decryptor.stop(), polling.stop(), agents.stop(), base.metrics?.stop()]);
+      for (const stopListening of deaf) stopListening();
+      await Promise.all([
+        decryptor.stop(),
+        polling.stop(),
+        agents.stop(),
+        renewing.stop(),
+        base.metrics?.stop(),
+      ]);
       await base.keyUse.flush().catch(logFault('key-use-lost'));
       await database.close();
     },

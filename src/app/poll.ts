@@ -21,6 +21,7 @@ export interface PollOptions {
   /** After `keys rewrap` the file holds another key than the one this process started with. */
   readonly rereadMasterKey: () => Uint8Array;
   readonly onFault: (error: unknown) => void;
+  readonly onRecovered?: () => void;
   /** A tenant that is not served any more, or not at all; told with each change of its rows. */
   readonly onDamaged: (tenant: DamagedTenant) => void;
   /** Milliseconds from one look to the next. */
@@ -78,8 +79,8 @@ export async function startPolling(
 ) {
   const poll: Poll = { database, directory, options, masterKey, revision: -1, lookedAt: 0, writable: true };
   await look(poll);
-  const { interval: ms = INTERVAL_MS, onFault } = options;
-  const looks = every(() => look(poll), { ms, timer: setInterval, onFault });
+  const { interval: ms = INTERVAL_MS, onFault, onRecovered } = options;
+  const looks = every(() => look(poll), { ms, timer: setInterval, onFault, onRecovered });
   return {
     /** Why this node is not ready: its tenants may be out of date, or the database is read-only. */
     wrong: (): string[] => [

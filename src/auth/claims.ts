@@ -35,10 +35,12 @@ export const TOLERANCE = 30;
 const numericDate = z.number().min(0);
 const begins = { nbf: numericDate.optional(), iat: numericDate.optional() };
 const beginsSchema = z.looseObject(begins);
+/** RFC 7519 section 2: in seconds. Milliseconds would make a token that never expires. */
+const LATEST_EXPIRY = 1e11;
 const registeredSchema = z.looseObject({
   iss: z.string(),
   aud: z.union([z.string(), z.array(z.string())]),
-  exp: numericDate,
+  exp: numericDate.max(LATEST_EXPIRY),
   ...begins,
 });
 

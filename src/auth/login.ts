@@ -1,7 +1,7 @@
 import type { Claims } from './jwt.ts';
 
 /** Why a sign-in came to nothing; the page has a sentence for each. */
-export type LoginFault = 'cancelled' | 'not-yours' | 'provider-refused' | 'token';
+export type LoginFault = 'cancelled' | 'not-yours' | 'provider-refused' | 'token' | 'userinfo';
 
 export class LoginRefused extends Error {
   readonly fault: LoginFault;

@@ -2,6 +2,8 @@ import { run } from './gpd.ts';
 import { io } from './io.ts';
 import { EXIT, say } from './output.ts';
 
+// pg's notices for programmers (PGPASSFILE): an operator cannot act on them.
+process.noDeprecation = true;
 // What gpd writes holds keys and people's records: nobody else on this machine reads it.
 process.umask(0o077);
 

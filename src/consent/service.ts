@@ -16,6 +16,7 @@ import type {
   WriteResponse,
 } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
+import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type Notification, planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
@@ -161,7 +162,10 @@ async function write(
 async function state(deps: Deps, tenant: ConsentTenant, principalId: string) {
   const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
-  const checks = tenant.purposes.map(({ id }) => ({ principalId, purpose: id }));
+  // Built in: nobody has to define it, and who agreed to it has to find it here.
+  const builtIn = said.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
+  const ids = new Set([...tenant.purposes, ...builtIn].map(({ id }) => id));
+  const checks = [...ids].map((id) => ({ principalId, purpose: id }));
   const decisions = await checkAll(deps, tenant, checks);
   const purposes = decisions.map((decision, i) => {
     const purpose = checks[i]?.purpose ?? '';

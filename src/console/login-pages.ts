@@ -1,6 +1,6 @@
 import type { Request, Response, Router } from 'express';
 import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
-import { LoginRefused, type Switching } from '../auth/login.ts';
+import { type LoginFault, LoginRefused, type Switching } from '../auth/login.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
 import { limitClients } from '../http/json-route.ts';
 import { Unavailable } from '../lib/errors.ts';
@@ -123,13 +123,15 @@ async function comeBack(context: Context, request: Request, response: Response):
   response.append('set-cookie', cookie).set({ 'cache-control': 'no-store' }).redirect(303, back);
 }
 
+const STATUS: Partial<Record<LoginFault, number>> = { cancelled: 403, userinfo: 503 };
+
 async function callBack(context: Context, request: Request, response: Response): Promise<void> {
   if (showUnconfigured(context, response)) return;
   const fail = (why: string, status: number): void => context.render(response, 'sign-in', { why }, status);
   try {
     await comeBack(context, request, response);
   } catch (error) {
-    if (error instanceof LoginRefused) fail(error.fault, error.fault === 'cancelled' ? 403 : 400);
+    if (error instanceof LoginRefused) fail(error.fault, STATUS[error.fault] ?? 400);
     else if (error instanceof Unavailable) fail('provider-down', 503);
     else throw error;
   }

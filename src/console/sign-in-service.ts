@@ -9,7 +9,7 @@ import {
   roleOf,
 } from '../auth/console-session.ts';
 import type { Claims } from '../auth/jwt.ts';
-import type { LoginBegun, VerifiedLogin } from '../auth/login.ts';
+import { type LoginBegun, LoginRefused, type VerifiedLogin } from '../auth/login.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { environmentName } from '../schema/settings.ts';
@@ -75,6 +75,8 @@ async function identify({ config, onLoginFault }: Context, login: VerifiedLogin)
   if (whole) return { claimant, claims: login.claims };
   const claims = await login.more().catch((error: unknown) => {
     onLoginFault(error);
+    // A name may be missing, a role or a tenant may not: nobody knows what userinfo would have said.
+    if (!claimant || !isStaff(claimant) || claimant.tenant === null) throw new LoginRefused('userinfo');
     return login.claims;
   });
   return { claimant: claimantOf(config, claims), claims };

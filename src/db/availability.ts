@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { Unavailable } from '../lib/errors.ts';
+import { parseUrl } from '../lib/url.ts';
 
 /** Which failures of a database are a time to try again, and clients that say so for every statement. */
 
@@ -43,16 +44,44 @@ export function driverError(thrown: unknown): Error {
  */
 export const isRefusal = (error: unknown): boolean => TRANSIENT.test(errorCode(driverError(error)));
 
-const BUSY = 'the database cannot do this now';
+/** In the operator's words, by the driver's code; a driver's message may quote a value. */
+const CAUSES: readonly (readonly [RegExp, string])[] = [
+  [/^ECONNREFUSED$/, 'it refuses the connection'],
+  [/^(ECONN\w+|EPIPE|08\w{3})$/, 'the connection was lost'],
+  [/^(ETIMEDOUT|57014)$/, 'it did not answer in time'],
+  [/^53300$/, 'it has too many connections'],
+  [/^53\w{3}$/, 'it is out of memory or disk'],
+  [/^57P0\d$/, 'it is starting or shutting down'],
+  [/^25006$/, 'it is read-only'],
+  [/^SQLITE_(BUSY|LOCKED)/, 'another process has locked it'],
+  [/^SQLITE_CANTOPEN/, 'the file cannot be opened: check its owner and mode'],
+  [/^SQLITE_FULL/, 'the disk is full'],
+  [/^SQLITE_IOERR/, 'its disk failed'],
+];
 
-export function asUnavailable(thrown: unknown): unknown {
+function causeOf(error: Error): string {
+  const code = errorCode(error);
+  const words = CAUSES.find(([pattern]) => pattern.test(code))?.[1];
+  if (words !== undefined) return `${words} (${code})`;
+  return error.name === 'KnexTimeoutError' ? 'it gave no connection in time' : 'the connection was lost';
+}
+
+/** A database as it may be printed: without the user and the password. */
+export function locationName(location: string): string {
+  const url = parseUrl(location);
+  return url ? `${url.protocol}//${url.host}${url.pathname}` : location;
+}
+
+/** @param place of the database, where it is known */
+export function asUnavailable(thrown: unknown, place?: string): unknown {
   if (thrown instanceof Unavailable || !(thrown instanceof Error)) return thrown;
   if (!isTransient(thrown) && !isIoError(thrown)) return thrown;
-  const why = errorCode(thrown) === 'SQLITE_FULL' ? 'the disk of the database is full' : BUSY;
-  return new Unavailable(why, 1, { cause: thrown });
+  const which = place === undefined ? 'the database' : `the database ${place}`;
+  return new Unavailable(`${which} cannot be used now: ${causeOf(thrown)}`, 1, { cause: thrown });
 }
 
 export interface ClientInternals {
+  readonly config: Knex.Config;
   query(connection: unknown, query: unknown): Promise<unknown>;
   acquireConnection(): Promise<unknown>;
 }
@@ -63,16 +92,33 @@ const refuse = (error: unknown): never => {
   throw asUnavailable(error);
 };
 
+const placeOf = ({ config }: ClientInternals): string => {
+  const { connectionString, filename } = config.connection as Record<'connectionString' | 'filename', string>;
+  return locationName(connectionString ?? filename);
+};
+
+/** A password, a name or a certificate that is wrong: trying again would not help. */
+function noWayIn(error: unknown, place: string): unknown {
+  if (error instanceof Error) error.message = `the database ${place} cannot be used: ${error.message}`;
+  return error;
+}
+
 /** A knex client whose every statement, read or write, throws {@link Unavailable} for what {@link isTransient}. */
 export function withAvailability<Class extends ClientClass>(Base: Class): Class {
   const Plain: ClientClass = Base;
   class Available extends Plain {
     override query(connection: unknown, query: unknown): Promise<unknown> {
-      return super.query(connection, query).catch(refuse);
+      return super.query(connection, query).catch((error: unknown) => {
+        throw asUnavailable(error, placeOf(this));
+      });
     }
 
     override acquireConnection(): Promise<unknown> {
-      return super.acquireConnection().catch(refuse);
+      return super.acquireConnection().catch((error: unknown) => {
+        const place = placeOf(this);
+        const away = asUnavailable(error, place);
+        throw away instanceof Unavailable ? away : noWayIn(error, place);
+      });
     }
   }
   return Available as Class;

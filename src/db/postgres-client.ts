@@ -40,13 +40,18 @@ type ClientClass = new (config: Knex.Config) => ClientInternals;
 
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])?$/;
 
+const ALIAS = /^(prefer|require|verify-ca)$/;
+
 /** A connection that leaves this machine is encrypted and its certificate checked, unless the address says otherwise. */
 export function withTls(location: string): string {
   const url = parseUrl(location);
   const { searchParams: given } = url ?? {};
   // `host` is a socket, or a name that libpq would take as well.
   const isLocal = LOOPBACK.test(url?.hostname ?? '') || given?.has('host') === true;
-  if (!url || isLocal || given?.has('sslmode') || given?.has('ssl')) return location;
+  // The driver reads them as verify-full too, and warns about that on stderr.
+  const isAlias = ALIAS.test(given?.get('sslmode') ?? '') && !given?.has('uselibpqcompat');
+  const isSaid = given?.has('sslmode') || given?.has('ssl');
+  if (!url || (!isAlias && (isLocal || isSaid))) return location;
   url.searchParams.set('sslmode', 'verify-full');
   return url.href;
 }

@@ -4,6 +4,7 @@ import { Refusal } from '../lib/errors.ts';
 import type { KeyScope, Route } from '../schema/route.ts';
 import type { HotRequest, Limiter } from './hot.ts';
 import { charge, refuseOver, type WatchedLimiter } from './limiter.ts';
+import { noteRefusal } from './noted-refusal.ts';
 
 /** Who calls the consent API: a key of a tenant, or a person in a session. */
 export interface KeyCaller {
@@ -82,9 +83,16 @@ export async function authorize(
   const caller = token === null ? null : await identify(deps, token, limitKey, ofClient.spent(limitKey));
   const browser = caller !== null && isBrowser(caller);
   if (token !== null && (!caller || browser)) await charge(ofClient.charge, limitKey);
+  if (token !== null && !caller) noteRefusal('unknown-key');
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
   if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
+  // Browsers send Sec-Fetch-Site and let no page's script set or remove it (W3C Fetch Metadata); no backend sends it.
+  const inPage = headers['sec-fetch-site'] !== undefined;
+  if (inPage && caller.kind === 'key' && !browser) {
+    noteRefusal('secret-key-in-page');
+    throw new Refusal('secret-key-in-page');
+  }
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
   // All visitors share this bucket: what is refused is not counted in it, nor what any of them needs to withdraw.

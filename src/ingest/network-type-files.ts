@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { open } from 'maxmind';
 import { ConfigError } from '../config.ts';
 import type { Address } from '../lib/ip.ts';
@@ -5,7 +6,8 @@ import type { Address } from '../lib/ip.ts';
 /** Is this client's network one of a hosting provider? Null: nobody knows. */
 export type IsHosting = (client: Address | null) => boolean | null;
 
-export const unknownNetwork: IsHosting = () => null;
+/** Without GPD_MMDB_FILE. */
+export const UNKNOWN_NETWORKS: NetworkTypes = { isHosting: () => null, refresh: async () => {} };
 
 /** MaxMind's Anonymous IP, Enterprise and Insights databases say it in one of these places. */
 interface NetworkRecord {
@@ -20,15 +22,36 @@ function readHosting(record: NetworkRecord | null): boolean | null {
   return traits?.user_type === undefined ? null : traits.user_type === 'hosting';
 }
 
+const openReader = (file: string) =>
+  open<NetworkRecord & Record<string, never>>(file, { cache: { max: 10_000 } }).catch(() => {
+    throw new ConfigError(`GPD_MMDB_FILE: ${file} cannot be read as a MaxMind database`);
+  });
+
+/** Another file under this name, or the same one with other content. */
+async function versionOf(file: string): Promise<string> {
+  const { ino, size, mtimeMs } = await stat(file);
+  return `${ino} ${size} ${mtimeMs}`;
+}
+
+export type NetworkTypes = Awaited<ReturnType<typeof openNetworkTypes>>;
+
 /**
  * GPD_MMDB_FILE: a local MaxMind database; no address leaves this machine.
  * @throws {ConfigError} when it is not such a file
  */
-export async function openNetworkTypes(file: string): Promise<IsHosting> {
-  try {
-    const reader = await open<NetworkRecord & Record<string, never>>(file, { cache: { max: 10_000 } });
-    return (client) => (client === null ? null : readHosting(reader.get(client.toString())));
-  } catch {
-    throw new ConfigError(`GPD_MMDB_FILE: ${file} cannot be read as a MaxMind database`);
-  }
+export async function openNetworkTypes(file: string) {
+  let reader = await openReader(file);
+  let version = await versionOf(file);
+  const isHosting: IsHosting = (client) =>
+    client === null ? null : readHosting(reader.get(client.toString()));
+  return {
+    isHosting,
+    /** Reads a file that was replaced. @throws when it cannot be read: the one before stays in use */
+    async refresh(): Promise<void> {
+      const now = await versionOf(file);
+      if (now === version) return;
+      reader = await openReader(file);
+      version = now;
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { noteRefusal } from '../http/noted-refusal.ts';
 import { orElse } from '../lib/or-else.ts';
 import { parseStrictJson } from '../lib/strict-json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle } from '../schema/bundle.ts';
@@ -45,6 +46,7 @@ function parsePlaintext(bytes: Buffer): Plaintext | null {
 /** The tenant is asked for here: it may have gone while a thread opened its bundle. */
 export function readOpened(unsealed: Unsealed, tenants: TenantLookup) {
   const tenant = tenants(unsealed.kid);
+  if (!tenant) noteRefusal('unknown-kid');
   if (!tenant || (unsealed.symmetric && !tenant.symmetricOpener))
     return { ok: false, reason: ofNoTenant(unsealed.symmetric) } as const;
   const plaintext = unsealed.plaintext && parsePlaintext(unsealed.plaintext);

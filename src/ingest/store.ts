@@ -97,10 +97,22 @@ function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
   );
 }
 
+/** Entries of a batch were decided before any of them was written: a device and its network of the day count once. */
 function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
-  return entries.flatMap(({ kid, verdict, summary }) =>
-    summary ? [{ kid, requestId: verdict.requestId, request: summary }] : [],
-  );
+  const counted = new Set<string>();
+  const isFirst = (...key: readonly unknown[]): boolean => {
+    const name = key.join('|');
+    return !counted.has(name) && counted.add(name) !== undefined;
+  };
+  return entries.flatMap(({ kid, verdict, summary, identified }) => {
+    if (!summary) return [];
+    const { requestId } = verdict;
+    if (!identified) return [{ kid, requestId, request: summary }];
+    const { durable, network, day } = identified;
+    const newDevice = summary.newDevice && isFirst(kid, durable);
+    const counts = summary.counts && isFirst(kid, durable, day, network);
+    return [{ kid, requestId, request: { ...summary, newDevice, counts } }];
+  });
 }
 
 /**

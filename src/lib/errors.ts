@@ -28,6 +28,10 @@ export const ERRORS = {
   ],
   'self-review-denied': [403, 'You cannot resolve a contest that you filed.'],
   'insufficient-scope': [403, 'This key may not call this route.'],
+  'secret-key-in-page': [
+    403,
+    'A browser sent this key, so it is public now: revoke it, and use a publishable key in pages.',
+  ],
   'origin-not-allowed': [403, 'This origin is not registered for the key.'],
   'not-your-principal': [403, 'This session or key may act for its own principal only.'],
   'no-such-decision': [404, 'No decision has this id.'],

@@ -6,11 +6,13 @@ export interface EveryOptions {
   readonly timer: (tick: () => void, ms: number) => { close(): unknown; unref(): unknown };
   /** Called for the first failure, and not again until the task has succeeded. */
   readonly onFault: (error: unknown) => void;
+  /** Called for the first success after a failure. */
+  readonly onRecovered?: (() => void) | undefined;
 }
 
 export type Every = ReturnType<typeof every>;
 
-export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOptions) {
+export function every(task: () => Promise<void>, { ms, timer, onFault, onRecovered }: EveryOptions) {
   let running = false;
   let failing = false;
   let last: Promise<void> = Promise.resolve();
@@ -21,6 +23,7 @@ export function every(task: () => Promise<void>, { ms, timer, onFault }: EveryOp
     next = null;
     try {
       await task();
+      if (failing) onRecovered?.();
       failing = false;
     } catch (error) {
       if (!failing) onFault(error);

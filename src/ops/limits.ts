@@ -5,19 +5,26 @@ import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '.
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256, sha256Text } from '../lib/hash.ts';
 import type { RateSpec } from '../schema/setting-kinds.ts';
+import type { DaySalts } from './day-salt-service.ts';
 import { makeSharedCounter } from './rate-store.ts';
 
 /** Clients come back: their hashes of the day are kept, so many at most. */
 const MAX_KNOWN = 10_000;
 
-/** Hashes what must not be stored raw, under a salt of the day that is forgotten with the day. */
-export function makeDaySalt(serverSecret: Uint8Array, label: string, clock: Clock): (text: string) => string {
+export interface DayHashParts {
+  readonly serverSecret: Uint8Array;
+  readonly saltOf: DaySalts['saltOf'];
+  readonly clock: Clock;
+}
+
+/** Hashes what must not be stored raw, under a salt of the day that is deleted with the day. */
+export function makeDaySalt({ serverSecret, saltOf, clock }: DayHashParts, label: string) {
   let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
   const known = new Map<string, string>();
-  return (text) => {
+  return (text: string): string => {
     const day = Math.floor(clock() / DAY);
     if (salt.day !== day || known.size >= MAX_KNOWN) {
-      salt = { day, key: hmacSha256(serverSecret, `${label} ${day}`) };
+      salt = { day, key: hmacSha256(serverSecret, `${label} ${day} ${saltOf(day)}`) };
       known.clear();
     }
     const hashed = known.get(text) ?? hmacSha256(salt.key, text).subarray(0, 16).toString('base64url');
@@ -27,14 +34,15 @@ export function makeDaySalt(serverSecret: Uint8Array, label: string, clock: Cloc
 }
 
 /** One node counts in memory; on PostgreSQL there may be several, and they count together (contract section 8). */
-export function makeLimiters(config: Config, database: Database, serverSecret: Uint8Array, clock: Clock) {
+export function makeLimiters(config: Config, database: Database, day: DayHashParts) {
+  const { clock } = day;
   const count = makeSharedCounter(database);
   const shared = database.kind === 'postgres';
   const make = (bucket: string, spec: RateSpec | null): Limiter => {
     if (spec === null) return unlimited;
     return shared ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
   };
-  const salted = makeDaySalt(serverSecret, 'gpd/rate/v1', clock);
+  const salted = makeDaySalt(day, 'gpd/rate/v1');
   const byClient = (limiter: Limiter): Limiter =>
     limiter === unlimited ? unlimited : (address) => limiter(salted(address));
   const { rate_consent_client, rate_consent_withdraw, rate_consent_new } = config;

@@ -3,7 +3,9 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import { driverError, errorCode } from '../db/availability.ts';
 import { STATE_INVALID } from '../db/state-invalid.ts';
 import { EgressRefused } from '../egress/guard.ts';
-import { SECOND } from '../lib/clock.ts';
+import { type NotedRefusal, REFUSED } from '../http/noted-refusal.ts';
+import { MINUTE, SECOND } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
 export function makeLogger(level: string, to: DestinationStream = pino.destination({ fd: 2, sync: true })) {
@@ -22,7 +24,7 @@ export function describeFault(error: unknown): Record<string, string> {
     name: error.name,
     // Of an outage the driver's: lock, read-only, full disk and pooler all mean to try again.
     code: errorCode(driverError(error)),
-    ...(error instanceof EgressRefused ? { reason: error.message } : {}),
+    ...(error instanceof EgressRefused || error instanceof Unavailable ? { reason: error.message } : {}),
     stack: frames.slice(0, 12).join('\n'),
   };
 }
@@ -48,4 +50,27 @@ export function hearInvalidStates(log: Logger): () => void {
   };
   subscribe(STATE_INVALID, hear);
   return () => void unsubscribe(STATE_INVALID, hear);
+}
+
+const HINTS: Readonly<Record<NotedRefusal, string>> = {
+  'unknown-origin':
+    'a page of an origin that no tenant has: gpd tenants set KID origins=…, each with scheme and port',
+  'unknown-kid': 'a kid that no tenant has: compare the page with gpd tenants list',
+  'unknown-key': 'an API key or session that is unknown, revoked or expired: gpd apikeys list',
+  'secret-key-in-page':
+    'a browser sent a secret key: revoke it, and use a publishable key in pages (docs/api-keys.md)',
+};
+
+/** Each kind once a minute, without a value of the request: strangers may not fill the log. @returns stops it */
+export function logRefusals(log: Logger, monotonic: () => number): () => void {
+  const loggedAt = new Map<NotedRefusal, number>();
+  const listener = (message: unknown): void => {
+    const kind = message as NotedRefusal;
+    const now = monotonic();
+    if (now - (loggedAt.get(kind) ?? Number.NEGATIVE_INFINITY) < MINUTE) return;
+    loggedAt.set(kind, now);
+    log.warn({ event: `refused-${kind}`, hint: HINTS[kind] });
+  };
+  subscribe(REFUSED, listener);
+  return () => void unsubscribe(REFUSED, listener);
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Config, databaseLocation, sqliteFile } from '../config.ts';
+import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/db.ts';
 import { dropMeta, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
@@ -9,7 +10,6 @@ import { verifyCheckpoint } from '../ledger/checkpoint.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 import { closing } from '../lib/closing.ts';
 import { sha256Text } from '../lib/hash.ts';
-import { parseUrl } from '../lib/url.ts';
 import { collectProblems } from '../log/problem.ts';
 import { readHead } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
@@ -43,11 +43,6 @@ interface Begun {
 }
 
 /** Without the user and the password. */
-function nameOf(location: string): string {
-  const url = parseUrl(location);
-  return url ? `${url.protocol}//${url.host}${url.pathname}` : location;
-}
-
 async function requireAlone(database: Database, name: string): Promise<void> {
   const others = await othersConnected(database);
   if (others > 0)
@@ -133,9 +128,9 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
   const wrapped = await readMeta(source, SERVER_SECRET);
   const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
   if (wrapped === null || (await readServerSecret(source, masterKey)) === null) throw notInitialised(config);
-  await requireAlone(source, nameOf(databaseLocation(config)));
+  await requireAlone(source, locationName(databaseLocation(config)));
   await Promise.all([migrate(source), migrate(target)]);
-  const name = nameOf(to);
+  const name = locationName(to);
   const moved = await readMeta(source, MOVED);
   if (moved !== null && (moved !== name || (await readMeta(target, MOVING)) === null))
     throw new BackupFailed(`the data was already moved to ${moved}`, true);
@@ -146,7 +141,7 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
   // Only now: of two databases that could both serve, one would lose what the other takes.
   await target.transaction((tx) => dropMeta(tx, MOVING));
   await analyze(target);
-  return { from: nameOf(databaseLocation(config)), to: name, rows, logs };
+  return { from: locationName(databaseLocation(config)), to: name, rows, logs };
 }
 
 /**
@@ -174,7 +169,7 @@ export async function requireEmpty(url: string): Promise<void> {
 
 /** @throws {BackupFailed} when servers use it */
 export async function claimPostgres(url: string): Promise<void> {
-  await closing(openDatabase({ location: url }), (database) => requireAlone(database, nameOf(url)));
+  await closing(openDatabase({ location: url }), (database) => requireAlone(database, locationName(url)));
 }
 
 /** All rows of a checked file replace those in PostgreSQL, in one transaction. */

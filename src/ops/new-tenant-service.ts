@@ -10,6 +10,14 @@ import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { deriveTenantKeys, firstPurpose } from '../tenants/tenant.ts';
 import { createTenantRows } from './new-tenant-store.ts';
 
+export interface NewTenant {
+  readonly kid: string;
+  readonly origins: readonly string[];
+  /** Who is responsible, and how people reach them: the notice to people. */
+  readonly controller?: string | undefined;
+  readonly contact?: string | undefined;
+}
+
 /**
  * A tenant with its root secret, one published seal key, its log and the purpose `device-identification`, in
  * one transaction.
@@ -18,7 +26,7 @@ import { createTenantRows } from './new-tenant-store.ts';
 export async function createTenant(
   { database, masterKey, serverSecret }: Store,
   config: Config,
-  { kid, origins, now }: { readonly kid: string; readonly origins: readonly string[]; readonly now: number },
+  { kid, now, ...given }: NewTenant & { readonly now: number },
 ) {
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
   // The public origin of the server names the tenant's log permanently.
@@ -27,7 +35,11 @@ export async function createTenant(
   const root = randomBytes(32);
   const wrappedRoot = masterKey.wrap(root, tenantSecretContext(kid, ROOT_SECRET));
   const secrets = { [ROOT_SECRET]: wrappedRoot, [LEDGER_SECRET]: wrapped };
-  const settings = tenantSettingsSchema.parse({ origins });
+  const settings = tenantSettingsSchema.parse({
+    origins: given.origins,
+    'notice.controller': given.controller,
+    'notice.contact': given.contact,
+  });
   // First: a log without a line is one that something was taken from.
   const book = makeCheckpointBook(config.data_dir, serverSecret);
   await book.keep({ kid, vkey: log.vkey, ...log.checkpoint }, null);

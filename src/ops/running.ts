@@ -12,6 +12,8 @@ export interface RunningApp {
   readonly notReady: () => readonly string[];
   /** Whether the database answers: for the watchdog. */
   readonly answers: () => Promise<boolean>;
+  /** For SIGHUP: reads the files and the database again now. Never fails; what fails is logged. */
+  reload(): Promise<void>;
   /** Drains within `deadlineMs`, writes what was accepted, closes the database. */
   stop(deadlineMs?: number): Promise<void>;
 }

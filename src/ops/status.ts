@@ -2,7 +2,7 @@ import { type Config, databaseLocation } from '../config.ts';
 import { lastMigration } from '../db/migrate.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { gatherServer, localUrl } from './doctor/gather-outside.ts';
+import { gatherServer } from './doctor/gather-outside.ts';
 import { incompleteErasures, lastBackupAt, overdueContests } from './doctor/inspect-store.ts';
 import { readStock, readTraffic } from './metrics/stock-store.ts';
 
@@ -15,9 +15,9 @@ export async function readStatus(
   options: { readonly version: string; readonly now: number; readonly url: string | undefined },
 ) {
   const { database } = store;
-  const { version, now, url = localUrl(config) } = options;
+  const { version, now, url } = options;
   const [server, stock, traffic] = await Promise.all([
-    gatherServer(url),
+    gatherServer(config, url),
     readStock(database, databaseLocation(config)),
     readTraffic(database, now),
   ]);

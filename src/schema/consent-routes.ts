@@ -6,7 +6,12 @@ import { answer, BODY_ERRORS, type Route } from './route.ts';
 
 /** The consent API (contract section 7). */
 
-export const PROTECTED = ['unauthenticated', 'insufficient-scope', 'rate-limited'] as const;
+export const PROTECTED = [
+  'unauthenticated',
+  'insufficient-scope',
+  'secret-key-in-page',
+  'rate-limited',
+] as const;
 const WITH_BODY = [...PROTECTED, ...BODY_ERRORS] as const;
 
 const READERS = ['secret', 'read-only', 'operator'] as const;

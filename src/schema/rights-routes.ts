@@ -182,7 +182,13 @@ export const RIGHTS_ROUTES = {
       200: { text: 'The same was reported before', schema: outcomeResponseSchema },
       201: { text: 'Recorded', schema: outcomeResponseSchema },
     },
-    errors: [...PROTECTED, 'insufficient-scope', 'no-such-decision', 'idempotency-conflict'],
+    errors: [
+      ...PROTECTED,
+      'insufficient-scope',
+      'secret-key-in-page',
+      'no-such-decision',
+      'idempotency-conflict',
+    ],
   },
   link: {
     method: 'post',
@@ -192,6 +198,6 @@ export const RIGHTS_ROUTES = {
     cors: 'api',
     request: rights.linkRequestSchema,
     responses: answer(201, 'Linked', rights.linkResponseSchema),
-    errors: [...PROTECTED, 'insufficient-scope', 'claimed-by-another'],
+    errors: [...PROTECTED, 'insufficient-scope', 'secret-key-in-page', 'claimed-by-another'],
   },
 } as const satisfies Readonly<Record<string, Route>>;

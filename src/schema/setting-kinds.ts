@@ -39,12 +39,13 @@ export const flag = z.union(
   'write true or false',
 );
 
-export const postgresUrl = z
-  .string()
-  .refine(
-    (text) => /^postgres(?:ql)?:\/\/./.test(text) && parseUrl(text) !== null,
-    'a URL that begins with postgres://',
-  );
+export const postgresUrl = z.string().superRefine((text, context) => {
+  if (!/^postgres(?:ql)?:\/\/./.test(text)) context.addIssue('a URL that begins with postgres://');
+  else if ((parseUrl(text)?.hash ?? '#') !== '')
+    context.addIssue(
+      'not a valid postgres:// URL: in its password write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25',
+    );
+});
 
 const httpUrl = z
   .string()

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
+import { locationName } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
 import { makeFolder } from '../db/durable-files.ts';
@@ -48,7 +49,7 @@ export interface OpenOptions {
 
 export function notInitialised(config: Config): ConfigError {
   return new ConfigError(
-    `there is no gpd in ${config.data_dir}: run \`gpd init --tenant KID --origin URL\` first`,
+    `there is no gpd in ${config.database_url === null ? config.data_dir : locationName(config.database_url)}: run \`gpd init --tenant KID --origin URL\` first`,
   );
 }
 

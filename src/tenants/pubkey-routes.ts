@@ -1,3 +1,4 @@
+import { noteRefusal } from '../http/noted-refusal.ts';
 import type { Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import { sha256Text } from '../lib/hash.ts';
@@ -9,7 +10,10 @@ export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): Hand
     pubkey({ query: { kid } }, response) {
       if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid');
       const found = find(kid);
-      if (!found) throw new Refusal('unknown-kid');
+      if (!found) {
+        noteRefusal('unknown-kid');
+        throw new Refusal('unknown-kid');
+      }
       response.set({
         // Age: the answer may come from a cache on the way.
         'access-control-expose-headers': 'Date, Age',

@@ -11,28 +11,37 @@ export const originSchema = z.string().transform((text, context) => {
   const url = parseUrl(text);
   const bare = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
   if (bare) return url.origin;
-  context.addIssue('an origin is https://host or https://host:port, without a path');
+  const meant = /^[a-z\d.-]+\.[a-z\d-]+(?::\d+)?\/?$/i.test(text) ? `; write https://${text}` : '';
+  context.addIssue(`${text}: an origin is https://host or https://host:port, without a path${meant}`);
   return z.NEVER;
 });
+
+/** Browsers send an origin with its whole host, so none equals it. A stored one stays readable: new ones are refused. */
+export const isWildcard = (origin: string): boolean => origin.includes('*');
 
 const booleanWord = z.union(
   [z.boolean(), z.enum(['true', 'false']).transform((word) => word === 'true')],
   'write true or false',
 );
 
-const words = z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== ''));
+/** A list as it is stored, or its words with commas or spaces. */
+const listOf = <T extends z.ZodType>(item: T) =>
+  z.preprocess(
+    (value) => (typeof value === 'string' ? value.split(/[\s,]+/).filter((part) => part !== '') : value),
+    z.array(item),
+  );
 
-const list = z.union([z.array(originSchema), words.pipe(z.array(originSchema))]);
+const list = listOf(originSchema);
 
 /** A domain, as the relying party of passkeys is named. */
 const domain = z
   .string()
   .toLowerCase()
   .regex(/^(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$|^$/, 'write a domain such as example.com');
-const addresses = z.union([
-  z.array(z.email().max(254)).max(20),
-  words.pipe(z.array(z.email('an e-mail address, or several with commas').max(254)).max(20)),
-]);
+const addresses = listOf(z.email('an e-mail address, or several with commas').max(254)).refine(
+  (all) => all.length <= 20,
+  'at most 20 addresses',
+);
 
 const notice = z.string().max(4000).default('');
 

@@ -64,6 +64,21 @@ describe('gpd agents', () => {
     expect(list).toContainEqual(added);
   });
 
+  it('says of keys with a validity in milliseconds that they are, when added and in the list', async () => {
+    const { jwk } = makeAgent();
+    const url = 'https://milliseconds.example';
+    const ran = await gpd.cli([
+      'agents',
+      'add',
+      url,
+      '--jwks',
+      jwksFile({ ...jwk, exp: Date.now() + 60_000 }),
+    ]);
+    expect(ran).toMatchObject({ code: 0, stderr: expect.stringMatching(/exp is in milliseconds/) as string });
+    const { stdout } = await gpd.cli(['agents', 'list']);
+    expect(stdout).toMatch(/milliseconds\.example .* in milliseconds/);
+  });
+
   it.each([
     ["the RFC's printed key", () => [rfcTestAgent().jwk]],
     ['no key', () => []],

@@ -63,6 +63,9 @@ describe('a key of a directory', () => {
     ['is not good at exp', { exp: NOW_SECONDS }, false],
     ['is good between both', { nbf: NOW_SECONDS - 60, exp: NOW_SECONDS + 60 }, true],
     ['is not good when it ends before it begins', { nbf: NOW_SECONDS + 60, exp: NOW_SECONDS - 60 }, false],
+    ['is good between both in milliseconds', { nbf: NOW - 60_000, exp: NOW + 60_000 }, true],
+    ['is not good at exp in milliseconds', { exp: NOW }, false],
+    ['is not good before nbf in milliseconds', { nbf: NOW + 1000 }, false],
     ["is found by its thumbprint beside another's kid", { kid: NEW.thumbprint }, true],
   ])('%s', async (_name, over, good) => {
     await pin({ ...OLD.jwk, ...over });

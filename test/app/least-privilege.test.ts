@@ -95,6 +95,10 @@ describe('a connection to PostgreSQL', () => {
       'postgres://gpd@db.example/gpd?sslrootcert=%2Fca.pem&sslmode=verify-full',
     ],
     ['postgres://gpd@db.example/gpd?sslmode=disable', null],
+    // The driver reads these as verify-full, and would warn of it.
+    ['postgres://gpd@localhost/gpd?sslmode=require', 'postgres://gpd@localhost/gpd?sslmode=verify-full'],
+    ['postgres://gpd@db.example/gpd?sslmode=verify-ca', 'postgres://gpd@db.example/gpd?sslmode=verify-full'],
+    ['postgres://gpd@db.example/gpd?sslmode=require&uselibpqcompat=true', null],
     ['postgres://gpd@127.0.0.1:5432/gpd', null],
     ['postgres://gpd@[::1]/gpd', null],
     ['postgres://gpd@localhost/gpd', null],

@@ -28,9 +28,9 @@ describe.concurrent('gpd doctor', () => {
     const { dataDir, dump } = await own();
     const before = await dump();
     const { ran, report } = await examine(dataDir);
-    expect(failed(report)).toEqual([]);
-    expect(ran.code).toBe(0);
-    expect(report.ok).toBe(true);
+    // Nobody said yet who is responsible.
+    expect(failed(report)).toEqual(['terms.notice']);
+    expect(ran.code).toBe(1);
     expect(report.checks.length).toBeGreaterThanOrEqual(40);
     for (const id of ['oidc.issuer', 'data.backup', 'apikeys.any']) expect(statusOf(report, id)).toBe('warn');
     for (const id of ['master-key.fits', 'database.integrity', 'log.entries', 'keys.published']) {
@@ -39,7 +39,32 @@ describe.concurrent('gpd doctor', () => {
     expect(await dump()).toEqual(before);
     const words = await runGpd(['doctor'], { env: { GPD_DATA_DIR: dataDir, ...NO_SERVER } });
     expect(words.stdout).toMatch(/warn +oidc\.issuer +every.*401\n.*GPD_OIDC_ISSUER.*GPD_OIDC_AUDIENCE/);
-    expect(words.stdout).toMatch(/\d+ checks: 0 fail/);
+    expect(words.stdout).toMatch(/\d+ checks: 1 fail/);
+  });
+
+  it('passes once the notice names who is responsible', async () => {
+    const { dataDir, json } = await own();
+    await json('tenants', 'set', KID, 'notice.controller=Shop Ltd', 'notice.contact=privacy@shop.example');
+    const { ran, report } = await examine(dataDir);
+    expect(failed(report)).toEqual([]);
+    expect(ran.code).toBe(0);
+    expect(report.ok).toBe(true);
+  });
+
+  it('fails on a database that was moved elsewhere, as gpd serve does', async () => {
+    const { dataDir, query } = await own();
+    await query("INSERT INTO meta (name, value) VALUES ('moved', 'postgres://db.internal/gpd')");
+    const { report } = await examine(dataDir);
+    expect(report.checks).toContainEqual(
+      expect.objectContaining({
+        id: 'database.reachable',
+        status: 'fail',
+        detail: expect.stringMatching(/db\.internal/),
+      }),
+    );
+    expect(await runGpd(['serve', '--port', '0'], { env: { GPD_DATA_DIR: dataDir } })).toMatchObject({
+      code: 78,
+    });
   });
 
   it('tells of a changed GPD_EPOCH_DAYS, as the start of the server does', async () => {
@@ -147,6 +172,17 @@ describe.concurrent('gpd doctor', () => {
 });
 
 describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
+  it('an empty database is named as one, without its password', async () => {
+    const url = await sharedPostgres().freshUrl();
+    const env = { GPD_DATA_DIR: tempDir('data'), GPD_DATABASE_URL: url };
+    const { code, stderr } = await runGpd(['serve', '--port', '0'], { env });
+    const { host, pathname } = new URL(url);
+    expect({ code, stderr }).toMatchObject({
+      code: 78,
+      stderr: expect.stringContaining(`no gpd in postgres://${host}${pathname}:`) as string,
+    });
+  });
+
   it('finds no fault in a new installation, and skips what is about a file', async () => {
     const dataDir = join(tempDir('data'), 'gpd-data');
     const env = { GPD_DATABASE_URL: await sharedPostgres().freshUrl() };
@@ -155,7 +191,7 @@ describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
     });
     const { ran, report } = await examine(dataDir, env);
     // The PostgreSQL of the tests does not wait for the disk.
-    expect(failed(report)).toEqual(['database.durability']);
+    expect(failed(report)).toEqual(['database.durability', 'terms.notice']);
     expect(ran.code).toBe(1);
     expect(statusOf(report, 'database.logging')).toBe('pass');
     for (const id of ['database.integrity', 'database.wal', 'database.encrypted', 'data.backup']) {

@@ -49,6 +49,21 @@ describe.concurrent('gpd init', () => {
     ]);
   });
 
+  it('warns of what is missing and hard to change later, on stderr and without a question', async () => {
+    const missing = (await init(join(tempDir('data'), 'a'))).stderr;
+    expect(missing).toMatch(/warning: base_url is not set.* 127\.0\.0\.1:8080\/ledger\/acme/);
+    expect(missing).toMatch(/warning: acme has no origin.*origins=https/);
+    expect(missing).toMatch(/warning: .*responsible.*notice\.controller.*notice\.contact/);
+    const notice = ['--controller', 'Acme Ltd, Dublin', '--contact', 'privacy@acme.example'];
+    const env = { GPD_DATA_DIR: join(tempDir('data'), 'b'), GPD_BASE_URL: 'https://id.acme.example' };
+    const ran = await runGpd(['init', '--tenant', KID, '--origin', ORIGIN, ...notice], { env });
+    expect(ran).toMatchObject({ code: 0, stderr: '' });
+    const [{ settings } = { settings: {} }] = await gpdJson<{ settings: object }[]>(['tenants', 'list'], {
+      env,
+    });
+    expect(settings).toMatchObject({ 'notice.controller': 'Acme Ltd, Dublin', 'notice.contact': notice[3] });
+  });
+
   it('refuses to overwrite: 7, and nothing is changed', async () => {
     const { dataDir } = await initGpd();
     const before = await dumpDatabase(dataDir);

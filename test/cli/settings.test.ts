@@ -45,6 +45,18 @@ describe.concurrent('an unknown setting', () => {
 
 describe.concurrent('a bad value', () => {
   it.each([
+    'postgres://u:a#b@db.internal/gpd',
+    'postgres://u:a/b@db.internal/gpd',
+    'postgres://u:1#b@db/gpd',
+  ])('%s: says how a password is written, and does not repeat it', async (value) => {
+    const ran = await runGpd(['tenants', 'list'], {
+      env: { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL: value },
+    });
+    expectBadConfig(ran, /GPD_DATABASE_URL.*in its password write # as %23/);
+    expect(ran.stderr).not.toMatch(/db\.internal|#b/);
+  });
+
+  it.each([
     ['GPD_PORT', 'abc'],
     ['GPD_PORT', '65536'],
     ['GPD_RATE_INGEST', '0/60'],
@@ -106,16 +118,14 @@ describe.concurrent('a bad value', () => {
   });
 
   it.each([
-    ['no TOML', 'port = = 1'],
+    ['no TOML', '# a comment\nport = = 1'],
     ['a wrong type', 'port = "x"'],
     ['a table', '[port]\na = 1'],
-  ])('in gpd.toml: %s', async (_name, text) => {
+  ])('in gpd.toml: %s', async (name, text) => {
     const cwd = tempDir('cwd');
     writeFileSync(join(cwd, 'gpd.toml'), text);
-    expectBadConfig(
-      await runGpd(['tenants', 'list'], { cwd, env: { GPD_DATA_DIR: dataDir } }),
-      /gpd\.toml|port/,
-    );
+    const ran = await runGpd(['tenants', 'list'], { cwd, env: { GPD_DATA_DIR: dataDir } });
+    expectBadConfig(ran, name === 'no TOML' ? /gpd\.toml, line 2: / : /gpd\.toml|port/);
   });
 
   it('--config that names no file', async () => {

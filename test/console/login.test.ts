@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { HOUR, SECOND } from '../../src/lib/clock.ts';
+import { KID } from '../support/constants.ts';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import type { FaultRule } from '../support/idp/messages.ts';
@@ -311,6 +312,21 @@ describe('an identity provider whose clock is ahead', () => {
 });
 
 describe('an identity provider that is away', () => {
+  it('is blamed, and not the person, where the role is at userinfo and that breaks', async () => {
+    const settings = { GPD_OIDC_ROLE_CLAIM: 'preferred_username' };
+    const accounts = { rita: { preferred_username: 'reviewer', gpd_tenant: KID, name: 'Rita' } };
+    const own = await startConsole({ idp: { accounts }, gpd: { settings } });
+    try {
+      expect((await signIn(own.url, 'rita')).last.status).toBe(303);
+      await own.idp.fault({ fault: 'error', only: 'userinfo' });
+      const { last } = await signIn(own.url, 'rita');
+      expect(last.status).toBe(503);
+      expect(last.text).toContain('did not say which role you have');
+    } finally {
+      await own.stop();
+    }
+  });
+
   it('a page says so, open sessions go on, and it works again afterwards', async () => {
     const staff = await signIn(site.url, 'ada');
     await site.idp.fault({ fault: 'error' });

@@ -22,6 +22,7 @@ function makeLoop() {
       };
     },
     onFault: (error) => faults.push(error),
+    onRecovered: () => faults.push('recovered'),
   });
   const settle = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
   return {
@@ -64,7 +65,7 @@ it('complains of the first failure of a spell, and again after a success', async
     await tick();
     await end(turn);
   }
-  expect(faults).toEqual([turns[0], turns[4]]);
+  expect(faults).toEqual([turns[0], 'recovered', turns[4]]);
 });
 
 it('soon() waits for the run under way and begins its own; callers at one time share it', async () => {

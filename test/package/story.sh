@@ -48,11 +48,11 @@ grep -F 'gpd init --tenant KID' /run/refused
 
 say init
 cd /root
-gpd init --tenant shop --origin https://shop.example
+gpd init --tenant shop --origin https://shop.example --controller 'Shop Ltd, Dublin' --contact privacy@shop.example
 test "$(stat -c %U:%a /var/lib/gpd/gpd.db)" = gpd:600
 test "$(stat -c %U:%a /var/lib/gpd/master.key)" = gpd:600
 sed -i "1a port = $PORT" /etc/gpd/gpd.toml
-printf 'GPD_LOG_LEVEL=warn\n' > /etc/gpd/gpd.env
+printf 'GPD_LOG_LEVEL=warn\nGPD_SMTP_FROM=Privacy & Co <privacy@shop.example>\n' > /etc/gpd/gpd.env
 chmod 0600 /etc/gpd/gpd.env
 
 say doctor

@@ -71,6 +71,23 @@ describe('gpd contests', () => {
     expect(await rights.gpd.json(['contests', 'list', '--tenant', KID])).toEqual([]);
   });
 
+  it('warns, where the id is shared, that one ruling holds for all who look alike', async () => {
+    const { contestId, visit } = await contested();
+    const resolve = ['resolve', contestId, '--outcome', 'overturned', '--reason', REASON];
+    expect((await cli('contests', 'show', contestId)).stderr).toBe('');
+    expect((await cli('contests', ...resolve, '--dry-run')).stderr).toBe('');
+    await rights.sql(
+      `UPDATE decisions SET verdict = json_set(verdict, '$.needsAttestation', json('true')) WHERE request_id = '${visit.requestId}'`,
+    );
+    expect((await cli('contests', 'show', contestId)).stderr).toMatch(/other devices look like it/);
+    const asked = await cli('contests', ...resolve);
+    expect(asked).toMatchObject({ code: 2, stdout: '' });
+    expect(asked.stderr).toMatch(/other devices.*\n.*for every device that looks like it.*--yes/);
+    const resolved = await cli('contests', ...resolve, '--yes');
+    expect(resolved).toMatchObject({ code: 0, stderr: expect.stringMatching(/one ruling holds/) as string });
+    expect(JSON.parse(resolved.stdout)).toMatchObject({ status: 'resolved' });
+  });
+
   it('lists every one, however many wait', async () => {
     const { contestId } = await contested();
     const copied = 'kid, durable, filed_by, filed_at, due_at + i, status, version, class';
@@ -253,9 +270,27 @@ describe('gpd erase', () => {
     ['nobody named', ['--tenant', KID, '--yes'], 2],
     ['two named', ['--tenant', KID, '--visitor', 'x', '--request', 'y', '--yes'], 2],
     ['an unknown tenant', ['--tenant', 'nobody', '--visitor', 'x', '--yes'], 3],
-    ['somebody unknown', ['--tenant', KID, '--visitor', 'x', '--yes'], 0],
+    ['an unknown visitor', ['--tenant', KID, '--visitor', 'x', '--yes'], 3],
+    ['an unknown visitor, as a trial', ['--tenant', KID, '--visitor', 'x', '--dry-run'], 3],
+    ['an unknown request', ['--tenant', KID, '--request', 'req_x', '--yes'], 3],
+    ['an unknown principal', ['--tenant', KID, '--principal', 'nobody', '--yes'], 3],
   ])('%s: exit code', async (_what, args, code) => {
     expect((await cli('erase', ...args)).code).toBe(code);
+  });
+
+  it('an unknown id gets no receipt, and one with a session alone is known', async () => {
+    const count = async () => (await rights.gpd.json<object[]>(['erase', 'list', KID])).length;
+    const before = await count();
+    const ran = await rights.gpd.cli(['erase', '--tenant', KID, '--principal', 'nobody', '--yes']);
+    expect(ran).toMatchObject({ code: 3, stdout: '' });
+    expect(ran.stderr).toMatch(/holds nothing under that id; nothing was changed/);
+    expect(await count()).toBe(before);
+    const session = { principalId: 'only-signed-in' };
+    const { url } = rights.gpd;
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    await fetch(`${url}/v1/sessions`, { method: 'POST', headers, body: JSON.stringify(session) });
+    expect((await cli('erase', '--tenant', KID, '--principal', 'only-signed-in', '--yes')).code).toBe(0);
+    expect((await cli('erase', '--tenant', KID, '--principal', 'only-signed-in', '--yes')).code).toBe(3);
   });
 
   it('refuses another tenant’s request, and an unknown receipt', async () => {

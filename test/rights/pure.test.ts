@@ -142,6 +142,14 @@ describe('the notice', () => {
     const notice = makeNotice(settings, ['Device identification']);
     expect(notice).toMatchObject({ controller: 'Acme', purposes: 'Device identification' });
     expect(notice.retention).toContain('12 days');
+    expect(notice.recipients).toMatch(/^Only the operator/);
+    const told = makeNotice(settings, [], ['hooks.example']);
+    expect([told.recipients, told.transfers].join()).toMatch(
+      /and hooks\.example, .*where hooks\.example processes/,
+    );
+    const own = makeNotice({ ...settings, 'notice.recipients': 'Hooks Ltd' }, [], ['hooks.example']);
+    expect(own.recipients).toBe('Hooks Ltd');
+    expect(notice.categories).toContain('passkey');
     for (const text of Object.values(notice)) expect(text.length).toBeGreaterThan(3);
   });
 });

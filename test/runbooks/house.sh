@@ -72,7 +72,8 @@ base_url = "https://id.shop.example"
 trusted_proxies = ["127.0.0.1"]
 port = $PORT
 END
-runuser -u gpd -- node /opt/gpd/bin/gpd init --tenant shop --origin https://shop.example
+runuser -u gpd -- node /opt/gpd/bin/gpd init --tenant shop --origin https://shop.example \
+  --controller 'Shop Ltd, 1 High Street, Dublin' --contact privacy@shop.example
 trap 'systemctl stop gpd 2> /dev/null || true' EXIT
 systemctl start gpd
 cd /

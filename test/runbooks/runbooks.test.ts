@@ -61,13 +61,14 @@ describeWithTool('runbooks', missing(), () => {
         {
           after: {
             1: `test "$(stat -c %U:%a /etc/gpd/master-key)" = root:600
-              test ! -e /var/lib/gpd/master.key
+              test ! -e /var/lib/gpd/master.key && test -e /etc/gpd/master-key.old
               gpd tenants list && visit shop
               gpd backup /var/lib/gpd/backups/apart.backup
               gpd restore /var/lib/gpd/backups/apart.backup --dry-run
               code=0; ${asService} tenants list || code=$?; test "$code" = 78
               ${asService} doctor --all | grep -F 'master-key.present' | tee /root/as-service
               grep -qE '^ *pass' /root/as-service`,
+            2: 'test ! -e /etc/gpd/master-key.old',
             3: `grep -qF fingerprint <(gpd master-key escrow)
               curl -fsS "http://127.0.0.1:$PORT/readyz" && visit shop`,
           },

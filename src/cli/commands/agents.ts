@@ -1,4 +1,10 @@
-import { type AgentKey, agentOrigin, directoryUrl, readJwks } from '../../agents/directory.ts';
+import {
+  type AgentKey,
+  agentOrigin,
+  countMilliseconds,
+  directoryUrl,
+  readJwks,
+} from '../../agents/directory.ts';
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
@@ -7,6 +13,8 @@ import { io } from '../io.ts';
 import { withOperator } from '../operator.ts';
 import { EXIT, misused, notFound, print, printTable, say } from '../output.ts';
 import { confirm, type DestructiveFlags, onStore, readJsonFile, withStore } from '../run.ts';
+
+const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
 function describe({ url, source, keys, fetchedAt, failure }: AgentDirectory) {
   const thumbprints = keys.map(({ thumbprint }) => thumbprint);
@@ -29,6 +37,8 @@ async function readPinned(file: string): Promise<AgentKey[]> {
 }
 
 function printDirectory(directory: AgentDirectory): void {
+  if (countMilliseconds(directory.keys) > 0)
+    say(`gpd: ${directory.url}: ${MILLISECONDS}; gpd reads them as milliseconds`);
   print(describe(directory), () => [
     `${agentOrigin(directory.url)}  ${directory.source}, ${directory.keys.length} keys`,
   ]);
@@ -64,7 +74,7 @@ const list = onStore(() => async ({ database }) => {
     SOURCE: 'source',
     KEYS: ({ keys }) => keys.length,
     FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
-    'LAST FAILURE': 'failure',
+    'LAST FAILURE': ({ failure, keys }) => failure ?? (countMilliseconds(keys) > 0 ? MILLISECONDS : ''),
   });
 });
 

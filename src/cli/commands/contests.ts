@@ -13,7 +13,7 @@ import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schem
 import { tenantsSince } from '../../tenants/tenant-store.ts';
 import { type Actions, REQUIRED } from '../define.ts';
 import { accountName } from '../operator.ts';
-import { misused, notFound, print, printTable, table } from '../output.ts';
+import { misused, notFound, print, printTable, say, table } from '../output.ts';
 import { onRights, type RightsContext, withRights } from '../rights-context.ts';
 import { checked, checkKid, confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
@@ -54,9 +54,21 @@ async function requireContest({ store, contestTexts }: RightsContext, contestId:
   return contest;
 }
 
+/** A ruling is about an id, not about the person who filed the contest. */
+const SHARED =
+  'gpd: warning: this id needs attestation: other devices look like it, and one ruling holds for all of them; if it is overturned, an automated one among them is freed too';
+
+async function warnIfShared({ store }: RightsContext, { kid, requestId }: Contest): Promise<boolean> {
+  const stored = await findDecision(store.database, kid, requestId);
+  const shared = stored?.verdict.needsAttestation === true;
+  if (shared) say(SHARED);
+  return shared;
+}
+
 const show = onRights((contestId: string) => async (context) => {
   const { store, ingestTenantOf } = context;
   const contest = await requireContest(context, contestId);
+  await warnIfShared(context, contest);
   const stored = await findDecision(store.database, contest.kid, contest.requestId);
   const tenant = ingestTenantOf(contest.kid);
   const decision =
@@ -144,6 +156,7 @@ async function resolve(contestId: string, options: DestructiveFlags & Flags<'out
     const contest = await requireContest(context, contestId);
     if (!ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
     const meaning = outcomeText(outcome, contest.class);
+    const all = (await warnIfShared(context, contest)) ? ' for every device that looks like it' : '';
     if (options.dryRun === true) {
       const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, meaning, dryRun: true };
       return print(plan, () => [
@@ -153,7 +166,7 @@ async function resolve(contestId: string, options: DestructiveFlags & Flags<'out
         'Nothing was changed.',
       ]);
     }
-    await confirm(options, `this resolves the contest as ${outcome} (${meaning}); it cannot be undone`);
+    await confirm(options, `this resolves the contest as ${outcome}${all} (${meaning}); it cannot be undone`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
     const resolved = await api.contests.resolve(operatorOf(contest.kid), ruling);
     print({ ...contestResponse(resolved), meaning }, () => [

@@ -8,6 +8,7 @@ import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
 import { planErasure } from '../../rights/erase/erase-transaction-service.ts';
 import type { ErasureTarget } from '../../rights/erase/erasure.ts';
+import { isPrincipalKnown } from '../../rights/erase/principal-store.ts';
 import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
 import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
 import { KEEP_NOTHING } from '../../rights/erase/service.ts';
@@ -65,6 +66,17 @@ function printReceipt(receipt: ErasureReceipt): void {
   if (receipt.incomplete) io().exitCode = EXIT.incomplete;
 }
 
+/** A mistyped id must not look like an erasure that was done. */
+async function requireKnown(
+  { store }: RightsContext,
+  kid: string,
+  { durables, requests, principal }: ErasureTarget,
+): Promise<void> {
+  if (durables.length + requests.length > 0) return;
+  if (principal && (await isPrincipalKnown(store.database.read, kid, principal.ref))) return;
+  throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
+}
+
 /** An erasure may spend what the disk keeps for it. */
 const ERASING = { mayOpenReserve: true } as const;
 
@@ -100,9 +112,11 @@ async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>
   if (options.tenant === undefined) throw misused('missing --tenant <kid>');
   const kid = checkKid(options.tenant);
   const body = targetBody(options);
-  const run = async ({ api, store, operatorOf }: RightsContext): Promise<void> => {
+  const run = async (context: RightsContext): Promise<void> => {
+    const { api, store, operatorOf } = context;
     const by = operatorOf(kid);
     const target = await api.findTarget(kid, body);
+    await requireKnown(context, kid, target);
     if (options.dryRun === true) return printPlan(store.database, kid, target);
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(await api.eraseFor(by, body));

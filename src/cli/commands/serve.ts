@@ -42,7 +42,11 @@ async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
       decryptThread: DECRYPT_THREAD,
       onFatal: failStop(log),
     });
-    const signalled = untilSignal();
+    // A terminal that was closed ends the server; `kill -HUP` from anywhere else asks to read the files again.
+    const atTerminal = io().stdin.isTTY === true;
+    const signalled = untilSignal(atTerminal ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : undefined);
+    if (!atTerminal)
+      process.on('SIGHUP', () => void app.reload().then(() => log.info({ event: 'reloaded' })));
     log.info({ event: 'listening', url: app.url, port: app.port });
     if (wantsJson()) printLine(JSON.stringify({ url: app.url, port: app.port }));
     supervisor.ready(app);

@@ -1,25 +1,61 @@
-import { nearest } from '../../config.ts';
+import { baseUrl, type Config, nearest } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { createTenant } from '../../ops/new-tenant-service.ts';
-import { originSchema, TENANT_SETTING_NAMES, tenantSettingsSchema } from '../../tenants/settings.ts';
+import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
+import {
+  isWildcard,
+  originSchema,
+  TENANT_SETTING_NAMES,
+  type TenantSettings,
+  tenantSettingsSchema,
+} from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type Actions, MANY } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { conflict, failed, misused, print, printTable, table } from '../output.ts';
-import { checked, checkedPart, noSuchTenant, onStore, withStore } from '../run.ts';
+import { conflict, failed, misused, print, printTable, say, table } from '../output.ts';
+import { checked, type Flags, noSuchTenant, onStore, withStore } from '../run.ts';
 import { policy } from './policy.ts';
 import { remove } from './tenant-remove.ts';
 
-export function checkOrigins(origins: readonly string[]): string[] {
-  return origins.map((text) => checked(originSchema, text, `--origin ${text}: `));
+/** @param field that the operator wrote them in */
+export function checkOrigins(origins: readonly string[], field = '--origin'): string[] {
+  return origins.map((text) => {
+    const origin = checked(originSchema, text, `${field}: `);
+    if (!isWildcard(origin)) return origin;
+    throw misused(`${field}: ${text}: a wildcard matches no page; name each origin`);
+  });
 }
 
-async function add(kid: string, options: { readonly origin: string[] }): Promise<void> {
-  const origins = checkOrigins(options.origin);
+export type NewTenantFlags = Flags<'controller' | 'contact'> & { readonly origin: string[] };
+
+/** Easy to set now. Later the log keeps its name, and people were told of nobody. */
+export function warningsOf(config: Config, { kid, origins, controller, contact }: NewTenant): string[] {
+  const log = `${new URL(baseUrl(config)).host}/ledger/${kid}`;
+  return [
+    ...(config.base_url === null
+      ? [
+          `gpd: warning: base_url is not set, so the consent log of ${kid} is named ${log}, and a log keeps its name: before you go live, set base_url (GPD_BASE_URL) to the public origin and run gpd init in an empty data directory`,
+        ]
+      : []),
+    ...(origins.length === 0
+      ? [
+          `gpd: warning: ${kid} has no origin, so no page can use it: gpd tenants set ${kid} origins=https://…`,
+        ]
+      : []),
+    ...(!controller || !contact
+      ? [
+          `gpd: warning: people are not told who is responsible: gpd tenants set ${kid} 'notice.controller=NAME, ADDRESS' notice.contact=E-MAIL`,
+        ]
+      : []),
+  ];
+}
+
+async function add(kid: string, { origin, controller, contact }: NewTenantFlags): Promise<void> {
+  const tenant = { kid, origins: checkOrigins(origin), controller, contact };
   await withStore(async (store, config) => {
-    const key = await createTenant(store, config, { kid, origins, now: Date.now() });
+    const key = await createTenant(store, config, { ...tenant, now: Date.now() });
     if (!key) throw conflict(`tenant ${kid} already exists`);
-    const made = { kid, origins, generation: key.generation, publicKey: key.publicKey };
+    for (const warning of warningsOf(config, tenant)) say(warning);
+    const made = { kid, origins: tenant.origins, generation: key.generation, publicKey: key.publicKey };
     print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
   });
 }
@@ -57,12 +93,20 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
 }
 
+/** @throws {CommandFailed} that names the setting */
+function checkedSettings(values: object): TenantSettings {
+  const { data, error } = tenantSettingsSchema.safeParse(values);
+  if (error) throw misused(`${String(error.issues[0]?.path[0])}: ${error.issues[0]?.message}`);
+  return data;
+}
+
 async function set(kid: string, assignments: readonly string[]): Promise<void> {
   const values = Object.fromEntries(assignments.map(parseAssignment));
+  if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins');
   await withOperator(async ({ store, by }) => {
     const settings = await makeTenantStore(store.database).saveSettings(
       kid,
-      (before) => checkedPart(tenantSettingsSchema, { ...before, ...values }),
+      (before) => checkedSettings({ ...before, ...values }),
       by(kid),
     );
     if (!settings) throw noSuchTenant(kid);

@@ -54,3 +54,14 @@ export function span(ms: number): string {
   const count = Math.floor(ms / size);
   return `${count.toLocaleString('en')} ${name}${count === 1 ? '' : 's'}`;
 }
+
+/** One finding of several looks at the same thing. */
+export const firstComplaint =
+  (...looks: readonly ((facts: Facts) => Finding)[]) =>
+  (facts: Facts): Finding => {
+    const findings = looks.map((look) => look(facts));
+    return (
+      findings.find(({ status }) => status !== 'pass') ??
+      pass(findings.map(({ detail }) => detail).join('; '))
+    );
+  };

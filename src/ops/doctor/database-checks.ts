@@ -33,6 +33,10 @@ export const DATABASE_CHECKS: Checks = {
           : 'Start PostgreSQL, and check GPD_DATABASE_URL.',
       );
     }
+    const { movedTo, halfMoved } = database;
+    if (movedTo !== null)
+      return fail(`the data was moved to ${movedTo}`, 'Set GPD_DATABASE_URL to it, or unset it for a file.');
+    if (halfMoved) return fail('a move into this database was interrupted', 'Repeat gpd move.');
     const took = `${database.version} answers in ${Math.ceil(database.answerMs)} ms`;
     return database.answerMs > 500
       ? warn(took, 'Look at the load of the machine and of its disk.')

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../db/db.ts';
 import { quickCheck } from '../../db/file-copy.ts';
-import { LAST_RETENTION, LAST_SWEEP, readMeta, readMetaNumber } from '../../db/meta-store.ts';
+import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
 import { readForgottenTo } from '../../db/time-marks-store.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
@@ -59,6 +59,10 @@ export async function gatherDatabase(
     brokenErasureLog: problem,
     encrypted: await isEncrypted(database),
     pooling: await readPooling(database),
+    /** The database that a move went to; null: nobody moved this one. */
+    movedTo: await unlessMissing(() => readMeta(database, MOVED), null),
+    /** A move into this database was interrupted. */
+    halfMoved: await unlessMissing(async () => (await readMeta(database, MOVING)) !== null, false),
     /** Rows of tenants that are not there, by kid. */
     orphans: await unlessMissing(() => countOrphanRows(database), []),
     goingTenants: await unlessMissing(() => goingTenants(database), []),

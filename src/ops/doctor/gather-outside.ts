@@ -3,11 +3,13 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { open } from 'maxmind';
 import { z } from 'zod';
+import { countMilliseconds, validityOf } from '../../agents/directory.ts';
 import { listDirectories } from '../../agents/store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { probe } from '../../egress/gpd-client.ts';
 import { EgressRefused } from '../../egress/guard.ts';
+import { askLocalServer, localUrl } from '../../egress/local-server.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
 import { orElse } from '../../lib/or-else.ts';
@@ -67,21 +69,25 @@ const readySchema = z.object({
   housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }).optional(),
 });
 
-/** Where a server of this configuration listens, as seen from this machine. */
-export function localUrl(config: Config): string {
-  const host = config.host === '0.0.0.0' ? '127.0.0.1' : config.host === '::' ? '::1' : config.host;
-  return baseUrl({ ...config, base_url: null, host });
-}
-
 const parseJson = <T>(schema: z.ZodType<T>, text: string | undefined): T | null =>
   orElse(() => schema.parse(JSON.parse(text ?? '')), null);
 
-/** `health` is null where nothing answers; `sweptAt` where no sweep is complete since the start, or an older gpd runs. */
-export async function gatherServer(url: string) {
-  const health = parseJson(healthSchema, (await probe(`${url}/healthz`))?.text);
-  const ready = health && parseJson(readySchema, (await probe(`${url}/readyz`))?.text);
+/**
+ * The server at `url`, else the one on this machine. `health` is null where nothing answers; `sweptAt` where no sweep is
+ * complete since the start, or an older gpd runs.
+ */
+export async function gatherServer(config: Config, url?: string) {
+  const ask = (path: string) =>
+    url === undefined ? askLocalServer(config, path).catch(() => null) : probe(`${url}${path}`);
+  const health = parseJson(healthSchema, (await ask('/healthz'))?.text);
+  const ready = health && parseJson(readySchema, (await ask('/readyz'))?.text);
   const at = ready?.housekeeping?.completeAt ?? null;
-  return { url, health, notReady: ready?.notReady ?? [], sweptAt: at === null ? null : Date.parse(at) };
+  return {
+    url: url ?? localUrl(config),
+    health,
+    notReady: ready?.notReady ?? [],
+    sweptAt: at === null ? null : Date.parse(at),
+  };
 }
 
 /** Greets the relay and sends nothing. Null: none is set. */
@@ -96,8 +102,9 @@ export async function gatherRelay({ smtp_url: url }: Config) {
 export async function gatherAgents(database: Database, now: number) {
   const seconds = now / 1000;
   return (await listDirectories(database)).map(({ url, source, fetchedAt, failure, keys }) => {
-    const usable = keys.filter(({ nbf = 0, exp = Infinity }) => nbf <= seconds && seconds < exp);
-    return { url, source, fetchedAt, failure, usableKeys: usable.length };
+    const usable = keys.map(validityOf).filter(({ nbf, exp }) => nbf <= seconds && seconds < exp);
+    const inMilliseconds = countMilliseconds(keys);
+    return { url, source, fetchedAt, failure, usableKeys: usable.length, inMilliseconds };
   });
 }
 

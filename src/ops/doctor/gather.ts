@@ -5,6 +5,7 @@ import { stateMacs } from '../../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
 import type { Database } from '../../db/db.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
+import { Unavailable } from '../../lib/errors.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { checkLines, type ErasureLog, erasureLogKey } from '../../rights/erase/erasure-chain-service.ts';
 import { readErasureLines, readOutsideLog } from '../../rights/erase/tombstone-files.ts';
@@ -20,7 +21,6 @@ import {
   gatherServer,
   gatherTls,
   gatherWebhooks,
-  localUrl,
 } from './gather-outside.ts';
 import { type DoctorKeys, gatherTenants } from './gather-tenants.ts';
 
@@ -40,6 +40,7 @@ const NOTHING = { tenants: [], damagedTenants: [], agents: [], webhooks: [], tri
 
 /** A driver's code says what is wrong; its message may quote an address with a password. */
 function reasonOf(error: unknown): string {
+  if (error instanceof Unavailable) return error.message;
   const code = errorCode(driverError(error));
   return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
 }
@@ -105,13 +106,13 @@ export async function gatherFacts(
   config: Config,
   options: { readonly version: string; readonly now: number; readonly url?: string | undefined },
 ) {
-  const { version, now, url = localUrl(config) } = options;
+  const { version, now, url } = options;
   const { key, facts } = gatherMasterKey(config);
   const [{ tried, ...stored }, oidc, relay, server, mmdb] = await Promise.all([
     gatherStored(config, key, now),
     gatherOidc(config),
     gatherRelay(config),
-    gatherServer(url),
+    gatherServer(config, url),
     gatherMmdb(config),
   ]);
   return {

@@ -2,8 +2,21 @@ import { relyingPartyOf } from '../../attest/publickey.ts';
 import { baseUrl } from '../../config.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
+import { isWildcard } from '../../tenants/settings.ts';
 import { COSIGN } from '../housekeeping.ts';
-import { type Checks, type Finding, fail, noneOf, pass, read, skipped, some, span, warn } from './check.ts';
+import {
+  type Checks,
+  type Finding,
+  fail,
+  firstComplaint,
+  noneOf,
+  pass,
+  read,
+  skipped,
+  some,
+  span,
+  warn,
+} from './check.ts';
 import type { Facts } from './gather.ts';
 import type { TenantFacts } from './gather-tenants.ts';
 
@@ -34,6 +47,8 @@ const each = (bad: (tenant: TenantFacts, facts: Facts) => boolean, good: string,
 const isPlain = (origin: string): boolean =>
   origin.startsWith('http:') && !isLoopback(new URL(origin).hostname);
 
+const isLocalLog = (origin: string): boolean => isLoopback(new URL(`http://${origin}`).hostname);
+
 const mayAttest = (origin: string, rpId: string): boolean => {
   const party = relyingPartyOf(origin, rpId);
   return party !== null && (rpId === '' || party === rpId || new URL(origin).hostname === rpId);
@@ -46,10 +61,17 @@ export const TENANT_CHECKS: Checks = {
   'tenants.readable': read((_database, { damagedTenants }) =>
     noneOf(damagedTenants, 'every tenant can be read', fail('stored rows cannot be read')),
   ),
-  'tenants.origins': each(
-    (tenant) => tenant.origins.length === 0,
-    'every tenant has an origin',
-    warn('no origin, so no browser may read an answer'),
+  'tenants.origins': firstComplaint(
+    ofTenants(
+      ({ kid, origins }) => origins.filter(isWildcard).map((origin) => `${kid} (${origin})`)[0] ?? null,
+      'no origin has a wildcard',
+      fail('an origin with a wildcard matches no page'),
+    ),
+    each(
+      (tenant) => tenant.origins.length === 0,
+      'every tenant has an origin',
+      warn('no origin, so no browser may read an answer'),
+    ),
   ),
   'tenants.plain-origins': each(
     (tenant) => tenant.origins.some(isPlain),
@@ -116,10 +138,17 @@ export const TENANT_CHECKS: Checks = {
     'every tenant that requires proven consent has published a policy',
     warn('proven consent is required, and no policy is published'),
   ),
-  'terms.notice': each(
-    (tenant) => tenant.emptyNotices.length > 0,
-    'every notice is filled in',
-    warn('the notice to people has gaps'),
+  'terms.notice': firstComplaint(
+    each(
+      ({ emptyNotices }) => emptyNotices.some((name) => name !== 'notice.authority'),
+      'every notice names who is responsible',
+      fail('people are not told who is responsible'),
+    ),
+    each(
+      (tenant) => tenant.emptyNotices.length > 0,
+      'every notice is filled in',
+      warn('the notice to people has gaps'),
+    ),
   ),
   'terms.gpc': each(
     ({ optsOut, visits }) => optsOut && visits.gpc * 5 > visits.all,
@@ -169,26 +198,41 @@ export const TENANT_CHECKS: Checks = {
       : 'Check that the witness answers at its URL and knows the log: docs/witnesses.md.';
     return noneOf(names, 'every witness has cosigned', make('checkpoints that are not cosigned', remedy));
   }),
-  'log.origin': each(
-    ({ kid, log }, { config }) =>
-      log !== null && log.origin !== `${new URL(baseUrl(config)).host}/ledger/${kid}`,
-    'every log is named after the base URL',
-    warn('the log is named after another host than the base URL'),
+  'log.origin': firstComplaint(
+    each(
+      ({ log }, { config }) =>
+        log !== null && isLocalLog(log.origin) && !isLoopback(new URL(baseUrl(config)).hostname),
+      'no log is named after this machine alone',
+      fail(
+        'the log was made before base_url was set, and its name could be any machine’s',
+        'Before you go live, run gpd init in an empty data directory with base_url set. A live log keeps its name.',
+      ),
+    ),
+    each(
+      ({ kid, log }, { config }) =>
+        log !== null && log.origin !== `${new URL(baseUrl(config)).host}/ledger/${kid}`,
+      'every log is named after the base URL',
+      warn('the log is named after another host than the base URL'),
+    ),
   ),
   'agents.fresh'({ agents, now }) {
     if (agents.length === 0) return skipped('no directory is listed');
     const fetched = agents.filter(({ source }) => source !== 'pinned');
     const stale = fetched.filter(({ fetchedAt }) => fetchedAt === null || now - fetchedAt > 2 * DAY);
-    return noneOf(
-      stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
-      `${agents.length} directories are up to date`,
-      warn('not fetched for two days'),
-    );
+    const names = stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`);
+    return noneOf(names, `${agents.length} directories are up to date`, warn('not fetched for two days'));
   },
-  'agents.keys': ofDirectories(
-    ({ url, usableKeys }) => (usableKeys === 0 ? url : null),
-    'every directory has a usable key',
-    warn('no usable key'),
+  'agents.keys': firstComplaint(
+    ofDirectories(
+      ({ url, usableKeys }) => (usableKeys === 0 ? url : null),
+      'every directory has a usable key',
+      warn('no usable key'),
+    ),
+    ofDirectories(
+      ({ url, inMilliseconds }) => (inMilliseconds > 0 ? url : null),
+      'every validity is in seconds',
+      warn('nbf or exp in milliseconds, read as such', 'Tell the agent: RFC 7519 wants seconds.'),
+    ),
   ),
   'webhooks.failed': ofWebhooks(
     ({ name, failed }) => (failed > 0 ? `${name} (${failed})` : null),
@@ -209,11 +253,7 @@ export const TENANT_CHECKS: Checks = {
     return noneOf(wanted, 'no tenant asks for mail', warn('notify.email is set and GPD_SMTP_URL is not'));
   },
   'webhooks.plain'({ webhooks }) {
-    const plain = webhooks.filter((webhook) => webhook.plain);
-    return noneOf(
-      plain.map(({ name }) => name),
-      'every target is https',
-      warn('sent over plain http'),
-    );
+    const plain = webhooks.filter((webhook) => webhook.plain).map(({ name }) => name);
+    return noneOf(plain, 'every target is https', warn('sent over plain http'));
   },
 };

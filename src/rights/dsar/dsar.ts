@@ -24,7 +24,13 @@ export const UNNAMED = {
 } as const;
 
 /** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
-export function makeNotice(settings: NoticeSettings, purposeTitles: readonly string[]) {
+export function makeNotice(
+  settings: NoticeSettings,
+  purposeTitles: readonly string[],
+  /** Hosts of the webhooks that leave this machine. */
+  recipients: readonly string[] = [],
+) {
+  const hosts = recipients.join(', ');
   const said = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
   return {
     controller: said(settings['notice.controller'], UNNAMED.controller),
@@ -32,12 +38,20 @@ export function makeNotice(settings: NoticeSettings, purposeTitles: readonly str
     purposes: said(settings['notice.purposes'], purposeTitles.join('; ')),
     categories:
       'Decisions about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
-      'how many networks it came from in a day; consent given, refused and withdrawn; contests. No raw signal values are stored.',
+      'how many networks it came from in a day; the public key of a passkey, where one was made for this device; consent given, ' +
+      'refused and withdrawn; contests. No raw signal values are stored.',
     recipients: said(
       settings['notice.recipients'],
-      'Only the operator of this site; gpd runs on its own machines.',
+      hosts === ''
+        ? 'Only the operator of this site; gpd runs on its own machines.'
+        : `The operator of this site, and ${hosts}, where this system sends notices of what happens.`,
     ),
-    transfers: said(settings['notice.transfers'], 'None that this system makes.'),
+    transfers: said(
+      settings['notice.transfers'],
+      hosts === ''
+        ? 'None that this system makes.'
+        : `Ask the contact above where ${hosts} processes the notices.`,
+    ),
     retention: `Decisions are kept for ${settings['retention.days']} days, a scrambled form of your network address for one day, counts of networks for a week; the record of your consent until it is erased.`,
     source: 'The visitor’s browser, with consent, and the network that the request came from.',
     rights:

@@ -12,6 +12,8 @@ import type { Actor } from '../../lib/act.ts';
 import { pagesBy } from '../../lib/chunks.ts';
 import { DAY, iso, isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
+import { isLoopback } from '../../lib/ip.ts';
+import { listWebhooks } from '../../webhooks/store.ts';
 import type { ContestDeps } from '../contests/change-service.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
@@ -41,7 +43,8 @@ export type DsarHead = Dsar['head'];
 
 const HISTORY_PAGE = 500;
 const HOW_TO_CONTEST =
-  'POST /privacy/contest with this requestId and, if you like, a statement. A person will review it by the due date in the answer.';
+  'In the browser of this visit, on the page /my-data or by POST /me with the action contest; with an account of this site, where it ' +
+  'has a sign-in, by POST /privacy/contest with this requestId. A person will review it by the due date in the answer.';
 
 const dateOf = (day: number): string => isoTime(day * DAY).slice(0, 10);
 const timeOf = (at: number): string | null => (at === 0 ? null : isoTime(at));
@@ -148,11 +151,16 @@ function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked 
   return rightsRef(rightsKey, 'request', request);
 }
 
-export const noticeOf = ({ settings, purposes }: ConsentTenant) =>
-  makeNotice(
-    settings,
-    purposes.map(({ title }) => title),
-  );
+/** Webhooks to this machine stay with the operator. */
+async function recipientsOf(database: Database, kid: string): Promise<string[]> {
+  const all = await listWebhooks(database, kid);
+  return [...new Set(all.map(({ url }) => new URL(url).hostname))].filter((host) => !isLoopback(host));
+}
+
+export async function noticeOf(database: Database, { kid, settings, purposes }: ConsentTenant) {
+  const titles = purposes.map(({ title }) => title);
+  return makeNotice(settings, titles, await recipientsOf(database, kid));
+}
 
 /** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */
 export async function gather(deps: DsarDeps, reach: Reach) {
@@ -179,7 +187,7 @@ export async function gather(deps: DsarDeps, reach: Reach) {
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(heldContest),
       consent,
-      notice: noticeOf(tenant),
+      notice: await noticeOf(deps.database, tenant),
     },
     async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
       for await (const page of heldDecisions(database, kid, where))

@@ -12,6 +12,18 @@ import { enqueue } from '../../webhooks/store.ts';
 import { SHREDDED } from '../subject-folds.ts';
 import { CIPHERTEXT_START } from './rows-store.ts';
 
+/** Whether anything is left that an erasure of this principal would delete. */
+export async function isPrincipalKnown(read: Knex, kid: string, principal: string): Promise<boolean> {
+  const held = await read('consent_principals')
+    .where({ kid, principal })
+    .whereNotNull('wrapped_key')
+    .first('kid');
+  return (
+    held !== undefined ||
+    (await read('principal_sessions').where({ kid, principal }).first('kid')) !== undefined
+  );
+}
+
 const SALT_BYTES = 16;
 const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
 

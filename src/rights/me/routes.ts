@@ -3,6 +3,7 @@ import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/presented.ts';
 import { parseShape } from '../../http/json-body.ts';
 import { exactRouter } from '../../http/json-route.ts';
+import { noteRefusal } from '../../http/noted-refusal.ts';
 import type { Handlers } from '../../http/register.ts';
 import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';
@@ -43,7 +44,7 @@ export function meRoutes(service: MeService, sendExport: SendExport): Handlers<'
 
 export interface Sites {
   /** Who is responsible, and whom to write to; null: no such tenant. */
-  notice(kid: string): ReturnType<typeof makeNotice> | null;
+  notice(kid: string): Promise<ReturnType<typeof makeNotice> | null>;
   /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }
@@ -65,15 +66,16 @@ function show(response: Response, values: object, status = 200): void {
 
 export function myDataRoutes(sites: Sites): Handlers<'myData'> {
   return {
-    myData({ query: { kid: named = '', key }, headers }, response) {
+    async myData({ query: { kid: named = '', key }, headers }, response) {
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
-      const notice = typeof kid === 'string' ? sites.notice(kid) : null;
+      const notice = typeof kid === 'string' ? await sites.notice(kid) : null;
       if (notice !== null) {
         const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
         show(response, { kid, notice, publishableKey });
         return;
       }
+      if (named !== '') noteRefusal('unknown-kid');
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
       if (headers.accept?.includes('text/html') !== true) throw refusal;
       show(response, { tenants: here }, named === '' ? 200 : refusal.status);

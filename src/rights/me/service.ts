@@ -140,7 +140,7 @@ export function makeMeService(deps: MeDeps) {
     /** The token alone, for what decides about the rest of the body after it. */
     async check(presented: Presented) {
       const { tenant, requestId } = await open(deps, presented);
-      return { kid: tenant.kid, notice: noticeOf(tenant), requestId };
+      return { kid: tenant.kid, notice: await noticeOf(deps.database, tenant), requestId };
     },
     forget: async (presented: Presented) => forget(deps, await open(deps, presented)),
     export: async (presented: Presented) => exportAll(deps, await open(deps, presented)),

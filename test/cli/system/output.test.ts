@@ -23,6 +23,23 @@ it('a stdout that takes nothing is 1 and a sentence, and no stack', async () => 
   expect(output.stderr.trim()).toMatch(/^gpd: stdout cannot be written \(ENOSPC\)[^\n]*$/);
 });
 
+it('a PostgreSQL that refuses is named with its cause, in one line without the password or a warning', async () => {
+  const url = 'postgres://gpd:s3cret@127.0.0.1:1/gpd?sslmode=require';
+  for (const [args, settings] of [
+    [['serve', '--port', '0'], { GPD_DATABASE_URL: url }],
+    [['status'], { GPD_DATABASE_URL: url }],
+    [['move', '--to', url], {}],
+  ] as const) {
+    const { output, exited } = spawnTool(process.execPath, [PROGRAM, ...args], {
+      env: { ...env(), ...settings },
+    });
+    expect(await exited).toMatchObject({ code: 75 });
+    expect(output.stderr).toMatch(
+      /^gpd: the database postgres:\/\/127\.0\.0\.1:1\/gpd cannot be used now: it refuses the connection \(ECONNREFUSED\)[^\n]*\n$/,
+    );
+  }
+});
+
 describe.concurrent('stdout is data, stderr is messages', () => {
   const commands: readonly (readonly string[])[] = [
     ['tenants', 'list'],

@@ -28,6 +28,23 @@ async function history(principalId: string, page: object = {}): Promise<Page> {
   return reply.json() as Page;
 }
 
+describe('state', () => {
+  it('lists the built-in purpose device-attestation once the person decided about it', async () => {
+    const purposesOf = async () =>
+      (
+        (await api.post('/v1/consent/state', { principalId: 'keyed' })).json() as {
+          purposes: { purpose: string }[];
+        }
+      ).purposes;
+    const before = (await purposesOf()).map(({ purpose }) => purpose);
+    expect(before).not.toContain('device-attestation');
+    await api.write('grant', { principalId: 'keyed', purposes: ['device-attestation'] });
+    const after = await purposesOf();
+    expect(after.map(({ purpose }) => purpose)).toEqual([...before, 'device-attestation']);
+    expect(after.at(-1)).toMatchObject({ choice: 'granted', allowed: true, reason: 'granted' });
+  });
+});
+
 describe('history', () => {
   it('is empty for a stranger', async () => {
     expect(await history('nobody')).toEqual({ principalId: 'nobody', events: [], nextCursor: null });

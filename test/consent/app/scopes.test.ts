@@ -138,7 +138,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-async function call(route: Route, who: Who): Promise<Reply> {
+async function call(route: Route, who: Who, sent: Record<string, string> = {}): Promise<Reply> {
   const [method = '', path = ''] = route.call.split(' ');
   // An erasure ends the sessions of the person.
   const leaving = route.call === ERASE && who === 'session';
@@ -146,6 +146,7 @@ async function call(route: Route, who: Who): Promise<Reply> {
   const headers = {
     ...(who === 'basic' ? { authorization: 'Basic dTpw' } : bearer(credential)),
     ...(who === 'publishable' ? { origin: ORIGIN } : {}),
+    ...sent,
   };
   if (!route.body) return ask(api.gpd.url, path, { method, headers });
   const body = JSON.stringify(route.body(who));
@@ -162,6 +163,21 @@ describe.each(ROUTES.map((route) => [route.call, route] as const))('%s', (_name,
       expect(reply.headers['cache-control']).toBe('no-store');
       expect(reply.headers['www-authenticate']).toBe(outcome === 'unauthenticated' ? 'Bearer' : undefined);
     }
+  });
+});
+
+describe.each(ROUTES.map((route) => [route.call, route] as const))('%s in a page', (_name, route) => {
+  const inPage = { 'sec-fetch-site': 'same-origin' };
+
+  it.each(READERS)('refuses the %s key, whatever it may do', async (who) => {
+    expectError(await call(route, who, { ...inPage, origin: ORIGIN }), 'secret-key-in-page');
+  });
+
+  it.each(['publishable', 'session', 'revoked'] as const)('%s: as without a browser', async (who) => {
+    const outcome = expected(route, who);
+    const reply = await call(route, who, inPage);
+    if (typeof outcome === 'string') expectError(reply, outcome);
+    else expect(reply.status).toBe(outcome);
   });
 });
 

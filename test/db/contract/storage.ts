@@ -19,6 +19,7 @@ import { visitorIdContract } from '../../ingest/contract/visitor-ids.ts';
 import { sealKeyContract } from '../../keys/contract/seal-keys.ts';
 import { anchorsContract } from '../../log/contract/anchors.ts';
 import { ledgerContract } from '../../log/contract/ledger.ts';
+import { daySaltContract } from '../../ops/contract/day-salts.ts';
 import { housekeepingContract } from '../../ops/contract/housekeeping.ts';
 import { rateCounterContract } from '../../ops/contract/rate-counter.ts';
 import { skewContract } from '../../ops/contract/skew.ts';
@@ -67,6 +68,7 @@ export function storageContract(make: MakeDatabase): void {
   credentialContract(make);
   epochContract(make);
   webhookContract(make);
+  daySaltContract(make);
   rateCounterContract(make);
   consoleContract(make);
   housekeepingContract(make);

@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openNetworkTypes, unknownNetwork } from '../../../src/ingest/network-type-files.ts';
+import { openNetworkTypes, UNKNOWN_NETWORKS } from '../../../src/ingest/network-type-files.ts';
 import { parseAddress } from '../../../src/lib/ip.ts';
 import { tempDir } from '../../support/command.ts';
 import { makeMmdb } from './mmdb.ts';
@@ -25,7 +25,7 @@ describe('GPD_MMDB_FILE', () => {
     ['the flag at the top', { is_hosting_provider: true }, true],
     ['nothing of the kind', { autonomous_system_number: 64_500 }, null],
   ] as const)('reads %s', async (_name, record, expected) => {
-    const isHosting = await open(record);
+    const { isHosting } = await open(record);
     expect(isHosting(inside)).toBe(expected);
     expect(isHosting(outside)).toBeNull();
     expect(isHosting(null)).toBeNull();
@@ -40,7 +40,24 @@ describe('GPD_MMDB_FILE', () => {
     await expect(openNetworkTypes(`${file}.none`)).rejects.toThrow('GPD_MMDB_FILE');
   });
 
+  it('is read anew once it was replaced; one that is damaged leaves the one before in use', async () => {
+    const file = join(tempDir('mmdb'), 'networks.mmdb');
+    const replace = (content: Buffer | string) => {
+      writeFileSync(`${file}.new`, content);
+      renameSync(`${file}.new`, file);
+    };
+    replace(makeMmdb(PREFIX_203, { is_hosting_provider: false }));
+    const { isHosting, refresh } = await openNetworkTypes(file);
+    replace(makeMmdb(PREFIX_203, { is_hosting_provider: true }));
+    expect(isHosting(inside)).toBe(false);
+    await refresh();
+    expect(isHosting(inside)).toBe(true);
+    replace('cut off');
+    await expect(refresh()).rejects.toThrow('GPD_MMDB_FILE');
+    expect(isHosting(inside)).toBe(true);
+  });
+
   it('knows nothing without a file', () => {
-    expect(unknownNetwork(inside)).toBeNull();
+    expect(UNKNOWN_NETWORKS.isHosting(inside)).toBeNull();
   });
 });

@@ -48,6 +48,45 @@ export function recorderContract(make: MakeDatabase): void {
       expect((await findDecision(other, 'durable', 'req_d1'))?.verdict).toEqual(entry.verdict);
     });
 
+    it('counts the values of a device once, however many of its first visits are recorded at once', async () => {
+      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const kid = 'counted-once';
+      const device = { kid, durable: 'd', network: 'n', day: DAY };
+      await ensureTenant(db.database, kid);
+      const sight = (id: string, network = 'n'): Promise<Recorded> => {
+        const asked = { ...device, network };
+        return recorder.record({
+          claim: makeEntry({ ...asked, id }).claim,
+          device: asked,
+          decide(known) {
+            const counts = known?.marked !== true;
+            const signals = [{ name: 'gpu', value: 'keyed' }];
+            const summary = {
+              signals,
+              joint: 'j',
+              newDevice: known?.seen !== true,
+              counts,
+              expiresAt: NOW + DAY,
+            };
+            return makeEntry({ ...asked, id, marked: !counts, summary });
+          },
+        });
+      };
+      await Promise.all(['o1', 'o2', 'o3', 'o4', 'o5'].map((id) => sight(id)));
+      await Promise.all([sight('o6', 'another'), sight('o7', 'another')]);
+      const rows = await other
+        .read('population')
+        .where({ kid })
+        .orderBy('signal')
+        .select('signal', 'devices');
+      expect(rows).toEqual([
+        { signal: '*counted', devices: 2 },
+        { signal: '*devices', devices: 1 },
+        { signal: '*joint', devices: 2 },
+        { signal: 'gpu', devices: 2 },
+      ]);
+    });
+
     it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
       const recorder = makeWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };

@@ -93,7 +93,12 @@ export function rateCounterContract(make: MakeDatabase): void {
 
     it('knows the first use of a sign-in state on any node, by its hash, for as long as the state is good', async () => {
       const nodes = [db.database, other].map(
-        (node) => makeLimiters(UNLIMITED, node, randomBytes(32), () => 0).signIn,
+        (node) =>
+          makeLimiters(UNLIMITED, node, {
+            serverSecret: randomBytes(32),
+            saltOf: () => 'salt',
+            clock: () => 0,
+          }).signIn,
       );
       const use = (node: number, state: string) => nodes[node]?.isFirstUse(state, 600_000);
       const uses = await Promise.all([use(0, 'a'), use(1, 'a'), use(0, 'a'), use(1, 'b')]);

@@ -123,6 +123,8 @@ export function makeFacts(): Facts {
       unknownMigrations: [],
       missingTables: [],
       encrypted: null,
+      movedTo: null,
+      halfMoved: false,
       pooling: null,
       newestDecisionAt: NOW - 1000,
       expiredNonces: 0,
@@ -141,8 +143,22 @@ export function makeFacts(): Facts {
     tenants: [makeTenant()],
     damagedTenants: [],
     agents: [
-      { url: 'https://agent.example', source: 'listed', fetchedAt: NOW - HOUR, failure: null, usableKeys: 1 },
-      { url: 'https://pinned.example', source: 'pinned', fetchedAt: null, failure: null, usableKeys: 1 },
+      {
+        url: 'https://agent.example',
+        source: 'listed',
+        fetchedAt: NOW - HOUR,
+        failure: null,
+        usableKeys: 1,
+        inMilliseconds: 0,
+      },
+      {
+        url: 'https://pinned.example',
+        source: 'pinned',
+        fetchedAt: null,
+        failure: null,
+        usableKeys: 1,
+        inMilliseconds: 0,
+      },
     ],
     webhooks: [{ name: 'shop wh_1', plain: false, failed: 0, waiting: 0, oldestWaitingAt: null }],
     tls: {

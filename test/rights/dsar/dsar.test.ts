@@ -66,7 +66,27 @@ describe('POST /privacy/dsar', () => {
     }
     expect(decision?.whatWouldHaveChanged.text).toMatch(/the result would have been/);
     expect(decision?.['policyVersion']).toMatch(/^20/);
-    expect(decision?.['howToContest']).toContain('/privacy/contest');
+    // Neither needs what this installation may lack: an account.
+    expect(decision?.['howToContest']).toMatch(
+      /POST \/me .*contest; with an account .*POST \/privacy\/contest/,
+    );
+  });
+
+  it('names where webhooks send notices, unless the settings say who receives data', async () => {
+    const token = await subject(await rights.visit(), 'wanda');
+    const noticeNow = async () =>
+      ((await dsar(token)) as unknown as { notice: Record<string, string> }).notice;
+    expect((await noticeNow())['recipients']).toMatch(/^Only the operator/);
+    const { id } = await rights.gpd.json<{ id: string }>([
+      'webhooks',
+      'add',
+      KID,
+      'https://hooks.partner.example/x',
+    ]);
+    const notice = await noticeNow();
+    expect(notice['recipients']).toContain('hooks.partner.example');
+    expect(notice['transfers']).toContain('hooks.partner.example');
+    await rights.gpd.json(['webhooks', 'remove', KID, id, '--yes']);
   });
 
   it('explains an old verdict by what its rules counted as, whatever they count as today', async () => {

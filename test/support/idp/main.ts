@@ -71,9 +71,8 @@ function configurationOf(setup: IdpSetup, jwks: IdpSetup['jwks']): Configuration
 }
 
 function concerns({ only }: FaultRule, path: string): boolean {
-  const isJwks = path.startsWith('/jwks');
-  const isDiscovery = path.startsWith('/.well-known/');
-  return only === 'jwks' ? isJwks : only === 'discovery' ? isDiscovery : true;
+  const begins = { jwks: '/jwks', discovery: '/.well-known/', userinfo: '/me' } as const;
+  return only === undefined || path.startsWith(begins[only]);
 }
 
 /** Answers a request as the fault has it; a request that hangs gets none. */

@@ -9,8 +9,8 @@ import type { JWK } from 'jose';
 export interface FaultRule {
   readonly fault: 'hang' | 'drip' | 'redirect' | 'body' | 'huge' | 'error';
   readonly target?: string;
-  /** Only the JWKS, or only the discovery document; both by default. */
-  readonly only?: 'jwks' | 'discovery';
+  /** One address alone; all by default. */
+  readonly only?: 'jwks' | 'discovery' | 'userinfo';
 }
 
 export interface IdpClient {

@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { noteRefusal } from '../../src/http/noted-refusal.ts';
+import { logRefusals, makeLogger } from '../../src/ops/log.ts';
+import { addApiKey } from '../support/api-key.ts';
+import { post } from '../support/expect.ts';
+import { ask, JSON_TYPE } from '../support/http.ts';
+import { makeBundle } from '../support/seal.ts';
+import { startGpd } from '../support/server.ts';
+
+it('the log names what is set up wrongly, once each, with what to do and no value of the request', async () => {
+  const gpd = await startGpd();
+  const secret = await addApiKey(gpd);
+  const unknown = `gpd_pk_${'A'.repeat(43)}`;
+  for (let i = 0; i < 2; i += 1) {
+    const check = (authorization: string, more = {}) =>
+      ask(gpd.url, '/v1/consent/can-process', {
+        method: 'POST',
+        headers: { ...JSON_TYPE, authorization: `Bearer ${authorization}`, ...more },
+        body: '{}',
+      });
+    await check(unknown, { origin: 'https://stranger.example' });
+    await check(secret, { 'sec-fetch-site': 'same-origin' });
+    await ask(gpd.url, '/_fp/pubkey?kid=nobody-here');
+    await post(gpd.url, makeBundle({ ...gpd.targets[0]!, kid: 'nobody-here' }));
+  }
+  await gpd.stop();
+  for (const [event, hint] of [
+    ['refused-unknown-origin', 'gpd tenants set KID origins='],
+    ['refused-unknown-kid', 'gpd tenants list'],
+    ['refused-unknown-key', 'gpd apikeys list'],
+    ['refused-secret-key-in-page', 'revoke it'],
+  ]) {
+    const lines = gpd
+      .logs()
+      .split('\n')
+      .filter((line) => line.includes(`"event":"${event}"`));
+    expect({ event, lines: lines.length, hinted: lines[0]?.includes(hint ?? '?') }).toEqual({
+      event,
+      lines: 1,
+      hinted: true,
+    });
+  }
+  expect(gpd.logs()).not.toMatch(/stranger\.example|nobody-here|gpd_pk_|gpd_sk_/);
+});
+
+it('the log repeats a refusal after a minute', () => {
+  const lines: string[] = [];
+  let now = 0;
+  const stop = logRefusals(makeLogger('info', { write: (line) => void lines.push(line) }), () => now);
+  for (const at of [0, 59_999, 60_000, 60_001]) {
+    now = at;
+    noteRefusal('unknown-kid');
+  }
+  stop();
+  noteRefusal('unknown-kid');
+  expect(lines).toHaveLength(2);
+});

@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../../src/db/db.ts';
+import { DAY } from '../../../src/lib/clock.ts';
+import { makeDaySalts } from '../../../src/ops/day-salt-service.ts';
+import { makeDaySalt } from '../../../src/ops/limits.ts';
+import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
+
+export function daySaltContract(make: MakeDatabase): void {
+  describe('the salt of a day', () => {
+    let db: TestDatabase;
+    let other: Database;
+    beforeAll(async () => {
+      db = await make();
+      other = await db.connect();
+    });
+    afterAll(() => db.close());
+
+    const secret = randomBytes(32);
+    const saltsIn = async (database: Database) =>
+      (await database.read('meta').where('name', 'like', 'day-salt %').select('name', 'value')) as {
+        name: string;
+        value: string;
+      }[];
+
+    it('is random, one for all nodes, and gone from the database with its day', async () => {
+      const now = 100 * DAY;
+      const nodes = [db.database, other].map((database) => makeDaySalts(database, () => now, randomBytes));
+      await Promise.all(nodes.map(({ renew }) => renew()));
+      const hashes = nodes.map(({ saltOf }) =>
+        makeDaySalt({ serverSecret: secret, saltOf, clock: () => now }, 'network')('203.0.113.0/24'),
+      );
+      expect(hashes[0]).toBe(hashes[1]);
+      expect((await saltsIn(other)).map(({ name }) => name).sort()).toEqual(['day-salt 100', 'day-salt 101']);
+      const [today] = nodes;
+      const forgotten = today?.saltOf(100) ?? '';
+      const tomorrow = makeDaySalts(other, () => now + DAY, randomBytes);
+      await tomorrow.renew();
+      const left = await saltsIn(db.database);
+      expect(left.map(({ name }) => name).sort()).toEqual(['day-salt 101', 'day-salt 102']);
+      expect(left.map(({ value }) => value)).not.toContain(forgotten);
+      // What midnight needs was made before.
+      expect(today?.saltOf(101)).toBe(tomorrow.saltOf(101));
+      // The master key alone makes no salt again.
+      const again = makeDaySalts(other, () => now, randomBytes);
+      await again.renew();
+      expect(again.saltOf(100)).not.toBe(forgotten);
+    });
+
+    it('is one of this process alone while the database cannot give one', () => {
+      const salts = makeDaySalts(db.database, () => 0, randomBytes);
+      expect(salts.saltOf(7)).toBe(salts.saltOf(7));
+      expect(salts.saltOf(7)).not.toBe(salts.saltOf(8));
+    });
+  });
+}
