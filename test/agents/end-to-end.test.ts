@@ -159,10 +159,10 @@ describe('a signed ingest', () => {
 
     const tampering = desktopChrome();
     tampering.tells['patched'] = ['userAgent'];
-    tampering.tells['cdp'] = true;
+    tampering.page['chromeObject'] = false;
     const tampered = await ingest(signed(agent), tampering);
     expect(tampered).toMatchObject({ class: 'declared_agent', smartSignals: { bot: false, tampered: true } });
-    expect(tampered.suspectScore).toBeCloseTo(0.45);
+    expect(tampered.suspectScore).toBeCloseTo(0.35);
   });
 
   it('is one by a further public name of ours, and by no other', async () => {
