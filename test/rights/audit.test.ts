@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openDatabase } from '../../src/db/db.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { anchorAudit } from '../../src/log/audit-anchor-store.ts';
 import { KID, REASON } from '../support/constants.ts';
 import { sealProblems } from '../support/verify.ts';
+import { open } from './support/eraser.ts';
 import { type Rights, startRights } from './support/rights.ts';
 
 /** Every staff action and every rights action leaves one row, and the rows are sealed into the tenant's log. */
@@ -46,9 +46,9 @@ it('the audit log has a row for each action by keyed reference, is sealed, and a
     expect(text).not.toContain(secret);
   expect(new Set(rows.filter((row) => row['role'] === 'subject').map((row) => row['actor'])).size).toBe(1);
 
-  const database = await openDatabase({ location: `${rights.gpd.dataDir}/gpd.db` });
+  const { database, tenant } = await open(rights.gpd.dataDir);
   try {
-    expect(await anchorAudit(database, KID, Date.now() + 2 * HOUR)).toBe(1);
+    expect(await anchorAudit(database, KID, Date.now() + 2 * HOUR, tenant.stateMac)).toBe(1);
     expect(await sealProblems(database, KID)).toEqual([]);
     expect(await rights.gpd.json(['consent', 'verify', KID])).toMatchObject({ ok: true });
     await rights.sql("UPDATE audit_log SET role = 'dpo' WHERE action = 'contest.resolved'");
