@@ -8,6 +8,6 @@ try {
   const { status } = await askLocalServer(loadConfig({ environment: process.env }), '/healthz', LIMIT_MS);
   if (status !== 200) throw new Error(`/healthz answered ${status}`);
 } catch (error) {
-  process.stderr.write(`gpd: ${error instanceof Error ? error.message : error}\n`);
+  process.stderr.write(`gpd: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }

@@ -23,7 +23,7 @@ describe('src/', () => {
     expect(sources.size).toBeGreaterThan(100);
   });
 
-  it('keeps every rule: ranks, roles, packages, purity, queries, no circle, no default export, 250 lines', () => {
+  it('keeps every rule: ranks, roles, packages, purity, queries, no circle, no default export, 400 lines', () => {
     expect(architectureFaults(sources)).toEqual([]);
   });
 
@@ -99,7 +99,7 @@ describe('the rules themselves', () => {
     ['a query of a database', 'src/cli/a.ts', "export const a = (d) => d.database.read('tenants');"],
     ['a raw query', 'src/app.ts', "export const a = (tx) => tx.raw('SELECT 1');"],
     ['a default export', 'src/cli/a.ts', 'export default 1;'],
-    ['251 lines', 'src/ops/a.ts', '// a line\n'.repeat(251)],
+    ['401 lines', 'src/ops/a.ts', '// a line\n'.repeat(401)],
     ['a folder that is no room', 'src/utils/a.ts', 'export const a = 1;'],
     ['a file beside the root', 'src/util.ts', 'export const a = 1;'],
   ])('find %s', (_what, file, source) => {
@@ -134,7 +134,7 @@ describe('the rules themselves', () => {
       "import type { B } from '../schema/b.ts';\nimport { C } from '../seal/constants.ts';\nfetch('/');",
     ],
     ['src/lib/a.ts', 'export const a = { process: { env: 1 }, fetch: 2 };'],
-    ['src/ops/a.ts', '// a line\n'.repeat(250)],
+    ['src/ops/a.ts', '// a line\n'.repeat(400)],
   ])('find nothing wrong in %s', (file, source) => {
     expect(faults([file, source])).toEqual([]);
   });

@@ -131,7 +131,7 @@ export async function openPlatform(config: Config, options: AppOptions) {
     limiters: makeLimiters(config, database, { serverSecret, saltOf: salts.saltOf, clock }),
     tenantOf: directory.consentTenant,
     ingestTenantOf: directory.tenant,
-    knowsOrigin(origin: string): boolean {
+    knowsOrigin: (origin: string): boolean => {
       const known = directory.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.
       if (!known && origin !== base.address.url) noteRefusal('unknown-origin');

@@ -47,7 +47,7 @@ export async function openNetworkTypes(file: string) {
   return {
     isHosting,
     /** Reads a file that was replaced. @throws when it cannot be read: the one before stays in use */
-    async refresh(): Promise<void> {
+    refresh: async (): Promise<void> => {
       const now = await versionOf(file);
       if (now === version) return;
       reader = await openReader(file);

@@ -108,7 +108,7 @@ const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
   ['banner', /^src\/banner\//],
 ]);
 
-const MAX_LINES = 250;
+const MAX_LINES = 400;
 const MAX_FUNCTION_LINES = 60;
 const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/run.ts']);
 /** Loads migrations by the names that it finds; loads the agent’s half for passkeys from where the agent came. */

@@ -14,14 +14,9 @@ import { CIPHERTEXT_START } from './rows-store.ts';
 
 /** Whether anything is left that an erasure of this principal would delete. */
 export async function isPrincipalKnown(read: Knex, kid: string, principal: string): Promise<boolean> {
-  const held = await read('consent_principals')
-    .where({ kid, principal })
-    .whereNotNull('wrapped_key')
-    .first('kid');
-  return (
-    held !== undefined ||
-    (await read('principal_sessions').where({ kid, principal }).first('kid')) !== undefined
-  );
+  const keys = read('consent_principals').where({ kid, principal }).whereNotNull('wrapped_key');
+  const sessions = read('principal_sessions').where({ kid, principal });
+  return (await cellOf(keys, 'kid')) !== undefined || (await cellOf(sessions, 'kid')) !== undefined;
 }
 
 const SALT_BYTES = 16;
