@@ -116,7 +116,7 @@ func durationOf(method, name string, value, fallback time.Duration) (time.Durati
 
 func readOptions(method string, options Options) (settings, *Error) {
 	if !visibleASCII.MatchString(options.Key) {
-		return settings{}, refuse(method, "Key is an API key: visible ASCII")
+		return settings{}, refuse(method, "Key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)")
 	}
 	base, err := baseOf(method, options.URL)
 	if err != nil {

@@ -16,6 +16,7 @@ const CODES: Readonly<Record<number, number>> = {
   415: 2,
   422: 2,
   429: 75,
+  431: 2,
   451: 4,
   500: 1,
   503: 75,

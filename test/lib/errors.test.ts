@@ -5,7 +5,7 @@ import { ERRORS, type ErrorCode, errorBody, Refusal, Unavailable } from '../../s
 const CONTRACT: Readonly<Record<number, string>> = {
   400: 'malformed-sealed-bundle invalid-json invalid-request missing-kid attestation-failed',
   401: 'unauthenticated subject-not-identified',
-  403: 'subject-only not-your-decision reviewer-only cross-tenant-denied reviewer-tenant-unbound not-your-data staff-export-elsewhere self-review-denied insufficient-scope origin-not-allowed not-your-principal',
+  403: 'subject-only not-your-decision reviewer-only cross-tenant-denied reviewer-tenant-unbound not-your-data staff-export-elsewhere self-review-denied insufficient-scope origin-not-allowed not-your-principal secret-key-in-page',
   404: 'no-such-decision no-such-contest no-data no-retained-data no-such-case unknown-kid not-found',
   405: 'method-not-allowed',
   408: 'request-timeout',

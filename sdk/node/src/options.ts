@@ -65,7 +65,8 @@ export const checkCallTimeout = (value: number): number => integer('timeoutMs', 
 /** @throws {ConsentError} config; the message names the option and never its value */
 export function readOptions(options: ClientOptions): Settings {
   const { url, key, onUnavailable = 'deny' } = options;
-  if (typeof key !== 'string' || !VISIBLE_ASCII.test(key)) throw refuse('key is an API key: visible ASCII');
+  if (typeof key !== 'string' || !VISIBLE_ASCII.test(key))
+    throw refuse('key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)');
   if (onUnavailable !== 'deny' && onUnavailable !== 'error') throw refuse('onUnavailable is deny or error');
   return {
     base: baseOf(url),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { webhookSecretContext } from '../../keys/contexts.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { hostReach } from '../../lib/ip.ts';
 import { makeUlid } from '../../lib/random.ts';
 import { parseUrl } from '../../lib/url.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
@@ -9,7 +10,7 @@ import { formatWebhookSecret } from '../../webhooks/signature.ts';
 import { countOutbox, insertWebhook, listWebhooks, removeWebhook, replayFrom } from '../../webhooks/store.ts';
 import { type Actions, MANY, REQUIRED } from '../define.ts';
 import { withOperator } from '../operator.ts';
-import { type CommandFailed, misused, notFound, print, printTable } from '../output.ts';
+import { type CommandFailed, misused, notFound, print, printTable, say } from '../output.ts';
 import {
   checkOneOf,
   confirm,
@@ -57,6 +58,8 @@ async function add(
     if (!(await insertWebhook(database, webhook, by(kid)))) throw noSuchTenant(kid);
     const secret = formatWebhookSecret(key);
     print({ id, kid, url, events, secret }, () => [secret]);
+    if (!allowPrivate && hostReach(new URL(url).hostname) !== 'public')
+      say('this address is of this machine or network: without --allow-private nothing is sent there');
   });
 }
 

@@ -187,7 +187,7 @@ export async function gather(deps: DsarDeps, reach: Reach) {
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(heldContest),
       consent,
-      notice: await noticeOf(deps.database, tenant),
+      notice: await noticeOf(database, tenant),
     },
     async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
       for await (const page of heldDecisions(database, kid, where))

@@ -73,7 +73,7 @@ def read_settings(
     on_unavailable: object,
 ) -> Settings:
     if not isinstance(key, str) or not _VISIBLE_ASCII.fullmatch(key):
-        raise _refusal("key is an API key: visible ASCII")
+        raise _refusal("key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)")
     base = _parse_base(url)
     if base is None:
         raise _refusal("url is an http or https address without user info, query and fragment")

@@ -123,7 +123,7 @@ public final class ConsentClientBuilder {
 
   /** @throws ConsentException config */
   public ConsentClient build() {
-    if (key == null || !VISIBLE_ASCII.matcher(key).matches()) throw refusal("key is an API key: visible ASCII");
+    if (key == null || !VISIBLE_ASCII.matcher(key).matches()) throw refusal("key must be an API key of visible ASCII characters (GPD_CONSENT_KEY)");
     String base = baseOf(url);
     checkTimeout(NAME, "timeout", timeout, MAX_TIMEOUT);
     checkTimeout(NAME, "writeTimeout", writeTimeout, MAX_TIMEOUT);
