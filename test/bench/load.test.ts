@@ -64,7 +64,8 @@ describe('the load generator', () => {
   });
 
   it('fails when there are too few requests', async () => {
-    await expect(load(() => {}, { count: COUNT + 1, connections: 2 })).rejects.toThrow(/ended with/);
+    const listener: RequestListener = (_request, response) => void response.end();
+    await expect(load(listener, { count: COUNT + 1, connections: 2 })).rejects.toThrow(/ended with/);
   });
 });
 
