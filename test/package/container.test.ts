@@ -130,7 +130,7 @@ describeWithTool('the container, step by step', missingLayer(['setpriv', 'curl']
         }
         inside() { ( become "$@" ); }
         ! inside ${entry} ${(last(image, 'CMD')?.exec ?? []).join(' ')} || exit 91
-        inside ${entry} init --tenant shop --origin https://shop.example
+        inside ${entry} init --tenant shop --origin https://shop.example --controller 'Shop Ltd, 1 High Street' --contact privacy@shop.example
         ! inside ${(last(image, 'HEALTHCHECK')?.exec ?? []).join(' ')} 2> /run/unwell || exit 92
         grep ECONNREFUSED /run/unwell
         ( become ${entry} ${(last(image, 'CMD')?.exec ?? []).join(' ')} ) &

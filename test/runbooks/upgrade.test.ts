@@ -40,7 +40,7 @@ describeWithTool('runbooks', missing(), () => {
               git -C "$ORIGIN" checkout --quiet next`,
             after: {
               2: 'visit shop | grep -o \'"reason":"ok"\'',
-              3: `gpd tenants add since-the-upgrade
+              3: `gpd tenants add since-the-upgrade --controller Shop --contact privacy@shop.example
                 test -d /opt/gpd.previous && test -f /opt/gpd/migrations/${NEXT_MIGRATION}`,
               4: `test ! -e /opt/gpd/migrations/${NEXT_MIGRATION}
                 test "$(gpd tenants list --json | grep -c since-the-upgrade)" = 0
