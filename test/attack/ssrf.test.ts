@@ -114,8 +114,10 @@ describe('webhooks', () => {
     heard = 0;
     let added = 0;
     for (const host of ['127.0.0.1', 'localhost', '[::ffff:7f00:1]', '0177.0.0.1']) {
-      const { code } = await gpd.cli(['webhooks', 'add', KID, `https://${host}:${port}/hook`]);
-      if (code === 0) added += 1;
+      const { code, stderr } = await gpd.cli(['webhooks', 'add', KID, `https://${host}:${port}/hook`]);
+      if (code !== 0) continue;
+      added += 1;
+      expect(stderr).toContain('without --allow-private nothing is sent');
     }
     const plain = await gpd.cli(['webhooks', 'add', KID, `http://127.0.0.1:${port}/`]);
     expect(plain.code).toBe(2);

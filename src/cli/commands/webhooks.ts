@@ -59,7 +59,9 @@ async function add(
     const secret = formatWebhookSecret(key);
     print({ id, kid, url, events, secret }, () => [secret]);
     if (!allowPrivate && hostReach(new URL(url).hostname) !== 'public')
-      say('this address is of this machine or network: without --allow-private nothing is sent there');
+      say(
+        `gpd: warning: ${url} is in this machine or network: without --allow-private nothing is sent to it`,
+      );
   });
 }
 
