@@ -55,12 +55,17 @@ export function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Soc
 /** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
 const SILENT_MS = 1000;
 
+const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
 /**
  * Takes nobody new and waits until every connection is closed, at the deadline by force.
  * Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
  */
 export async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+  // Closing resets the connections that the kernel has made and nobody has accepted: on a busy machine a few wait there.
+  await turnOfTheLoop();
+  await turnOfTheLoop();
   // After what has arrived was read: a busy loop may be late with it.
   const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), SILENT_MS);
   await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
