@@ -55,7 +55,25 @@ export function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Soc
 /** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
 const SILENT_MS = 1000;
 
+/** Node's default for how many connections may wait to be accepted. */
+const BACKLOG = 511;
+
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** Closing a listener resets the connections that the kernel has made and nobody has accepted; a turn of the loop accepts one. */
+async function acceptWaiting(server: Server): Promise<void> {
+  let accepted = true;
+  const note = (): void => {
+    accepted = true;
+  };
+  server.on('connection', note);
+  for (let turns = 0; accepted && turns < BACKLOG; turns += 1) {
+    accepted = false;
+    await turnOfTheLoop();
+    await turnOfTheLoop();
+  }
+  server.off('connection', note);
+}
 
 /**
  * Takes nobody new and waits until every connection is closed, at the deadline by force.
@@ -63,9 +81,7 @@ const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => void setImme
  */
 export async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
-  // Closing resets the connections that the kernel has made and nobody has accepted: on a busy machine a few wait there.
-  await turnOfTheLoop();
-  await turnOfTheLoop();
+  await acceptWaiting(server);
   // After what has arrived was read: a busy loop may be late with it.
   const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), SILENT_MS);
   await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));

@@ -120,6 +120,20 @@ describe.concurrent('SIGTERM', () => {
     expect(rows).toEqual([{ request_id: requestId }]);
   });
 
+  // Guards against: what the kernel had taken and a busy server had not yet accepted was reset.
+  it('answers the connections that wait to be accepted', async () => {
+    const gpd = await startProcess();
+    process.kill(gpd.pid, 'SIGSTOP');
+    const wires = await Promise.all(Array.from({ length: 10 }, () => openWire(gpd.port)));
+    for (const wire of wires) wire.send('GET /healthz HTTP/1.1\r\nHost: gpd.test\r\n\r\n');
+    await pause(100);
+    process.kill(gpd.pid, 'SIGTERM');
+    process.kill(gpd.pid, 'SIGCONT');
+    const replies = await Promise.all(wires.map(async ({ closed }) => lastReply((await closed).text).status));
+    expect(replies).toEqual(Array(10).fill(200));
+    await expectEnd(gpd);
+  });
+
   it('ends an idle server', async () => {
     const gpd = await startProcess();
     gpd.terminate();
