@@ -76,15 +76,12 @@ export async function* entryLines(database: Database, kid: string): AsyncGenerat
   for await (const page of pagesBy(PAGE, next)) for (const one of page) yield `${JSON.stringify(one)}\n`;
 }
 
+const entriesFrom = ({ read }: Database, kid: string, start: number, limit: number) =>
+  read('ledger_entries').where({ kid }).where('seq', '>=', start).orderBy('seq').limit(limit);
+
 /** Entries from `start`, at most `limit` of them. */
 export async function readEntries(database: Database, kid: string, start: number, limit: number) {
-  const rows = await database
-    .read('ledger_entries')
-    .where({ kid })
-    .where('seq', '>=', start)
-    .orderBy('seq')
-    .limit(limit)
-    .select<StoredEntry[]>('seq', 'hash', 'entry');
+  const rows = await entriesFrom(database, kid, start, limit).select<StoredEntry[]>('seq', 'hash', 'entry');
   return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
 }
 
@@ -94,13 +91,8 @@ export interface MacedRow extends StoredEntry {
 
 /** The same, each with its MAC: not for anybody outside. */
 export async function readMacedEntries(database: Database, kid: string, start: number, limit: number) {
-  const rows = await database
-    .read('ledger_entries')
-    .where({ kid })
-    .where('seq', '>=', start)
-    .orderBy('seq')
-    .limit(limit)
-    .select<MacedRow[]>('seq', 'hash', 'entry', 'mac');
+  const found = entriesFrom(database, kid, start, limit);
+  const rows = await found.select<MacedRow[]>('seq', 'hash', 'entry', 'mac');
   return rows.map((row) => ({ ...row, seq: Number(row.seq) }));
 }
 
