@@ -50,13 +50,37 @@ const ROOT_FILES: ReadonlyMap<string, Room> = new Map([
 
 type Role = 'store' | 'routes' | 'service' | 'worker' | 'files' | 'make' | 'value';
 
-/** `service.ts` and `hold-service.ts` are services; `make.ts` builds a feature for server, console, CLI and tests. */
-function roleOf(file: string): Role {
+type Modules = ReadonlyMap<string, Module>;
+
+/** Null: the file is named by its subject alone. */
+function suffixRole(file: string): Role | null {
   const name = posix.basename(file).replace(/\.tsx?$/, '');
   const [last = ''] = name.split('-').slice(-1);
-  if (['store', 'service', 'worker', 'files'].includes(last)) return last as Role;
-  if (['routes', 'pages', 'lane', 'router'].includes(last)) return 'routes';
-  return last === 'make' ? 'make' : 'value';
+  if (['store', 'service', 'worker', 'files', 'make'].includes(last)) return last as Role;
+  return ['routes', 'pages', 'lane', 'router'].includes(last) ? 'routes' : null;
+}
+
+const speaksSql = (module: Module | undefined): boolean =>
+  module !== undefined &&
+  (module.queries.length > 0 || module.imports.some(({ target }) => target === 'knex'));
+
+/**
+ * A suffix names the role. In a feature, the role of a file that is named by its subject follows from what it imports and calls: SQL makes it a
+ * store, and calling a store, a service or the engine makes it a service.
+ */
+function roleOf(file: string, modules: Modules): Role {
+  const named = suffixRole(file);
+  const room = roomOf(file);
+  if (named !== null || room === null || !FEATURES.has(room)) return named ?? 'value';
+  const module = modules.get(file);
+  if (speaksSql(module)) return 'store';
+  const acts = module?.imports.some(({ target, typeOnly }) => {
+    const to = target === null || typeOnly ? null : resolve(file, target);
+    const other = to === null ? null : roomOf(to);
+    if (to === null || other === null) return false;
+    return other === 'db' || (FEATURES.has(other) && (suffixRole(to) !== null || speaksSql(modules.get(to))));
+  });
+  return acts ? 'service' : 'value';
 }
 
 const ANY_NODE = 'node:*';
@@ -145,9 +169,10 @@ function packageOf(target: string): string {
 const OUTER = new Set<Room>(['ops', 'demo', 'app', 'cli']);
 
 /** Null in a room whose files have no roles. */
-const featureRole = (file: string, room: Room): Role | null => (FEATURES.has(room) ? roleOf(file) : null);
+const featureRole = (file: string, room: Room, modules: Modules): Role | null =>
+  FEATURES.has(room) ? roleOf(file, modules) : null;
 
-function internalFault(file: string, room: Room, to: string, found: Import): string | null {
+function internalFault(file: string, room: Room, to: string, found: Import, modules: Modules): string | null {
   const target = roomOf(to);
   if (target === null) return `${file} imports ${to}, which is in no room`;
   const mayImport = LEAVES.get(room);
@@ -156,9 +181,9 @@ function internalFault(file: string, room: Room, to: string, found: Import): str
     return allowed ? null : `${file} (${room}) imports ${to}`;
   }
   if (LEAVES.has(target)) return `${file} (${room}) imports ${to}, a browser's leaf`;
-  const role = featureRole(file, room);
-  const isStore = target === 'db' || (FEATURES.has(target) && roleOf(to) === 'store');
-  if (isStore && !found.typeOnly && (role === 'value' || role === 'routes')) {
+  const role = featureRole(file, room, modules);
+  const isStore = target === 'db' || (FEATURES.has(target) && roleOf(to, modules) === 'store');
+  if (isStore && !found.typeOnly && role === 'routes') {
     return `${file} (${role}) imports ${to}: a service hands it what it needs`;
   }
   if (target === room || rankOf(target) < rankOf(room)) return null;
@@ -166,23 +191,25 @@ function internalFault(file: string, room: Room, to: string, found: Import): str
   return `${file} (${room}) imports ${to} (${target}), ${where}`;
 }
 
-function rolePackages(file: string, room: Room): readonly string[] {
-  return FEATURES.has(room) || OUTER.has(room) ? ROLE_PACKAGES[roleOf(file)] : [];
+function rolePackages(file: string, room: Room, modules: Modules): readonly string[] {
+  return FEATURES.has(room) || OUTER.has(room) ? ROLE_PACKAGES[roleOf(file, modules)] : [];
 }
 
-function externalFault(file: string, room: Room, found: Import): string | null {
+function externalFault(file: string, room: Room, found: Import, modules: Modules): string | null {
   const name = packageOf(found.target ?? '');
-  const role = featureRole(file, room);
+  const role = featureRole(file, room, modules);
   // A type is erased: who only names it touches nothing.
   if (role !== null && found.typeOnly && name !== 'knex') return null;
-  const allowed = LEAVES.has(room) ? [] : [...VALUES, ...PACKAGES[room], ...rolePackages(file, room)];
+  const allowed = LEAVES.has(room)
+    ? []
+    : [...VALUES, ...PACKAGES[room], ...rolePackages(file, room, modules)];
   if (allowed.includes(name) || (name.startsWith('node:') && allowed.includes(ANY_NODE))) return null;
   return `${file} (${role ?? room}) imports the package ${name}`;
 }
 
-function impureOf(file: string, room: Room, module: Module): readonly string[] {
+function impureOf(file: string, room: Room, module: Module, modules: Modules): readonly string[] {
   if (PURE.has(room)) return module.impure;
-  const role = featureRole(file, room);
+  const role = featureRole(file, room, modules);
   if (role === 'value') return module.impure;
   if (role === 'store') return module.impure.filter((what) => what !== YIELDS);
   return role === 'service' || role === 'routes'
@@ -190,24 +217,25 @@ function impureOf(file: string, room: Room, module: Module): readonly string[] {
     : [];
 }
 
-function* importFaults(file: string, room: Room, module: Module): Generator<string> {
+function* importFaults(file: string, room: Room, module: Module, modules: Modules): Generator<string> {
   // A store may draw salts; it reads no clock.
-  const isStore = featureRole(file, room) === 'store';
-  const isPure = !isStore && impureOf(file, room, { ...module, impure: ['Date.now'] }).length > 0;
+  const isStore = featureRole(file, room, modules) === 'store';
+  const isPure = !isStore && impureOf(file, room, { ...module, impure: ['Date.now'] }, modules).length > 0;
   for (const found of module.imports) {
     if (found.target === null) {
       if (!COMPUTES_IMPORTS.has(file)) yield `${file} computes what it imports`;
       continue;
     }
     const to = resolve(file, found.target);
-    const fault = to === null ? externalFault(file, room, found) : internalFault(file, room, to, found);
+    const fault =
+      to === null ? externalFault(file, room, found, modules) : internalFault(file, room, to, found, modules);
     if (fault !== null) yield fault;
     const random = isPure && to === null ? found.names.filter((name) => IMPURE_IMPORTS.test(name)) : [];
     for (const name of random) yield `${file} (${room}) imports ${name}: a Random is handed in`;
   }
 }
 
-function* faultsOf(file: string, source: string, module: Module): Generator<string> {
+function* faultsOf(file: string, source: string, module: Module, modules: Modules): Generator<string> {
   const room = roomOf(file);
   if (room === null) {
     yield `${file} is in no room`;
@@ -217,11 +245,11 @@ function* faultsOf(file: string, source: string, module: Module): Generator<stri
   if (lines > MAX_LINES) yield `${file} has ${lines} lines`;
   if (module.defaultExport) yield `${file} has a default export`;
   if (module.readsEnvironment && !READS_ENVIRONMENT.has(file)) yield `${file} reads process.env`;
-  for (const what of impureOf(file, room, module))
-    yield `${file} (${featureRole(file, room) ?? room}) uses ${what}`;
-  const maySpeakSql = room === 'db' || LEAVES.has(room) || roleOf(file) === 'store';
+  for (const what of impureOf(file, room, module, modules))
+    yield `${file} (${featureRole(file, room, modules) ?? room}) uses ${what}`;
+  const maySpeakSql = room === 'db' || LEAVES.has(room) || roleOf(file, modules) === 'store';
   for (const query of maySpeakSql ? [] : module.queries) yield `${file} asks the database: ${query}`;
-  yield* importFaults(file, room, module);
+  yield* importFaults(file, room, module, modules);
 }
 
 /** Functions of more lines than a screen has, as `file name`. */
@@ -259,7 +287,7 @@ function circles(modules: ReadonlyMap<string, Module>): string[] {
 export function architectureFaults(sources: Sources): string[] {
   const modules = new Map([...sources].map(([file, source]) => [file, readModule(file, source)]));
   const faults = [...modules].flatMap(([file, module]) => [
-    ...faultsOf(file, sources.get(file) ?? '', module),
+    ...faultsOf(file, sources.get(file) ?? '', module, modules),
   ]);
   return [...faults, ...circles(modules)];
 }
