@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Command } from 'commander';
 import { makeProgram } from '../../src/cli/gpd.ts';
+import { DELETES } from '../../src/rights/erase/rows.ts';
+import { SHREDS } from '../../src/rights/erase/shred.ts';
 import type { TableName } from '../../src/rights/subject-data.ts';
 import { rowOf, TABLES, tablesWhere } from '../../src/rights/subject-folds.ts';
-import type { SubjectTable } from '../../src/rights/subject-table.ts';
 import { openApiDocument } from '../../src/schema/openapi.ts';
 import { environmentName, SETTING_NAMES, SETTINGS } from '../../src/schema/settings.ts';
 import { VERSION } from '../../src/version.ts';
@@ -47,22 +48,23 @@ function settingsPage(): string {
 const INVENTORY = 'docs/rights.md';
 
 /** What takes its rows away, in the words of the inventory. */
-const TAKEN_BY: Readonly<Record<string, (row: SubjectTable) => boolean>> = {
-  erase: ({ found }) => found.some((way) => way !== 'principal' && way !== 'key'),
-  'erase (the principal’s session, a dpo)': ({ found }) =>
-    found.length > 0 && found.every((way) => way === 'principal' || way === 'key'),
+const TAKEN_BY: Readonly<Record<string, (table: TableName) => boolean>> = {
+  erase: (table) => DELETES.some((one) => one.table === table),
+  'erase (the principal’s session, a dpo)': (table) =>
+    table === 'consent_principals' || (SHREDS as readonly string[]).includes(table),
   // It names a device and a request, and keeps the override.
-  forget: ({ found }) =>
-    ['export', 'contest', 'request', 'durable'].some((way) => found.includes(way as 'request')),
-  retention: ({ expires }) => expires.includes('retention'),
-  time: ({ expires }) => expires.some((by) => ['time', 'audit', 'audit-hour', 'verdict-hour'].includes(by)),
+  forget: (table) =>
+    DELETES.some(({ table: of, ids }) => of === table && !['overridden', 'linked'].includes(ids)),
+  retention: (table) => rowOf(table).expires.includes('retention'),
+  time: (table) =>
+    rowOf(table).expires.some((by) => ['time', 'audit', 'audit-hour', 'verdict-hour'].includes(by)),
 };
 
 function takenBy(tables: readonly TableName[]): string {
-  const rows = tables.flatMap((table) => [rowOf(table), rowOf((rowOf(table).with ?? table) as TableName)]);
+  const rows = tables.flatMap((table) => [table, (rowOf(table).with ?? table) as TableName]);
   const words = Object.keys(TAKEN_BY).filter((word) => rows.some((row) => TAKEN_BY[word]?.(row)));
   if (words.length > 0) return words.join(', ');
-  return rows.some(({ expires }) => expires.length === 0) ? 'offboarding' : 'as “kept” says';
+  return rows.some((table) => rowOf(table).expires.length === 0) ? 'offboarding' : 'as “kept” says';
 }
 
 /** Fills the last column of the inventory from the map of a person, and lists the tables that it leaves out. */
@@ -76,9 +78,7 @@ function rightsPage(page: string): string {
     return `${[first, ...cells.slice(0, -1), takenBy(tables)].join(' | ')} |`;
   });
   const others = TABLES.filter((table) => !named.has(table));
-  const personal = tablesWhere(
-    ({ names, found, expires }) => names.length + found.length > 0 || expires.includes('time'),
-  );
+  const personal = tablesWhere(({ names, expires }) => names.length > 0 || expires.includes('time'));
   const missing = personal.filter((table) => !named.has(table));
   if (missing.length > 0) throw new Error(`${INVENTORY} says nothing of ${missing.join(', ')}: add rows`);
   const at = lines.findIndex((line) => line.startsWith('Of the operation,'));

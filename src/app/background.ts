@@ -64,7 +64,7 @@ export function startWebhooks(
 
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, rights: OpenedRights, skew: SkewWatch) {
-  const { eraser, held, eraseAgain, tellDue, tellUnfinished, tellDigests } = rights;
+  const { eraser, eraseAgain, tellDue, tellUnfinished, tellDigests } = rights;
   const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
@@ -94,7 +94,6 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
       return (await eraser.resumeStale()).failures;
     },
     releasePages: () => eraser.releasePages(),
-    resumeHeldErasures: (kid) => held.resumeStale(kid),
     tellDue,
     tellUnfinished,
     tellDigests,

@@ -95,7 +95,7 @@ export type Context = ReturnType<typeof makeContext>;
 export function makeContext(parts: ConsoleParts) {
   const { config, store, serverSecret, book, log, tenantOf, ingestTenantOf, clock, origin, views } = parts;
   const { database } = store;
-  const { api: rights, eraser, held, contestTexts } = parts.rights;
+  const { api: rights, eraser, contestTexts } = parts.rights;
   const t = loadStrings(views);
   return {
     config,
@@ -114,7 +114,6 @@ export function makeContext(parts: ConsoleParts) {
     signInLimits: parts.limiters.signIn,
     rights,
     eraser,
-    held,
     contestTexts,
     /** Survives a restore. */
     outside: outsideOf({ database, serverSecret }, config),

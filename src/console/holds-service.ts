@@ -1,105 +1,133 @@
 import { displayHandle, rightsRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Database } from '../db/db.ts';
-import type { Scope } from '../rights/erase/erasure.ts';
-import { allHolds, type LegalHold, listHolds, placeHold, releaseHold } from '../rights/erase/hold-store.ts';
+import { isoTime } from '../lib/clock.ts';
+import { type ErasureTarget, NOTHING } from '../rights/erase/erasure.ts';
+import {
+  allHolds,
+  type LegalHold,
+  listHolds,
+  placeHold,
+  releaseHold,
+  requestsOfDevice,
+} from '../rights/erase/hold.ts';
+import { heldReceipts, type StoredErasure } from '../rights/erase/receipts.ts';
 import { recordEnded } from '../rights/erase/tombstone-files.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
 
-/** Legal holds (GDPR articles 17(3) and 18(2)): placed by a dpo, a device and scope each; a release erases what had waited. */
+/** Legal holds (GDPR articles 17(3) and 18(2)) as a dpo places, lists and releases them. A page names a device by its keyed reference. */
 
-type HoldContext = Pick<Context, 'database' | 'held' | 'tenantOf' | 'clock' | 'outside'>;
-
-/** How a page names a hold: a device by its keyed reference, and a kind of data. */
-export interface HoldPlace {
-  readonly device: string;
-  readonly scope: string;
-}
+type HoldContext = Pick<Context, 'database' | 'eraser' | 'tenantOf' | 'clock' | 'outside'>;
 
 /** Holds that are shown on a page. */
 const PAGE = 100;
-/** A device has one of each scope at most. */
-const OF_DEVICE = 20;
 
-function viewOf(tenant: ConsentTenant, hold: LegalHold) {
-  const { durable, scope, basis, createdAt, requestedBy } = hold;
-  return {
-    device: rightsRef(tenant.rightsKey, 'durable', durable),
-    handle: displayHandle(tenant.rightsKey, durable),
-    scope,
-    basis,
-    createdAt,
-    /** Who asked for the erasure that waits for it. */
-    requestedBy,
-  };
-}
+const referenceOf = ({ rightsKey }: ConsentTenant, durable: string): string =>
+  rightsRef(rightsKey, 'durable', durable);
 
-async function find(database: Database, { kid, rightsKey }: ConsentTenant, { device, scope }: HoldPlace) {
-  for await (const hold of allHolds(database, kid)) {
-    if (hold.scope === scope && rightsRef(rightsKey, 'durable', hold.durable) === device) return hold;
-  }
+async function findHold(
+  { database }: HoldContext,
+  tenant: ConsentTenant,
+  device: string,
+): Promise<LegalHold | null> {
+  for await (const hold of allHolds(database, tenant.kid))
+    if (referenceOf(tenant, hold.durable) === device) return hold;
   return null;
 }
 
+/** Receipts of erasures that this hold limited. */
+const limitedBy = (
+  receipts: readonly StoredErasure[],
+  tenant: ConsentTenant,
+  { durable, createdAt }: LegalHold,
+) =>
+  receipts.filter(
+    ({ held, erasedAt }) => erasedAt >= createdAt && held?.includes(referenceOf(tenant, durable)),
+  );
+
 /** The oldest first. A page begins after a hold that is named; after one that was released, at the beginning. */
-export async function readHolds(context: HoldContext, staff: Staff, after: HoldPlace | null) {
+export async function readHolds(context: HoldContext, staff: Staff, after: string | null) {
   const { database } = context;
   const tenant = requireTenant(context, staff);
-  const from = after && (await find(database, tenant, after));
+  const from = after === null ? null : await findHold(context, tenant, after);
   const found = await listHolds(database, staff.kid, { after: from, limit: PAGE + 1 });
-  const holds = found.slice(0, PAGE).map((hold) => viewOf(tenant, hold));
+  const receipts = await heldReceipts(database, staff.kid);
+  const holds = found.slice(0, PAGE).map((hold) => ({
+    device: referenceOf(tenant, hold.durable),
+    handle: displayHandle(tenant.rightsKey, hold.durable),
+    basis: hold.basis,
+    createdAt: hold.createdAt,
+    receipts: limitedBy(receipts, tenant, hold).map(({ receiptId }) => receiptId),
+  }));
   // More: there are younger ones.
   return { holds, more: found.length > PAGE };
-}
-
-export async function deviceHolds({ database }: HoldContext, tenant: ConsentTenant, durable: string) {
-  const holds = await listHolds(database, tenant.kid, { durable, limit: OF_DEVICE });
-  return holds.map((hold) => viewOf(tenant, hold));
 }
 
 /** The hold is placed or released by now; a line that cannot be written is left to the sweep, which reports its failures. */
 const recordOrLeave = ({ outside, clock }: HoldContext, kid: string): Promise<void> =>
   recordEnded(outside, kid, clock()).catch(() => {});
 
-export async function placeHolds(
+export async function placeHoldOn(
   context: HoldContext,
   staff: Staff,
-  { durable, scopes, basis }: Pick<LegalHold, 'durable' | 'basis'> & { readonly scopes: readonly Scope[] },
+  { durable, basis }: Pick<LegalHold, 'durable' | 'basis'>,
 ): Promise<void> {
   const { database, clock } = context;
-  const { kid, rightsKey } = requireTenant(context, staff);
+  const tenant = requireTenant(context, staff);
+  const { kid } = tenant;
   const at = clock();
-  const object = rightsRef(rightsKey, 'durable', durable);
+  const object = referenceOf(tenant, durable);
   await database.transaction(async (tx) => {
-    for (const scope of scopes) await placeHold(tx, { kid, durable, scope, basis, createdAt: at });
-    const detail = { scopes: [...scopes] };
-    await writeAudit(tx, { kid, at, actor: actorOf(staff), action: 'hold.placed', object, detail });
+    await placeHold(tx, { kid, durable, basis, createdAt: at });
+    await writeAudit(tx, { kid, at, actor: actorOf(staff), action: 'hold.placed', object, detail: {} });
   });
   await recordOrLeave(context, kid);
 }
 
+/** What a receipt was asked for and the hold of this device kept. A receipt has references alone; the device leads to their ids. */
+async function keptTarget(
+  { database }: HoldContext,
+  tenant: ConsentTenant,
+  { durable }: LegalHold,
+  { refs }: StoredErasure,
+): Promise<ErasureTarget> {
+  const { kid, rightsKey } = tenant;
+  const has = (kind: 'durable' | 'request', id: string): boolean =>
+    refs.some((one) => one.kind === kind && one.ref === rightsRef(rightsKey, kind, id));
+  if (has('durable', durable)) return { ...NOTHING, durables: [durable] };
+  const wanted = new Set(refs.map(({ ref }) => ref));
+  const requests = await requestsOfDevice(database, { kid, durable });
+  return { ...NOTHING, requests: requests.filter((id) => wanted.has(rightsRef(rightsKey, 'request', id))) };
+}
+
 /**
- * What another hold still keeps stays; its own release erases it later.
- * @returns the receipt of the erasure that had waited, if one had; null: there is no such hold
+ * Releases a hold.
+ * @param runsAgain erases what it kept of earlier erasures, under new receipts
+ * @returns the receipts that it limited and those of the erasures that ran; null: there is no such hold
  */
-export async function endHold(context: HoldContext, staff: Staff, place: HoldPlace) {
-  const { database, held, clock } = context;
-  const { kid } = staff;
-  const found = await find(database, requireTenant(context, staff), place);
-  if (!found) return null;
-  const { durable, scope } = found;
-  const actor = actorOf(staff);
-  const now = clock();
+export async function endHold(context: HoldContext, staff: Staff, device: string, runsAgain: boolean) {
+  const { database, eraser, clock } = context;
+  const tenant = requireTenant(context, staff);
+  const { kid } = tenant;
+  const hold = await findHold(context, tenant, device);
+  if (!hold) return null;
+  const limited = limitedBy(await heldReceipts(database, kid), tenant, hold);
+  const [actor, now] = [actorOf(staff), clock()];
   const released = await database.transaction(async (tx) => {
-    const gone = await releaseHold(tx, { kid, durable, scope }, now);
-    const detail = { scope, pending: gone?.waited === true };
-    const event = { kid, at: now, actor, object: place.device };
-    if (gone) await writeAudit(tx, { ...event, action: 'hold.released', detail });
-    return gone;
+    const isReleased = await releaseHold(tx, hold);
+    const detail = { placedAt: isoTime(hold.createdAt), receipts: limited.length };
+    if (isReleased)
+      await writeAudit(tx, { kid, at: now, actor, action: 'hold.released', object: device, detail });
+    return isReleased;
   });
   if (!released) return null;
   await recordOrLeave(context, kid);
-  const receipts = released.waited ? await held.ofDevice(actor, kid, durable) : [];
-  return { receipt: receipts.at(-1) ?? null };
+  const again: ErasureReceipt[] = [];
+  for (const receipt of runsAgain ? limited : []) {
+    const { requestedBy, keep } = receipt;
+    const target = await keptTarget(context, tenant, hold, receipt);
+    again.push(await eraser.erase({ tenant, target, requestedBy, actor, keep }));
+  }
+  return { limited: limited.map(({ receiptId }) => receiptId), again };
 }

@@ -1,9 +1,8 @@
 import { Refusal } from '../lib/errors.ts';
-import type { Scope } from '../rights/erase/erasure.ts';
-import { erasureState, heldRows } from '../rights/erase/state.ts';
-import { ERASURE_SCOPES, type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
+import { erasureState, heldRows } from '../rights/erase/erasure.ts';
+import { type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { type Form, field, partsOf } from './form.ts';
-import { endHold, type HoldPlace, readHolds } from './holds-service.ts';
+import { endHold, readHolds } from './holds-service.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
 import {
   eraseSubject,
@@ -54,7 +53,7 @@ async function showSubject(
   wrong: object | null = null,
 ): Promise<void> {
   const view = await findSubject(context, staff, key);
-  const values = { ...START, ...key, view, missed: view === null, scopes: ERASURE_SCOPES, ...wrong };
+  const values = { ...START, ...key, view, missed: view === null, ...wrong };
   context.render(response, 'subjects', values, view === null ? 404 : wrong === null ? 200 : 400);
 }
 
@@ -108,38 +107,40 @@ async function exportData(posted: Posted): Promise<void> {
 async function hold(posted: Posted): Promise<void> {
   const { context, form, staff, response } = posted;
   const key = requireKey(form);
-  const scopes = ERASURE_SCOPES.filter((scope): scope is Scope => form.get(`scope-${scope}`) === 'on');
   const basis = (form.get('basis') ?? '').trim();
-  if (scopes.length === 0 || !reasonSchema.safeParse(basis).success) {
-    await showSubject(posted, key, { problem: 'hold', basis, chosen: scopes });
+  if (!reasonSchema.safeParse(basis).success) {
+    await showSubject(posted, key, { problem: 'hold', basis });
     return;
   }
-  if (!(await holdSubject(context, staff, key, { scopes, basis }))) throw new Refusal('not-found');
+  if (!(await holdSubject(context, staff, key, basis))) throw new Refusal('not-found');
   response.redirect(303, '/console/holds?done=placed');
 }
 
-/** Where a page of holds begins: a device by its keyed reference, and a kind of data. */
-function readPlace(value: unknown): HoldPlace | null {
-  const [, device, scope] = partsOf(value, /^([\w-]{43})~([a-z-]{1,32})$/);
-  return device === undefined || scope === undefined ? null : { device, scope };
-}
+/** A device by its keyed reference. */
+const DEVICE = /^([\w-]{43})$/;
 
 async function showHolds({ context, request, response, staff }: Visit): Promise<void> {
   const done = ['placed', 'released'].find((name) => name === request.query['done']) ?? null;
-  const after = readPlace(request.query['after']);
+  const [after = null] = partsOf(request.query['after'], DEVICE);
+  const limited = partsOf(request.query['limited'], /^(era_\w+(?:,era_\w+)*)$/)[0]?.split(',') ?? [];
   const { holds, more } = await readHolds(context, staff, after);
   const last = holds.at(-1);
-  const next = more && last ? `/console/holds?after=${last.device}~${last.scope}` : null;
+  const next = more && last ? `/console/holds?after=${last.device}` : null;
   const first = after === null ? null : '/console/holds';
-  context.render(response, 'holds', { here: 'holds', holds, first, next, done });
+  context.render(response, 'holds', { here: 'holds', holds, first, next, done, limited });
 }
 
+/** Receipts that an address has room for. */
+const MAX_NAMED = 20;
+
 async function release({ context, response, staff, form }: Posted): Promise<void> {
-  const place = { device: form.get('device') ?? '', scope: form.get('scope') ?? '' };
-  const released = await endHold(context, staff, place);
+  const released = await endHold(context, staff, form.get('device') ?? '', form.get('again') === 'yes');
   if (!released) throw new Refusal('not-found');
-  const to = released.receipt === null ? 'holds' : `receipts/${released.receipt.receiptId}`;
-  response.redirect(303, `/console/${to}?done=released`);
+  const { limited, again } = released;
+  const receipt = again.at(-1);
+  const named = limited.length > 0 ? `&limited=${limited.slice(0, MAX_NAMED).join(',')}` : '';
+  const to = receipt ? `receipts/${receipt.receiptId}?done=released` : `holds?done=released${named}`;
+  response.redirect(303, `/console/${to}`);
 }
 
 const shownReceipt = (receipt: ErasureReceipt) => ({

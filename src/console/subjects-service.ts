@@ -5,18 +5,17 @@ import { recordAudit } from '../audit/store.ts';
 import { tellNow } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
+import { holdsOn } from '../ingest/legal-holds.ts';
 import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { openContests } from '../rights/contests/store.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
 import { deviceTrail } from '../rights/dsar/store.ts';
-import { planErasure } from '../rights/erase/erase-transaction-service.ts';
-import { type ErasureTarget, type Scope, scopeResults } from '../rights/erase/erasure.ts';
-import { KEEP_NOTHING } from '../rights/erase/service.ts';
-import { HOLDABLE } from '../rights/subject-folds.ts';
+import { KEEP_NOTHING, planErasure } from '../rights/erase/erase.ts';
+import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
-import { deviceHolds, placeHolds } from './holds-service.ts';
+import { placeHoldOn } from './holds-service.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
 
@@ -85,11 +84,12 @@ export async function findSubject(context: Context, staff: Staff, key: SubjectKe
     hasOverride: head.override !== null,
     consentEvents: head.consent?.history.length ?? 0,
     shared: await isShared(database, kid, durable),
-    holds: durable === undefined ? [] : await deviceHolds(context, tenant, durable),
+    /** The basis of its legal hold. */
+    hold:
+      durable === undefined ? null : ((await holdsOn(database.read, kid, [durable])).get(durable) ?? null),
+    hasDevice: durable !== undefined,
     /** Settings without which an export names nobody who is responsible. */
     unnamed: unnamedIn(tenant.settings),
-    /** Scopes that a hold can keep; none when no device is known. */
-    holdable: durable === undefined ? [] : HOLDABLE,
   };
 }
 
@@ -141,13 +141,13 @@ export async function holdSubject(
   context: Context,
   staff: Staff,
   key: SubjectKey,
-  hold: { readonly scopes: readonly Scope[]; readonly basis: string },
+  basis: string,
 ): Promise<boolean> {
   const [durable] = (await targetOf(context, staff, key))?.durables ?? [];
   if (durable === undefined) {
     await noteSearch(context, staff, { by: key.kind, found: false, step: 'hold' });
     return false;
   }
-  await placeHolds(context, staff, { ...hold, durable });
+  await placeHoldOn(context, staff, { durable, basis });
   return true;
 }

@@ -3,7 +3,6 @@ import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { cellOf } from '../db/sql.ts';
 import { raiseForgotten } from '../db/time-marks-store.ts';
-import { unmarked } from './erasing-store.ts';
 import type { Verdict } from './verdict.ts';
 
 export type StoredDecision = NonNullable<Awaited<ReturnType<typeof findDecision>>>;
@@ -17,7 +16,7 @@ export async function findDecision(database: Database, kid: string, requestId: s
     .leftJoin('contests as c', (join) => join.on('c.kid', 'd.kid').andOn('c.request_id', 'd.request_id'))
     .where({ 'd.kid': kid, 'd.request_id': requestId });
   const columns = ['d.verdict', 'c.status', 'c.outcome'];
-  const row = await unmarked(query, 'd').first<DecisionRow | undefined>(columns);
+  const row = await query.first<DecisionRow | undefined>(columns);
   if (!row) return null;
   return {
     verdict: JSON.parse(row.verdict) as Verdict,
@@ -33,12 +32,12 @@ export async function tenantOfDecision({ read }: Database, requestId: string): P
   const rows = read('decisions')
     .whereIn('kid', read('tenants').select('kid'))
     .where({ request_id: requestId });
-  return (await cellOf<string>(unmarked(rows, 'decisions'), 'kid')) ?? null;
+  return (await cellOf<string>(rows, 'kid')) ?? null;
 }
 
 /** What a contest, a link or an erasure needs to know of a decision. */
 export async function decisionKey(db: Knex, kid: string, requestId: string) {
-  const rows = unmarked(db('decisions').where({ kid, request_id: requestId }), 'decisions');
+  const rows = db('decisions').where({ kid, request_id: requestId });
   const row = await rows.first<{ durable: string | null; class: string } | undefined>('durable', 'class');
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }

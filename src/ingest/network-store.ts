@@ -3,6 +3,7 @@ import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { rowsOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
+import { unlessHeld } from './legal-holds.ts';
 
 const WEEK_DAYS = 7;
 
@@ -14,11 +15,14 @@ const WEEK_DAYS = 7;
 export async function purgeNetworks(database: Database, now: number, steady: number): Promise<void> {
   const today = Math.floor(now / DAY);
   const weekAgo = Math.floor(steady / DAY) - WEEK_DAYS;
-  const before = (table: string, key: readonly string[], day: number): Promise<number> =>
-    purge(database, table, key, (rows) => rows.where('day', '<', day));
+  const before = (
+    table: 'network_marks' | 'network_days',
+    key: readonly string[],
+    day: number,
+  ): Promise<number> => purge(database, table, key, (rows) => unlessHeld(rows.where('day', '<', day), table));
   await before('network_marks', ['day', 'kid', 'durable', 'network'], today);
   await before('network_days', ['day', 'kid', 'durable'], weekAgo);
-  await before('network_totals', ['kid', 'day', 'shard'], weekAgo);
+  await purge(database, 'network_totals', ['kid', 'day', 'shard'], (rows) => rows.where('day', '<', weekAgo));
 }
 
 /**

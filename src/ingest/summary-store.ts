@@ -2,6 +2,7 @@ import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { makeReads } from '../db/reads.ts';
 import { type Bindings, cellOf, type HotTransaction, insertMany } from '../db/sql.ts';
+import { unlessRequestHeld } from './legal-holds.ts';
 import { countBy } from './rows-store.ts';
 import type { StoredSummary, SummaryRequest } from './summary.ts';
 
@@ -97,6 +98,6 @@ export async function findSummary(database: Database, kid: string, requestId: st
 
 export async function purgeSummaries(database: Database, now: number): Promise<void> {
   await purge(database, 'signal_summaries', ['kid', 'request_id'], (rows) =>
-    rows.where('expires_at', '<=', now),
+    unlessRequestHeld(rows.where('expires_at', '<=', now), 'signal_summaries'),
   );
 }

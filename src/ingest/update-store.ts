@@ -1,6 +1,5 @@
 import type { Database } from '../db/db.ts';
 import { cellOf, type HotTransaction, rowsOf, runHot } from '../db/sql.ts';
-import { unmarked } from './erasing-store.ts';
 import type { RecordEntry } from './ports.ts';
 
 /** What a later bundle of the same session supersedes. */
@@ -20,7 +19,7 @@ export async function writeUpdates(tx: HotTransaction, entries: readonly RecordE
 
 export async function supersededBy({ read }: Database, kid: string, requestId: string) {
   const rows = read('decision_updates').where({ kid, earlier: requestId });
-  return (await cellOf<string>(unmarked(rows, 'decision_updates'), 'request_id')) ?? null;
+  return (await cellOf<string>(rows, 'request_id')) ?? null;
 }
 
 /** A longer chain is not made, so that one short query reads a whole one. */

@@ -42,7 +42,7 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
 /** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
 type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse';
 /** `recordEnded` writes, where a restore does not reach, which keys and holds ended. */
-type OfTenant = 'recordEnded' | 'resumeHeldErasures' | 'keepCheckpoints' | 'cosignCheckpoints';
+type OfTenant = 'recordEnded' | 'keepCheckpoints' | 'cosignCheckpoints';
 /** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
 type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
 
@@ -102,7 +102,6 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
     { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
     { name: 'record-ended', every: MINUTE, each: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
-    { name: 'resume-held-erasures', every: MINUTE, each: deps.resumeHeldErasures },
     { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
     { name: 'tell-unfinished', every: MINUTE, each: (kid, { steady }) => deps.tellUnfinished(kid, steady) },
     { name: 'tell-digests', every: MINUTE, each: (kid, { steady }) => deps.tellDigests(kid, steady) },

@@ -1,12 +1,11 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { cellOf } from '../db/sql.ts';
-import { unmarked } from '../ingest/erasing-store.ts';
 
 /** Which requests a principal has shown to be their own (contract 6.1): no other request is reached by a link. */
 
 export async function linkedRequests({ read }: Database, kid: string, principal: string) {
-  const links = unmarked(read('links').where({ kid, principal }), 'links');
+  const links = read('links').where({ kid, principal });
   return (await links.orderBy('request_id').pluck('request_id')) as string[];
 }
 

@@ -1,15 +1,13 @@
 import { tell } from '../consent/tell-service.ts';
-import { HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { isoTime, MINUTE } from '../lib/clock.ts';
 import { type ContestDeps, tellOf, tenantFor } from './contests/change-service.ts';
 import { lockContest } from './contests/store.ts';
 import { dueContests, dueLevel, markDue, markUnfinished, unfinishedReceipts } from './notices-store.ts';
 
 /** Notices that become due with time. Every node looks; mark and notice are one transaction, so each is sent once. */
 
-/** A large erasure runs in steps. */
-const SLOW_MS = HOUR;
 /** By then a round has tried to finish it. */
-const HELD_UP_MS = 2 * MINUTE;
+const LATE_MS = 2 * MINUTE;
 
 /** @param now a steady one: a notice cannot be taken back */
 export async function tellDue(deps: ContestDeps, kid: string, now: number): Promise<void> {
@@ -25,8 +23,7 @@ export async function tellDue(deps: ContestDeps, kid: string, now: number): Prom
 
 export async function tellUnfinished(deps: ContestDeps, kid: string, now: number): Promise<void> {
   const tenant = tenantFor(deps, kid);
-  const before = { slow: now - SLOW_MS, heldUp: now - HELD_UP_MS };
-  for (const { receiptId, erasedAt } of await unfinishedReceipts(deps.database, kid, before)) {
+  for (const { receiptId, erasedAt } of await unfinishedReceipts(deps.database, kid, now - LATE_MS)) {
     const data = { receiptId, erasedAt: isoTime(erasedAt), incomplete: true };
     await deps.database.transaction(async (tx) => {
       if (!(await markUnfinished(tx, receiptId))) return;

@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Contest } from './contests/contest.ts';
 import { SOON_DAYS } from './contests/due.ts';
-import { UNFINISHED } from './erase/receipts-store.ts';
+import { UNFINISHED } from './erase/receipts.ts';
 
 /** Finds the notices that are due, and marks them as sent. */
 
@@ -37,28 +37,16 @@ export async function markDue(tx: Knex.Transaction, contestId: string, level: nu
   return ((await untold.update({ due_notice: level })) as unknown as number) === 1;
 }
 
-/** Of these, something outside holds up the end; the earlier steps go on by themselves. */
-const HELD_UP = ['rows', 'logged'];
-
-/** Erasures that started by then, are not done and have not been reported. */
-export async function unfinishedReceipts(
-  { read }: Database,
-  kid: string,
-  before: { readonly heldUp: number; readonly slow: number },
-) {
-  return (await read('erasures')
+/** Erasures that began by then, are not done and have not been reported. */
+export async function unfinishedReceipts({ read }: Database, kid: string, before: number) {
+  const found = read('erasures')
     .where({ kid, noticed: false })
     .whereIn('step', UNFINISHED)
-    .where((old) => {
-      void old.where('erased_at', '<=', before.slow);
-      void old.orWhere((held) => void held.whereIn('step', HELD_UP).where('erased_at', '<=', before.heldUp));
-    })
+    .where('erased_at', '<=', before);
+  return (await found
     .orderBy(['erased_at', 'receipt_id'])
     .limit(MAX_AT_ONCE)
-    .select({ receiptId: 'receipt_id', erasedAt: 'erased_at' })) as {
-    receiptId: string;
-    erasedAt: number;
-  }[];
+    .select({ receiptId: 'receipt_id', erasedAt: 'erased_at' })) as { receiptId: string; erasedAt: number }[];
 }
 
 /** @returns as `markDue` */

@@ -2,7 +2,6 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { hasRowLocks, pagesOf } from '../db/sql.ts';
 import { holdTenant } from '../db/tenant-hold.ts';
-import { unmarked } from '../ingest/erasing-store.ts';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { ReportedOutcome } from '../schema/responses.ts';
 import type { Outcome } from '../schema/rights.ts';
@@ -42,7 +41,7 @@ export function insertOutcome(
   const ids = { kid, request_id: requestId };
   return database.transaction(async (tx): Promise<(Stored & { readonly created: boolean }) | null> => {
     await holdTenant(tx, kid);
-    const decision = unmarked(tx('decisions').where(ids), 'decisions');
+    const decision = tx('decisions').where(ids);
     if ((await cellKept(tx, decision, 'request_id')) === undefined) return null;
     const rows = tx('decision_outcomes').insert({ ...ids, outcome, at });
     const inserted = await rows.onConflict(['kid', 'request_id']).ignore().returning('request_id');
@@ -90,7 +89,7 @@ export async function readPatterns({ read }: Database, kid: string): Promise<rea
     .joinRaw('LEFT JOIN contests c ON c.kid = d.kid AND c.request_id = d.request_id')
     .where('d.kid', kid)
     .select('d.request_id', 'd.verdict', { outcome: 'o.outcome', ruling: 'c.outcome' });
-  for await (const rows of pagesOf<Row>(unmarked(decisions, 'd'), ['d.request_id'], PAGE))
+  for await (const rows of pagesOf<Row>(decisions, ['d.request_id'], PAGE))
     for (const row of rows) {
       const verdict = JSON.parse(row.verdict) as Verdict;
       const { incomplete } = verdict;

@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { rowsOf } from '../db/sql.ts';
 import { orElse } from '../lib/or-else.ts';
 import { storedErasureSchema } from '../schema/rights.ts';
-import { heldRows } from './erase/state.ts';
+import { heldRows } from './erase/erasure.ts';
 
 /**
  * All requests of people, read from what holds them anyway: contests, receipts of erasures, and the audit rows of exports, which

@@ -18,8 +18,8 @@ import { contestResponse, ownContest } from './contests/record.ts';
 import { makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exported, gather } from './dsar/service.ts';
+import { type EraseService, KEEP_NOTHING } from './erase/erase.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
-import { type EraseService, KEEP_NOTHING } from './erase/service.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
 import { identifySubject, type Reach } from './subject.ts';
 

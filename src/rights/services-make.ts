@@ -4,9 +4,8 @@ import { bound } from '../lib/bound.ts';
 import type { OpenedStore } from '../tenants/installation-files.ts';
 import { tenantFor } from './contests/change-service.ts';
 import { contestTextsOf } from './contests/contest-text.ts';
+import { type EraseDeps, makeEraseService } from './erase/erase.ts';
 import { erasureLogKey } from './erase/erasure-chain-service.ts';
-import { makeHeldErasures } from './erase/held-service.ts';
-import { type EraseDeps, makeEraseService } from './erase/service.ts';
 import { linkedTo } from './link-store.ts';
 import { tellDue, tellUnfinished } from './notices-service.ts';
 import { makeRightsApi, type RightsApiDeps } from './service.ts';
@@ -27,6 +26,7 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     dataDir: config.data_dir,
     logKey: erasureLogKey(store.serverSecret),
     rewriteWindow: config.rewrite_window,
+    tenantOf,
     clock,
     random,
   });
@@ -35,7 +35,6 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
   return {
     eraser,
     api: makeRightsApi(deps),
-    held: makeHeldErasures(deps),
     ...bound(deps, { tellDue, tellUnfinished }),
     ...bound(deps.database, { linkedTo }),
     tellDigests: (kid: string, now: number) => tellDigests(deps.database, tenantFor(deps, kid), now),

@@ -1,19 +1,18 @@
 import type { SubjectTable } from './subject-table.ts';
 
 /**
- * The map of a person: every table of the schema, and what erasure, holds, retention, exports, a restore and offboarding do with
- * it. All of them are folds over this page; a test compares it with the migrated schema on both databases.
+ * The map of a person: every table of the schema, and what retention, exports, a restore and offboarding do with it. A test
+ * compares it with the migrated schema on both databases, and with what an erasure deletes (erase/rows.ts, erase/shred.ts).
  */
 
-const NOBODY = { scope: null, names: [], found: [], held: false, exported: [], reapplied: false } as const;
+const NOBODY = { scope: null, names: [], exported: [], reapplied: false } as const;
 /** Counts and evidence that name nobody. */
 const COUNTED = { ...NOBODY, expires: [], exported: ['tenant'], tenant: 'emptied' } as const;
 const SETTING = { ...NOBODY, expires: ['act'], tenant: 'cascades' } as const;
 const INSTALLATION = { ...NOBODY, expires: ['act'], tenant: 'stays' } as const;
-const EXPORT = { ...SETTING, with: 'console_jobs', expires: ['time'] } as const;
-/** What an erasure deletes and a hold may keep. */
-const HELD = { held: true, reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
-const VERDICT = { ...HELD, byVisitor: true, expires: ['retention'] } as const;
+/** Rows about a device, which an erasure deletes and a legal hold keeps. */
+const OWN = { reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
+const VERDICT = { ...OWN, expires: ['retention'] } as const;
 /** By the cascade it leaves with its decision; a person's export has it in `decisions`. */
 const OF_DECISION = {
   ...NOBODY,
@@ -23,7 +22,7 @@ const OF_DECISION = {
   exported: ['tenant'],
   tenant: 'cascades',
 } as const;
-const SHREDDED = { ...NOBODY, names: ['principal'], found: ['principal'], reapplied: true } as const;
+const SHREDDED = { ...NOBODY, names: ['principal'], reapplied: true } as const;
 const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'emptied' } as const;
 /** By the device the person asks for the outcome of a contest, and an erasure finds the statement. */
 const LEADS_TO_CONTEST = { keptBy: [['contests', 'durable']], walked: true } as const;
@@ -33,31 +32,23 @@ const OF_DEVICE = {
   ...VERDICT,
   key: ['kid', 'durable'],
   names: ['durable'],
-  found: ['durable'],
   ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
 } as const;
 const NETWORKS = {
-  ...HELD,
+  ...OWN,
   scope: 'network-marks',
   names: ['durable'],
-  found: ['durable'],
   expires: ['time'],
   tenant: 'scanned',
 } as const;
 
 /** People first, in the order in which an erasure empties them. */
 export const SUBJECT_DATA = {
-  // Exports that a node of the release before keeps; the three tables go with the next release.
-  console_jobs: { ...SETTING, key: ['hash'], found: ['export'], expires: ['time'] },
-  console_job_subjects: { ...EXPORT, key: ['hash', 'subject'], names: ['subject'] },
-  console_job_parts: { ...EXPORT, key: ['hash', 'part'] },
-  // A ruling that commits meanwhile writes its override before it releases the contest.
   contests: {
     ...VERDICT,
     key: ['contest_id'],
     scope: 'contests',
     names: ['durable', 'request_id'],
-    found: ['contest'],
     ages: { since: ['resolved_at', '<'], where: { status: 'resolved' } },
   },
   overrides: {
@@ -65,7 +56,6 @@ export const SUBJECT_DATA = {
     key: ['kid', 'durable'],
     scope: 'override',
     names: ['durable', 'request_id'],
-    found: ['override'],
     expires: ['act'],
   },
   decisions: {
@@ -73,19 +63,15 @@ export const SUBJECT_DATA = {
     key: ['kid', 'request_id'],
     scope: 'decisions',
     names: ['durable', 'request_id'],
-    found: ['request'],
-    stepped: true,
     ages: { since: ['decided_at', '<'], keptBy: [['open contests', 'request_id']] },
   },
   decision_updates: { ...OF_DECISION, key: ['kid', 'earlier'] },
   decision_outcomes: { ...OF_DECISION, key: ['kid', 'request_id'] },
   links: {
-    ...HELD,
+    ...OWN,
     key: ['kid', 'request_id'],
     scope: 'links',
     names: ['request_id', 'principal'],
-    found: ['link', 'request'],
-    stepped: true,
     expires: ['retention'],
     ages: {
       since: ['linked_at', '<'],
@@ -97,25 +83,20 @@ export const SUBJECT_DATA = {
     },
   },
   signal_summaries: {
-    ...HELD,
+    ...OWN,
     key: ['kid', 'request_id'],
     scope: 'signal-summaries',
     names: ['request_id'],
-    found: ['request'],
-    stepped: true,
     expires: ['decision', 'time'],
   },
   webhook_outbox: {
     ...NOBODY,
     key: ['seq'],
     names: ['request_id', 'principal'],
-    found: ['contest', 'request', 'principal'],
-    stepped: true,
     expires: ['decision', 'time'],
     reapplied: true,
     tenant: 'emptied',
   },
-  // Before the index: a visit that is under way holds its row, and its decision is there once the row is free.
   sightings: { ...OF_DEVICE, scope: 'sightings' },
   credentials: { ...OF_DEVICE, scope: 'credentials' },
   visitor_index: {
@@ -123,7 +104,6 @@ export const SUBJECT_DATA = {
     key: ['kid', 'visitor_id'],
     scope: 'visitor-index',
     names: ['visitor_id', 'durable'],
-    found: ['durable'],
     // Of ended epochs; those of a device that is forgotten go with it.
     ages: { since: ['ends_at', '<='], ...LEADS_TO_CONTEST },
   },
@@ -141,7 +121,6 @@ export const SUBJECT_DATA = {
     ...EVIDENCE,
     key: ['kid', 'principal'],
     // The row stays without its key, and answers `erased`.
-    found: ['key'],
     expires: ['act'],
     exported: ['tenant'],
   },
@@ -154,21 +133,14 @@ export const SUBJECT_DATA = {
   // What erasures themselves need.
   legal_holds: {
     ...COUNTED,
-    key: ['kid', 'durable', 'scope'],
+    key: ['kid', 'durable'],
     names: ['durable'],
-    expires: ['act'],
-    reapplied: true,
-  },
-  held_erasures: {
-    ...COUNTED,
-    key: ['kid', 'durable', 'request_id'],
-    names: ['durable', 'request_id'],
     expires: ['act'],
     reapplied: true,
   },
   erasing: {
     ...NOBODY,
-    key: ['receipt_id', 'request_id'],
+    key: ['receipt_id', 'durable', 'request_id'],
     names: ['durable', 'request_id'],
     expires: ['act'],
     tenant: 'emptied',

@@ -5,13 +5,7 @@ import type { ERASURE_SCOPES } from '../schema/rights.ts';
 type Scope = (typeof ERASURE_SCOPES)[number];
 
 /** Columns that name a person: device, request, visitorId, keyed reference of a principal, any of these. */
-export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal' | 'subject';
-
-/**
- * How an erasure finds rows. `export`: exports about the person; `contest`: of contested requests; `override`: of devices and of the
- * requests that were named; `link`: of a principal; `request`, `durable`: of these; `principal`, `key`: with the consent evidence.
- */
-export type Way = 'export' | 'contest' | 'override' | 'link' | 'request' | 'durable' | 'principal' | 'key';
+export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal';
 
 /**
  * `retention`: after `retention.days`; `decision`: with the decision in the retention; `verdict-hour`, `audit-hour`: with all of its
@@ -41,16 +35,8 @@ export interface SubjectTable {
   /** Its line on the receipt. */
   readonly scope: Scope | null;
   readonly names: readonly PersonColumn[];
-  /** Empty: an erasure leaves it alone. */
-  readonly found: readonly Way[];
   /** Deleted with the rows of this table (ON DELETE CASCADE). */
   readonly with?: string;
-  /** A legal hold may keep its rows. */
-  readonly held: boolean;
-  /** A person asks for it by a visitorId: a hold that keeps it keeps the visitorId too. */
-  readonly byVisitor?: true;
-  /** A device may have one row a visit: a large erasure marks them and deletes them in steps. */
-  readonly stepped?: true;
   /** Empty: kept until the tenant leaves. */
   readonly expires: readonly Expiry[];
   /** For what expires by `retention` or `audit`. */

@@ -4,7 +4,6 @@ import { purge } from '../db/purge.ts';
 import { bump } from '../db/revision.ts';
 import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
 import { GOING } from '../db/tenant-hold.ts';
-import { unmarked } from '../ingest/erasing-store.ts';
 import { ofStoredDays } from '../ingest/network-store.ts';
 import { takeHead } from '../log/append-store.ts';
 import type { TableName } from './subject-data.ts';
@@ -79,9 +78,8 @@ const PAGE = 2000;
 
 /** Rows of a tenant as they are stored, for the export of an offboarding. */
 export async function* tenantRows(database: Database, kid: string, table: TableName) {
-  const { key, stepped } = rowOf(table);
+  const { key } = rowOf(table);
   const query = database.read(table).where({ kid });
-  if (stepped) unmarked(query, table);
   for await (const rows of pagesOf<Readonly<Record<string, unknown>>>(query, key, PAGE)) yield* rows;
 }
 

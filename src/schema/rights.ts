@@ -201,6 +201,8 @@ export const storedErasureSchema = z.object({
   scopes: z.array(scopeSchema),
   refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),
   keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
+  /** Keyed references of devices of which a legal hold kept rows. */
+  held: z.array(z.string()).optional(),
   /** When it was complete. */
   doneAt: z.int().optional(),
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { withTls } from '../../src/db/postgres-client.ts';
 import { closing } from '../../src/lib/closing.ts';
-import { scrubFiles } from '../../src/rights/erase/scrub-store.ts';
+import { scrubFiles } from '../../src/rights/erase/scrub.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';

@@ -1,57 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import {
-  HOLDABLE,
-  LED_TO,
-  rowOf,
-  STEPPED_SCOPES,
-  TABLES,
-  TENANT_DATA_TABLES,
-  tablesWhere,
-} from '../../src/rights/subject-folds.ts';
+import { DELETES } from '../../src/rights/erase/rows.ts';
+import { SHREDS } from '../../src/rights/erase/shred.ts';
+import type { TableName } from '../../src/rights/subject-data.ts';
+import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../src/rights/subject-folds.ts';
 import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 
 /** What the rows of the map must say of each other, and what was decided once. */
 describe('the map of a person', () => {
-  it('has a table for every scope of a receipt, and no scope for what no erasure finds', () => {
+  const erased = new Set<TableName>([...DELETES.map(({ table }) => table), ...SHREDS, 'consent_principals']);
+
+  it('is deleted by an erasure wherever it names a person, but for what erasures themselves need', () => {
+    const left = tablesWhere(
+      ({ names, with: owner }) => names.length > 0 && !erased.has((owner ?? '') as TableName),
+    ).filter((table) => !erased.has(table));
+    expect(left).toEqual(['legal_holds', 'erasing']);
+    for (const { table, column, scope } of DELETES) {
+      expect(rowOf(table).names, table).toContain(column);
+      expect(rowOf(table).scope, table).toBe(scope);
+    }
+  });
+
+  it('has a table for every scope of a receipt', () => {
     const scopes = TABLES.map((table) => rowOf(table).scope);
     // Files.
     expect(ERASURE_SCOPES.filter((scope) => !scopes.includes(scope))).toEqual(['backups', 'storage']);
-    expect(tablesWhere(({ scope, found }) => scope !== null && found.length === 0)).toEqual([]);
-  });
-
-  it('deletes some tables without a line on the receipt: copies of what has one', () => {
-    expect(tablesWhere(({ scope, found }) => scope === null && found.length > 0)).toEqual([
-      'console_jobs',
-      'webhook_outbox',
-      'principal_sessions',
-      'idempotency_keys',
-    ]);
-  });
-
-  it('lets a hold keep every scope but the consent evidence, which has no device', () => {
-    const scoped = tablesWhere(({ scope }) => scope !== null && scope !== 'consent');
-    expect(tablesWhere(({ held }) => held)).toEqual(scoped);
-    expect(HOLDABLE).toEqual(
-      ERASURE_SCOPES.filter((scope) => !['consent', 'backups', 'storage'].includes(scope)),
-    );
-  });
-
-  it('keeps the visitorId with what a person asks for by it', () => {
-    expect(tablesWhere(({ byVisitor }) => byVisitor === true)).toEqual([
-      'contests',
-      'overrides',
-      'decisions',
-      'sightings',
-      'credentials',
-      'visitor_index',
-    ]);
-    expect(LED_TO.every((scope) => HOLDABLE.includes(scope))).toBe(true);
-  });
-
-  it('deletes in steps what has a row a visit', () => {
-    const aVisit = tablesWhere(({ found }) => found.includes('request'));
-    expect(tablesWhere(({ stepped }) => stepped === true)).toEqual(aVisit);
-    expect(STEPPED_SCOPES).toEqual(['decisions', 'links', 'signal-summaries']);
+    expect(tablesWhere(({ scope }) => scope !== null).filter((table) => !erased.has(table))).toEqual([]);
   });
 
   it('compares with the tombstones all that names a person and was not emptied by its own clock', () => {
@@ -59,7 +32,6 @@ describe('the map of a person', () => {
     const reapplied = tablesWhere((row) => row.reapplied);
     expect(reapplied.filter((table) => !named.includes(table))).toEqual([]);
     expect(named.filter((table) => !reapplied.includes(table))).toEqual([
-      'console_job_subjects',
       // With its decision.
       'decision_updates',
       'decision_outcomes',
@@ -85,14 +57,11 @@ describe('the map of a person', () => {
 
   it('hands a person nothing that an erasure would not find', () => {
     const mine = tablesWhere((row) => row.exported.includes('person'));
-    expect(mine.filter((table) => rowOf(table).found.length === 0)).toEqual([]);
+    expect(mine.filter((table) => !erased.has(table))).toEqual([]);
   });
 
   it('ends these by the clock alone', () => {
     expect(tablesWhere(({ expires }) => expires.includes('time'))).toEqual([
-      'console_jobs',
-      'console_job_subjects',
-      'console_job_parts',
       'signal_summaries',
       'webhook_outbox',
       'network_marks',
@@ -132,7 +101,6 @@ describe('the map of a person', () => {
       'consent_openings',
       'consent_state',
       'legal_holds',
-      'held_erasures',
       'erasing',
     ]);
   });

@@ -1,6 +1,6 @@
 import type { Database } from '../../src/db/db.ts';
 import { lockHead } from '../../src/log/append-store.ts';
-import { type ShredTarget, shredWithin } from '../../src/rights/erase/principal-store.ts';
+import { type ShredTarget, shredWithin } from '../../src/rights/erase/shred.ts';
 
 /** Crypto-shreds in its own transaction. */
 export const shredPrincipal = (database: Database, target: ShredTarget, now: number) =>

@@ -5,14 +5,12 @@ import { loadStrings } from '../../console/strings-files.ts';
 import { type Database, openDatabase } from '../../db/db.ts';
 import { closing } from '../../lib/closing.ts';
 import { openContests } from '../../rights/contests/store.ts';
-import { scrub as scrubReceipts } from '../../rights/erase/clean-service.ts';
-import { planErasure } from '../../rights/erase/erase-transaction-service.ts';
-import type { ErasureTarget } from '../../rights/erase/erasure.ts';
-import { isPrincipalKnown } from '../../rights/erase/principal-store.ts';
-import { UnreadableErasure } from '../../rights/erase/receipts-store.ts';
-import { NotTheOwner } from '../../rights/erase/scrub-store.ts';
-import { KEEP_NOTHING } from '../../rights/erase/service.ts';
-import { erasureState, heldRows } from '../../rights/erase/state.ts';
+import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
+import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';
+import { type ErasureTarget, erasureState, heldRows } from '../../rights/erase/erasure.ts';
+import { UnreadableErasure } from '../../rights/erase/receipts.ts';
+import { NotTheOwner } from '../../rights/erase/scrub.ts';
+import { isPrincipalKnown } from '../../rights/erase/shred.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
@@ -175,9 +173,8 @@ const resume = (): Promise<void> => withRights(resumeWith);
 const isHeldUp = ({ scopes }: ErasureReceipt): boolean =>
   scopes.some(({ scope, action }) => action === 'pending' && scope !== 'storage');
 
-async function resumeWith({ eraser, held }: RightsContext): Promise<void> {
-  const { receipts: resumed, failures } = await eraser.resume();
-  const receipts = [...resumed, ...(await held.resume())];
+async function resumeWith({ eraser }: RightsContext): Promise<void> {
+  const { receipts, failures } = await eraser.resume();
   const open = receipts.filter(isHeldUp).length;
   const failed = failures.filter(({ kid }) => kid !== null).length;
   const all = receipts.length + failed;

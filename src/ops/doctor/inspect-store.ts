@@ -5,7 +5,7 @@ import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
 import type { StoredEntry } from '../../log/read-store.ts';
-import { UNFINISHED } from '../../rights/erase/receipts-store.ts';
+import { UNFINISHED } from '../../rights/erase/receipts.ts';
 import { TABLES } from '../../rights/subject-folds.ts';
 
 /** What `gpd doctor` and `gpd status` ask a database, by reading alone. */

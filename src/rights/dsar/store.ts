@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { cellOf, countOf, countUpTo, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
-import { unmarked } from '../../ingest/erasing-store.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/chunks.ts';
 import type { Contest } from '../contests/contest.ts';
@@ -83,7 +82,7 @@ export async function heldContests(
 
 export async function heldLinks(database: Database, kid: string, principal: string) {
   const query = database.read('links').where({ kid, principal });
-  const links = unmarked(query, 'links').orderBy('linked_at');
+  const links = query.orderBy('linked_at');
   return (await links.select({ requestId: 'request_id', linkedAt: 'linked_at' })) as {
     requestId: string;
     linkedAt: number;
@@ -122,7 +121,7 @@ async function page(
   if ('durable' in part) query.where('d.durable', part.durable);
   else query.whereIn('d.request_id', part.requests);
   if (before !== null) query.where('d.request_id', '<', before);
-  const rows = (await unmarked(query, 'd').orderBy('d.request_id', 'desc').limit(PAGE).select({
+  const rows = (await query.orderBy('d.request_id', 'desc').limit(PAGE).select({
     requestId: 'd.request_id',
     verdict: 'd.verdict',
     summary: 's.summary',
@@ -157,7 +156,7 @@ export async function* heldDecisions(database: Database, kid: string, reach: Hel
 
 export async function countDecisions(database: Database, kid: string, reach: HeldReach): Promise<number> {
   const { durable, linked } = reach;
-  const all = (): Knex.QueryBuilder => unmarked(database.read('decisions').where({ kid }), 'decisions');
+  const all = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
   let total = durable === null ? 0 : await countOf(all().where({ durable }));
   for (const ids of chunksOf(linked)) {
     const query = whereOneOf(all(), database.read, 'request_id', ids);
@@ -172,7 +171,9 @@ export async function countDecisions(database: Database, kid: string, reach: Hel
 
 /** The newest first. */
 export async function deviceTrail(database: Database, kid: string, durable: string, limit: number) {
-  const rows = (await unmarked(database.read('decisions').where({ kid, durable }), 'decisions')
+  const rows = (await database
+    .read('decisions')
+    .where({ kid, durable })
     .orderBy('request_id', 'desc')
     .limit(limit)
     .pluck('verdict')) as string[];
@@ -185,7 +186,7 @@ export async function deviceTrail(database: Database, kid: string, durable: stri
 
 /** At most `cap + 1`. */
 export function countTrail({ read }: Database, kid: string, durable: string, cap: number): Promise<number> {
-  return countUpTo(read, unmarked(read('decisions').where({ kid, durable }), 'decisions'), cap);
+  return countUpTo(read, read('decisions').where({ kid, durable }), cap);
 }
 
 /** Contests of the same device, the newest first, without what was written. */

@@ -7,9 +7,9 @@ import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, HOUR } from '../../lib/clock.ts';
 import { type DailyWindow, isWithin } from '../../lib/duration.ts';
 import { asErased } from './erasure.ts';
-import { idsInUse } from './find-store.ts';
-import { erasuresAt, saveErasureStep } from './receipts-store.ts';
-import { scrubFiles } from './scrub-store.ts';
+import { idsInUse } from './find.ts';
+import { erasuresAt, saveErasureStep } from './receipts.ts';
+import { scrubFiles } from './scrub.ts';
 
 /**
  * No byte of what was erased is left in the files: the log is emptied and the file is searched (ADR 0038). If an id is found
@@ -32,7 +32,7 @@ export interface Wanted {
   readonly receiptId: string;
   readonly kid: string;
   /** Undefined: those of an attempt that could not search. If it is not known either, only rewriting is sure. */
-  readonly needles?: Needles;
+  readonly needles?: Needles | null;
   /** An operator waits for it. */
   readonly rewriteNow?: boolean;
 }

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { afterLine, chainLine, NO_LINES, openLine } from '../../db/chained-line.ts';
 import { hmacSha256, sha256 } from '../../lib/hash.ts';
 import { orElse } from '../../lib/or-else.ts';
-import { ERASURE_SCOPES } from '../../schema/rights.ts';
 
 /** The lines of DATA_DIR/erasures.log, checked against their chain and the count that the database keeps. Pure. */
 
@@ -37,7 +36,6 @@ const holdSchema = z.object({
   event: z.enum(['hold.placed', 'hold.released']),
   /** Keyed reference. */
   device: z.string(),
-  scopes: z.array(z.enum(ERASURE_SCOPES)),
 });
 export type HoldLine = z.infer<typeof holdSchema>;
 export type OutsideLine = Tombstone | Cut | HoldLine;
@@ -47,7 +45,7 @@ const lineSchema = z.union([tombstoneSchema, cutSchema, holdSchema]);
 export function nameOfEnded(line: OutsideLine): string | null {
   if (!('event' in line)) return null;
   const { event, tenant, at } = line;
-  const about = 'device' in line ? [line.device, ...line.scopes] : ['id' in line ? line.id : line.generation];
+  const about = 'device' in line ? [line.device] : ['id' in line ? line.id : line.generation];
   return JSON.stringify([event, tenant, at, ...about]);
 }
 

@@ -8,7 +8,6 @@ import { raiseRestored } from '../../db/time-marks-store.ts';
 import { earliestExpiry } from '../../ingest/freshness.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
-import type { Scope } from './erasure.ts';
 import { type Cut, firstOf, type HoldLine, type LogHead } from './erasure-chain-service.ts';
 
 /** What the database knows of DATA_DIR/erasures.log: lines cut off its end are found by it. */
@@ -94,11 +93,9 @@ async function holdLines(database: Database, kid: string, now: number): Promise<
   for (const event of ['hold.placed', 'hold.released'] as const) {
     const filter = { action: event, from: now - AUDIT_DAYS_MS };
     for (const { at, object, detail } of await listAudit(database, kid, filter, MAX_HOLDS)) {
-      const said = detail as { readonly scope?: Scope; readonly scopes?: readonly Scope[] };
-      const scopes = said.scopes ?? (said.scope === undefined ? [] : [said.scope]);
       // A restore that found no such device changed no hold.
-      if (object === null || scopes.length === 0) continue;
-      lines.push({ v: 1, at: isoTime(at), event, tenant: kid, device: object, scopes: [...scopes] });
+      if (object === null || (detail as { readonly found?: boolean }).found === false) continue;
+      lines.push({ v: 1, at: isoTime(at), event, tenant: kid, device: object });
     }
   }
   return lines;

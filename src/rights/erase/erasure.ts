@@ -1,5 +1,6 @@
-import { ERASURE_SCOPES, type ErasureReceipt } from '../../schema/rights.ts';
-import { STEPPED_SCOPES } from '../subject-folds.ts';
+import type { z } from 'zod';
+import { rightsRef } from '../../audit/reference.ts';
+import { ERASURE_SCOPES, type ErasureReceipt, type storedErasureSchema } from '../../schema/rights.ts';
 
 /** Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names nobody. */
 
@@ -20,6 +21,27 @@ export interface ErasureTarget {
 }
 
 export const NOTHING: ErasureTarget = { durables: [], requests: [], principal: null, linksOf: null };
+
+export type ErasureRef = z.infer<typeof storedErasureSchema>['refs'][number];
+
+/** Keyed references of all that was named, for the line outside the database. */
+export function refsOf(
+  rightsKey: Uint8Array,
+  { durables, requests, principal }: ErasureTarget,
+): ErasureRef[] {
+  const of = (kind: 'durable' | 'request') => (id: string) => ({ kind, ref: rightsRef(rightsKey, kind, id) });
+  const person = principal === null ? [] : [{ kind: 'principal' as const, ref: principal.ref }];
+  return [...durables.map(of('durable')), ...requests.map(of('request')), ...person];
+}
+
+/** One reference for the receipt, whatever named the subject. */
+export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string {
+  const { principal, durables, requests, linksOf } = target;
+  if (durables[0] !== undefined) return rightsRef(rightsKey, 'durable', durables[0]);
+  const person = principal?.ref ?? linksOf;
+  if (person !== null) return rightsRef(rightsKey, 'principal', person);
+  return rightsRef(rightsKey, 'request', requests[0] ?? 'nobody');
+}
 
 /** What an erasure keeps though it was asked to erase. */
 export interface Keep {
@@ -82,33 +104,22 @@ export function scopeResults(counts: ScopeCounts): ScopeResult[] {
   });
 }
 
-/** The receipt of a marked erasure: the steps may still find rows in scopes that have none so far. */
-export function asMarked(scopes: readonly ScopeResult[]): ScopeResult[] {
-  return asPending(scopes).map((result) =>
+/** A device may have a hundred thousand rows of these: a large erasure deletes them in steps. */
+const STEPPED_SCOPES: readonly Scope[] = ['contests', 'decisions', 'links', 'signal-summaries'];
+
+/** The receipt of an erasure whose steps have not run: nothing is counted yet in these scopes. */
+export const asStepped = (scopes: readonly ScopeResult[]): ScopeResult[] =>
+  asPending(scopes).map((result) =>
     result.action === 'none' && STEPPED_SCOPES.includes(result.scope)
       ? { ...result, action: 'pending' }
       : result,
   );
-}
-
-/** Decisions were counted when they were marked. */
-const isNew = (scope: Scope, { erased, retained }: ScopeCount): boolean =>
-  scope !== 'decisions' && erased + retained > 0;
-
-/** Whether the counts of a step change the receipt. */
-export const changesReceipt = (counts: Tally): boolean =>
-  ERASURE_SCOPES.some((scope) => isNew(scope, counts[scope]));
 
 /** The receipt with the counts of one more step. */
-export function withStep(scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] {
-  return scopes.map((result) => {
-    const { erased, retained, basis } = counts[result.scope];
-    if (!isNew(result.scope, counts[result.scope])) return result;
-    if (result.action === 'retained') return { ...result, count: result.count + retained };
-    if (retained === 0) return { ...result, count: result.count + erased };
-    return { ...result, action: 'retained', count: retained, ...(basis === undefined ? {} : { basis }) };
-  });
-}
+export const withStep = (scopes: readonly ScopeResult[], counts: Tally): ScopeResult[] =>
+  scopes.map((result) =>
+    result.action === 'pending' ? { ...result, count: result.count + counts[result.scope].erased } : result,
+  );
 
 /** Rows are deleted, but their bytes may still be in the write-ahead log. */
 export function asPending(scopes: readonly ScopeResult[]): ScopeResult[] {
@@ -126,4 +137,19 @@ export function asErased(scopes: readonly ScopeResult[], files: boolean): ScopeR
 
 export function isIncomplete(scopes: readonly ScopeResult[]): boolean {
   return scopes.some(({ action }) => action === 'pending' || action === 'failed');
+}
+
+/** What a legal hold kept: its basis is none of gpd's own. */
+const isHeld = ({ action, basis = DEFENCE_BASIS }: ScopeResult): boolean =>
+  action === 'retained' && ![DEFENCE_BASIS, CONSENT_BASIS, BACKUP_BASIS].includes(basis);
+
+export const heldRows = (scopes: readonly ScopeResult[]): number =>
+  scopes.reduce((sum, result) => sum + (isHeld(result) ? result.count : 0), 0);
+
+export type ErasureState = 'complete' | 'partly' | 'incomplete';
+
+/** How far an erasure came, in the words of staff. */
+export function erasureState(scopes: readonly ScopeResult[]): ErasureState {
+  if (isIncomplete(scopes)) return 'incomplete';
+  return heldRows(scopes) > 0 ? 'partly' : 'complete';
 }

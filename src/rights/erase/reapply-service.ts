@@ -2,13 +2,14 @@ import { rightsRef } from '../../audit/reference.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { timelineOf } from '../../db/probe.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
+import type { EraseService } from './erase.ts';
 import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
 import { applyCuts } from './erasure-head-store.ts';
-import { heldIds } from './find-store.ts';
-import type { HeldDeps } from './held-service.ts';
-import { placeHold, releaseHold } from './hold-store.ts';
+import { storedIds } from './find.ts';
+import { placeHold, releaseHold } from './hold.ts';
 import {
   isOffboarding,
   lostErasures,
@@ -21,7 +22,10 @@ import {
  * An older backup brings back what was erased after it was made, and loses the legal holds since. Before the server listens,
  * every tombstone whose receipt the database does not know, and every hold that its audit log does not, is applied again.
  */
-export interface ReapplyDeps extends HeldDeps, OutsideLog {
+export interface ReapplyDeps extends OutsideLog {
+  readonly eraser: EraseService;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly clock: Clock;
   /** What is wrong with the log of erasures; what can be read of it is applied all the same. */
   readonly onBroken: (problem: string) => void;
 }
@@ -44,7 +48,7 @@ async function resolve({ database }: ReapplyDeps, tenant: ConsentTenant, lines: 
       if (kind in COLUMNS) wanted.set(ref, [...(wanted.get(ref) ?? []), line]);
   }
   for (const kind of ['durable', 'request'] as const)
-    for await (const id of heldIds(database, tenant.kid, COLUMNS[kind]))
+    for await (const id of storedIds(database, tenant.kid, COLUMNS[kind]))
       for (const line of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? [])
         found.get(line)?.[kind].add(id);
   return found;
@@ -52,16 +56,17 @@ async function resolve({ database }: ReapplyDeps, tenant: ConsentTenant, lines: 
 
 /** Its basis, in a person's own words, is not in a log that names nobody. */
 async function reapplyHold({ database }: ReapplyDeps, line: HoldLine, durables: Iterable<string>) {
-  const { tenant: kid, device: object, scopes, event: action } = line;
+  const { tenant: kid, device: object, event: action } = line;
   const at = Date.parse(line.at);
   const basis = `A hold placed on ${line.at.slice(0, 10)}; a restore lost its basis.`;
   const devices = [...durables];
   await database.transaction(async (tx) => {
-    for (const key of devices.flatMap((durable) => scopes.map((scope) => ({ kid, durable, scope })))) {
-      if (action === 'hold.released') await releaseHold(tx, key, at);
+    for (const durable of devices) {
+      const key = { kid, durable };
+      if (action === 'hold.released') await releaseHold(tx, key);
       else await placeHold(tx, { ...key, basis, createdAt: at });
     }
-    const detail = { scopes: devices.length > 0 ? [...scopes] : [] };
+    const detail = { found: devices.length > 0 };
     await writeAudit(tx, { kid, at, actor: { role: 'system', ref: 'restore' }, action, object, detail });
   });
 }

@@ -1,10 +1,9 @@
 import type { Knex } from 'knex';
-import type { z } from 'zod';
 import type { Database } from '../../db/db.ts';
 import { chunksOf } from '../../lib/chunks.ts';
 import { toColumns } from '../../lib/columns.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
-import { changesReceipt, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
+import { type ErasureRef, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
 
 /** An erasure as it is stored: what it did and how far it got. It names nobody. */
 export interface StoredErasure
@@ -12,20 +11,20 @@ export interface StoredErasure
   readonly kid: string;
   readonly erasedAt: number;
   /** Keyed references for the tombstone. */
-  readonly refs: readonly TombstoneRef[];
+  readonly refs: readonly ErasureRef[];
   readonly keep: Keep;
   /** When it was complete. */
   readonly doneAt?: number | undefined;
+  /** Keyed references of devices of which a legal hold kept rows. */
+  readonly held?: readonly string[] | undefined;
   /**
-   * rows: deleted, still in the write-ahead log; logged: the tombstone is on disk; scrub: PostgreSQL's files still hold bytes of
-   * them; done. Before them, of a large erasure: marked, and deleting when its tombstone is on disk.
+   * rows: deleted, or steps are about to; logged: its line is on disk outside the database; scrub: the files of PostgreSQL still hold
+   * bytes of them; done.
    */
-  readonly step: 'marked' | 'deleting' | 'rows' | 'logged' | 'scrub' | 'done';
+  readonly step: 'rows' | 'logged' | 'scrub' | 'done';
 }
 
-export type TombstoneRef = z.infer<typeof storedErasureSchema>['refs'][number];
-
-interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'doneAt'> {
+interface Row extends Omit<StoredErasure, 'scopes' | 'refs' | 'keep' | 'doneAt' | 'held'> {
   readonly scopes: string;
   readonly refs: string;
 }
@@ -80,8 +79,8 @@ function rowsToErasures(found: readonly Row[]) {
 }
 
 export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
-  const { scopes, refs, keep, doneAt, ...rest } = erasure;
-  const texts = { scopes: JSON.stringify(scopes), refs: JSON.stringify({ refs, keep, doneAt }) };
+  const { scopes, refs, keep, doneAt, held, ...rest } = erasure;
+  const texts = { scopes: JSON.stringify(scopes), refs: JSON.stringify({ refs, keep, doneAt, held }) };
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
 }
 
@@ -110,13 +109,13 @@ interface NextStep extends Pick<StoredErasure, 'step' | 'doneAt'> {
 
 export async function saveErasureStep(
   database: Database,
-  { receiptId, refs, keep, step: from }: StoredErasure,
+  { receiptId, refs, keep, held, step: from }: StoredErasure,
   { step, scopes, doneAt }: NextStep,
 ): Promise<void> {
   const row = {
     step,
     ...(scopes && { scopes: JSON.stringify(scopes) }),
-    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, doneAt }) }),
+    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, held, doneAt }) }),
   };
   // Another node may have gone on with it.
   await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
@@ -124,22 +123,19 @@ export async function saveErasureStep(
 
 /** Adds the counts of one step to the receipt, in the transaction of the step. */
 export async function addStep(tx: Knex.Transaction, receiptId: string, counts: Tally): Promise<void> {
-  if (!changesReceipt(counts)) return;
   const erasure = await findErasure(tx, receiptId);
   if (!erasure) return;
-  const scopes = withStep(erasure.scopes, counts);
-  await tx('erasures')
-    .where({ receipt_id: receiptId })
-    .update({ scopes: JSON.stringify(scopes) });
+  const scopes = JSON.stringify(withStep(erasure.scopes, counts));
+  await tx('erasures').where({ receipt_id: receiptId }).update({ scopes });
 }
 
-/** Ends the steps of a large erasure. Null while rows remain. */
-export async function endSteps(database: Database, receiptId: string): Promise<StoredErasure | null> {
-  return database.transaction(async (tx) => {
-    if (await tx('erasing').where({ receipt_id: receiptId }).first('request_id')) return null;
-    await tx('erasures').where({ receipt_id: receiptId, step: 'deleting' }).update({ step: 'logged' });
-    return findErasure(tx, receiptId);
-  });
+/** Receipts of a tenant that kept rows under legal holds, the oldest first. */
+export async function heldReceipts({ read }: Database, kid: string): Promise<readonly StoredErasure[]> {
+  const found = await rows(read)
+    .where({ kid })
+    .where('refs', 'like', '%"held":[%')
+    .orderBy(['erased_at', 'receipt_id']);
+  return rowsToErasures(found).erasures;
 }
 
 export async function findErasure(db: Knex, receiptId: string): Promise<StoredErasure | null> {
@@ -158,7 +154,7 @@ export async function knownReceipts(database: Database, receiptIds: readonly str
 }
 
 /** Of erasures that a server finishes automatically. */
-export const UNFINISHED = ['marked', 'deleting', 'rows', 'logged'] as const;
+export const UNFINISHED = ['rows', 'logged'] as const;
 
 /** Those at these steps that began no later than `before`, the oldest first. */
 export async function erasuresAt(

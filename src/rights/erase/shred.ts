@@ -9,8 +9,7 @@ import { makeMasterKey } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries } from '../../log/append-store.ts';
 import { enqueue } from '../../webhooks/store.ts';
-import { SHREDDED } from '../subject-folds.ts';
-import { CIPHERTEXT_START } from './rows-store.ts';
+import { CIPHERTEXT_START } from './rows.ts';
 
 /** Whether anything is left that an erasure of this principal would delete. */
 export async function isPrincipalKnown(read: Knex, kid: string, principal: string): Promise<boolean> {
@@ -44,6 +43,14 @@ async function readSecrets(tx: Knex.Transaction, about: Pick<ShredTarget, 'kid' 
   return [...salts, ...ids.map((id) => id.slice(0, CIPHERTEXT_START))];
 }
 
+/** What opens the entries of a principal, or answers for it. Its row in `consent_principals` stays without the key, and says when. */
+export const SHREDS = [
+  'consent_openings',
+  'consent_state',
+  'idempotency_keys',
+  'principal_sessions',
+] as const;
+
 /**
  * Crypto-shredding: deletes the principal's key, every opening and the state; the log keeps its entries, which can no longer be opened,
  * and says `subject.erased`. A keyed tombstone stays and answers `erased` until a new grant. Idempotent. The head of the log has to
@@ -58,7 +65,6 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   );
   const secrets = await readSecrets(tx, { kid, principal });
   await tx('principal_sessions').where({ kid, principal }).delete();
-  await tx('console_jobs').where({ kid }).delete();
   if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
@@ -68,7 +74,7 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   key.fill(0);
   let openings = 0;
   await eraseAnswers(tx, target);
-  for (const table of SHREDDED) {
+  for (const table of SHREDS) {
     const gone = await tx(table).where({ kid, principal }).delete();
     if (table === 'consent_openings') openings = gone;
   }

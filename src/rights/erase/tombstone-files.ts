@@ -24,7 +24,7 @@ import {
   type Tombstone,
 } from './erasure-chain-service.ts';
 import { endedLines, readLogHead, saveLogHead } from './erasure-head-store.ts';
-import { knownReceipts, type StoredErasure } from './receipts-store.ts';
+import { knownReceipts, type StoredErasure } from './receipts.ts';
 
 /**
  * What a restored database must not undo, outside of it: one line of JSON each in DATA_DIR/erasures.log, chained, with a MAC,

@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
+import { unlessHeld } from '../../ingest/legal-holds.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import { appendOne, lockHead } from '../../log/append-store.ts';
 import type { EntryMacs } from '../../log/entry-check.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import { LogDamaged } from '../../log/read-store.ts';
-import { heldWith } from '../erase/hold-store.ts';
 import type { TableName } from '../subject-data.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../subject-folds.ts';
 import type { Expiry } from '../subject-table.ts';
@@ -45,20 +45,9 @@ export function cutoffsOf({ now, days }: Pick<RetentionRules, 'now' | 'days'>) {
 
 type Cutoffs = ReturnType<typeof cutoffsOf>;
 
-/** A legal hold on this kind of data of the row's device: retention leaves it as an erasure does. */
-function unlessHeld(query: Knex.QueryBuilder, db: Knex, table: AgingTable): Knex.QueryBuilder {
-  const { scope, names } = rowOf(table);
-  if (scope === null || !names.includes('durable')) return query;
-  return query.whereNotExists(
-    db('legal_holds')
-      .whereRaw('legal_holds.kid = ??.kid AND legal_holds.durable = ??.durable', [table, table])
-      .whereIn('legal_holds.scope', [...heldWith(scope)]),
-  );
-}
-
 /** Narrows rows of the table to those that are due. */
 function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs: Cutoffs) {
-  const { ages, expires } = rowOf(table);
+  const { ages, expires, names } = rowOf(table);
   if (ages === undefined) throw new Error(`${table} does not age`);
   const [column, is] = ages.since;
   query
@@ -72,7 +61,8 @@ function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs
     else kept.whereNot((gone) => void whereDue(gone, db, keeper, cutoffs));
     query.whereNotExists(kept);
   }
-  return unlessHeld(query, db, table);
+  // A link stays for as long as the decision or contest of its request.
+  return names.includes('durable') ? unlessHeld(query, table) : query;
 }
 
 const dueRows = (db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder =>
@@ -93,7 +83,7 @@ function planned(db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Kn
   const either = db(table)
     .where({ kid })
     .where((ids) => void ids.whereIn('visitor_id', due.select('visitor_id')).orWhereExists(gone));
-  return unlessHeld(either, db, table);
+  return unlessHeld(either, table);
 }
 
 /** What `retain` would take away, by reads that hold nobody up. */
@@ -159,7 +149,7 @@ async function sayRetained(
 /** Visitor ids of devices that are no longer known; those of ended epochs expire. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const rows = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
-  const going = unlessHeld(rows, tx, 'visitor_index');
+  const going = unlessHeld(rows, 'visitor_index');
   if (hasRowLocks(tx)) return going.delete();
   // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
   const ids = (await going.pluck('visitor_id')) as string[];

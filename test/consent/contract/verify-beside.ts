@@ -9,7 +9,7 @@ import { appendOne, lockHead } from '../../../src/log/append-store.ts';
 import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
 import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { gatherTenants } from '../../../src/ops/doctor/gather-tenants.ts';
-import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
@@ -86,7 +86,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         const keep = { openContests: false, override: false };
         const target = { kid, durables: ['one'], requests: [], linksOf: null, keep };
-        return eraseRows(tx, { ...target, requestRef: String, requestedBy: 'dpo' });
+        return eraseRows(tx, { ...target, requestRef: String });
       });
     const retainAll = (kid: string) => retain(db.database, { kid, days: 1, now: BEGIN + 800 * DAY });
 

@@ -23,7 +23,7 @@ import {
 import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
 import { insertContest, lockContest, updateContest } from '../../../src/rights/contests/store.ts';
 import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/rights/dsar/store.ts';
-import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {
   countReview,
@@ -417,18 +417,16 @@ export function consoleContract(make: MakeDatabase): void {
         await recorder.record(makeEntry({ kid, id: `hold-${durable}`, durable, decidedAt: NOW }));
       }
       await recorder.idle();
-      const hold = { kid, durable: 'kept', scope: 'decisions' as const, basis: 'a court', createdAt: NOW };
+      const hold = { kid, durable: 'kept', basis: 'a court', createdAt: NOW };
       await db.database.transaction((tx) => placeHold(tx, hold));
       await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'again', createdAt: NOW + 1 }));
-      expect(await listHolds(other, kid, { limit: 9 })).toEqual([{ ...hold, requestedBy: null }]);
-      expect(await listHolds(other, kid, { durable: 'free', limit: 9 })).toEqual([]);
+      expect(await listHolds(other, kid, { limit: 9 })).toEqual([hold]);
       const rules = { kid, days: 1, now: NOW + 10 * DAY };
       expect((await retain(db.database, rules)).decisions).toBe(1);
       expect((await deviceTrail(other, kid, 'kept', 5)).length).toBe(1);
-      const release = () =>
-        db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept', scope: 'decisions' }, NOW));
-      expect(await release()).toEqual({ waited: false });
-      expect(await release()).toBeNull();
+      const release = () => db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept' }));
+      expect(await release()).toBe(true);
+      expect(await release()).toBe(false);
       expect((await retain(db.database, rules)).decisions).toBe(1);
     });
 

@@ -6,7 +6,7 @@ import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { retainTenant } from '../../../src/ops/retention.ts';
 import { heldDevice } from '../../../src/rights/dsar/store.ts';
-import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
@@ -84,7 +84,7 @@ export function epochContract(make: MakeDatabase): void {
         const keep = { openContests: false, override: false };
         const durables = [(await reached(kid, first)) ?? ''];
         const target = { kid, durables, requests: [], linksOf: null, keep, requestRef: String };
-        return eraseRows(tx, { ...target, requestedBy: 'dpo' });
+        return eraseRows(tx, { ...target });
       });
       expect(counts['visitor-index']).toMatchObject({ erased: 3 });
       expect(await other.read('visitor_index').where({ kid })).toEqual([]);

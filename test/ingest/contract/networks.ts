@@ -3,7 +3,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { ofStoredDays } from '../../../src/ingest/network-store.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
-import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeLookup, makeRecorder } from '../../support/recorder.ts';
@@ -27,7 +27,7 @@ export function networkContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         const keep = { openContests: false, override: false };
         const target = { kid, durables, requests: [], linksOf: null, keep, requestRef: String };
-        return eraseRows(tx, { ...target, requestedBy: 'dpo' });
+        return eraseRows(tx, { ...target });
       });
     const pairsOf = async (kid: string): Promise<number> => {
       const asked = { kid, durable: 'nobody', network: 'nowhere', day: DAY };

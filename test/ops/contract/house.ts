@@ -15,7 +15,6 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
   const housekeeping = startHousekeeping({
     database,
     resumeErasures: () => Promise.resolve([]),
-    resumeHeldErasures: () => Promise.resolve(),
     tellDue: () => Promise.resolve(),
     tellUnfinished: () => Promise.resolve(),
     tellDigests: () => Promise.resolve(),

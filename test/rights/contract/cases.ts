@@ -6,7 +6,7 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/append-store.ts';
 import { hashCaseKey, makeCaseService } from '../../../src/rights/contests/case-service.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
-import { eraseRows } from '../../../src/rights/erase/store.ts';
+import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
@@ -177,13 +177,13 @@ export function casesContract(make: MakeDatabase): void {
         linksOf: null,
         requestRef: (id: string) => id,
       };
-      const { caseBytes } = await db.database.transaction(async (tx) => {
+      const { others } = await db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
         const keep = { openContests: false, override: false };
-        return eraseRows(tx, { ...target, keep, requestedBy: 'dpo' });
+        return eraseRows(tx, { ...target, keep });
       });
       // What the search for left bytes looks for.
-      expect(caseBytes).toEqual([hashCaseKey(SECRET, caseKey), expect.stringMatching(/^[A-Za-z0-9+/]{48}$/)]);
+      expect(others).toEqual([hashCaseKey(SECRET, caseKey), expect.stringMatching(/^[A-Za-z0-9+/]{48}$/)]);
       const queries: string[] = [];
       const note = ({ sql }: { readonly sql: string }): number => queries.push(sql);
       db.database.read.on('query', note);

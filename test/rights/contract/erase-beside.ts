@@ -9,8 +9,8 @@ import {
   lockContest,
   updateContest,
 } from '../../../src/rights/contests/store.ts';
-import type { RowTarget } from '../../../src/rights/erase/find-store.ts';
-import { eraseRows } from '../../../src/rights/erase/store.ts';
+import type { RowTarget } from '../../../src/rights/erase/find.ts';
+import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import {
   addTenant,
   holdTransaction,
@@ -39,7 +39,6 @@ export function eraseBesideContract(make: MakeDatabase): void {
       linksOf: null,
       requestRef: (id) => `ref of ${id}`,
       keep: { openContests: false, override: false },
-      requestedBy: 'dpo' as const,
       ...over,
     });
     const erase = (kid: string, over: Partial<RowTarget>) =>

@@ -20,7 +20,7 @@ import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 
 /** Columns that name a person, whatever the table. */
-const PERSONAL: readonly PersonColumn[] = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
+const PERSONAL: readonly PersonColumn[] = ['durable', 'request_id', 'visitor_id', 'principal'];
 
 interface Schema {
   readonly columns: ReadonlyMap<string, ReadonlySet<string>>;
@@ -162,14 +162,6 @@ export function subjectDataContract(make: MakeDatabase): void {
       await own.close();
     });
 
-    it('has a way to all that names a person, but to what waits for an erasure', () => {
-      const unreached = tablesWhere(({ names, found, with: parent }) => {
-        const reached = parent === undefined ? found : rowOf(parent as (typeof TABLES)[number]).found;
-        return names.length > 0 && reached.length === 0;
-      });
-      expect(unreached).toEqual(['legal_holds', 'held_erasures', 'erasing']);
-    });
-
     it('knows what goes with the row of another, and with the tenant', () => {
       for (const table of TABLES) {
         const { tenant, with: parent } = rowOf(table);
@@ -264,9 +256,9 @@ export function subjectDataContract(make: MakeDatabase): void {
       const own = await make();
       expect(await missingTables(own.database)).toEqual([]);
       await own.database.transaction(async (tx) => {
-        for (const table of ['verdict_seals', 'held_erasures', 'links']) await tx.raw(`DROP TABLE ${table}`);
+        for (const table of ['verdict_seals', 'legal_holds', 'links']) await tx.raw(`DROP TABLE ${table}`);
       });
-      expect((await missingTables(own.database)).sort()).toEqual(['held_erasures', 'links', 'verdict_seals']);
+      expect((await missingTables(own.database)).sort()).toEqual(['legal_holds', 'links', 'verdict_seals']);
       await own.close();
     });
   });

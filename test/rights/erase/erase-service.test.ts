@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
+import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
-import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
-import { placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/service.ts';
 import { tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
 import { readRegister } from '../../../src/rights/register-service.ts';
 import { tempDir } from '../../support/command.ts';
@@ -167,36 +165,5 @@ it('a line that a full disk cut short does not take the next one with it', async
     [first, second].map(({ receiptId }) => ({ receiptId })),
   );
   expect(readFileSync(tombstoneFile(dataDir), 'utf8')).not.toContain('torn');
-  await database.close();
-});
-
-it('what waited for a hold is not lost with the process that released it, and reaches the one request', async () => {
-  const { dataDir } = await initGpd();
-  const { database, tenant, tenantOf } = await open(dataDir);
-  for (const id of ['a', 'b']) await record(database, id);
-  const hold = { kid: KID, durable: 'mine', scope: 'decisions' as const };
-  await database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 12', createdAt: NOW }));
-  let now = NOW;
-  const clock = (): number => now;
-  const eraser = eraserOn(database, dataDir, clock);
-  const held = makeHeldErasures({ database, eraser, tenantOf, clock });
-  const asked = { ...NOTHING, requests: ['req_a'] };
-  const receipt = await eraser.erase(requestOf(tenant, { target: asked }));
-  expect(receipt.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({
-    action: 'retained',
-    basis: 'case 12',
-  });
-  expect(await held.resume()).toEqual([]);
-  // The release commits, and the process dies before its erasure.
-  await database.transaction((tx) => releaseHold(tx, hold, NOW));
-  now += 59_000;
-  expect(await held.resumeStale(KID)).toEqual([]);
-  now += 2000;
-  expect(await held.resumeStale(KID)).toMatchObject([{ requestedBy: 'subject', incomplete: false }]);
-  expect(await database.read('decisions').where({ kid: KID }).pluck('request_id')).toEqual(['req_b']);
-  expect(await database.read('held_erasures')).toEqual([]);
-  expect(readFileSync(join(dataDir, 'gpd.db')).includes('req_a')).toBe(false);
-  expect(await held.resume()).toEqual([]);
-  expect(eraser.faults).toEqual([]);
   await database.close();
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/db/db.ts';
-import { scrubFiles } from '../../../src/rights/erase/scrub-store.ts';
+import { scrubFiles } from '../../../src/rights/erase/scrub.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { gpdJson, tempDir } from '../../support/command.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';

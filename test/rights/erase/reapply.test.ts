@@ -2,23 +2,17 @@ import { cpSync, existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'no
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rightsRef } from '../../../src/audit/reference.ts';
-import { endHold, placeHolds } from '../../../src/console/holds-service.ts';
+import { endHold, placeHoldOn } from '../../../src/console/holds-service.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { insertOverride } from '../../../src/rights/contests/store.ts';
-import { NOTHING } from '../../../src/rights/erase/erasure.ts';
-import { makeHeldErasures } from '../../../src/rights/erase/held-service.ts';
-import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold-store.ts';
+import { listHolds } from '../../../src/rights/erase/hold.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
 import { recordEnded } from '../../../src/rights/erase/tombstone-files.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
-import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
 import { eraserOn, open, REAPPLY, record, requestOf } from '../support/eraser.ts';
 
 /** What an older backup brings back is found again by every table that names it. */
-
-const HOLD = { kid: KID, durable: 'mine', scope: 'override' as const };
 
 /** A backup of this moment, and what brings it back. */
 async function backUp(database: Database, dataDir: string): Promise<() => void> {
@@ -31,32 +25,6 @@ async function backUp(database: Database, dataDir: string): Promise<() => void> 
   };
 }
 
-it('finds a request that only an override and a waiting erasure name', async () => {
-  const { dataDir } = await initGpd();
-  const first = await open(dataDir);
-  await record(first.database, 'a');
-  await first.database.transaction(async (tx) => {
-    await insertOverride(tx, { kid: KID, durable: 'mine', requestId: 'req_a', at: NOW });
-    await placeHold(tx, { ...HOLD, basis: 'case 12', createdAt: NOW });
-  });
-  const eraser = eraserOn(first.database, dataDir);
-  await eraser.erase(requestOf(first.tenant, { target: { ...NOTHING, requests: ['req_a'] } }));
-  await first.database.transaction((tx) => releaseHold(tx, HOLD, NOW));
-  const bringBack = await backUp(first.database, dataDir);
-  const held = makeHeldErasures({ ...first, eraser, clock: Date.now });
-  expect(await held.resume()).toHaveLength(1);
-  expect(await first.database.read('overrides').where({ kid: KID })).toEqual([]);
-  await first.database.close();
-  bringBack();
-
-  const { database, tenantOf } = await open(dataDir);
-  expect(await database.read('overrides').where({ kid: KID })).toHaveLength(1);
-  await reapplyErasures({ ...REAPPLY, database, dataDir, tenantOf, eraser: eraserOn(database, dataDir) });
-  for (const table of ['overrides', 'held_erasures'])
-    expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
-  await database.close();
-});
-
 const STAFF = { kid: KID, role: 'dpo', ref: 'd', label: 'Dora' } as const;
 
 /** The data directory of a dpo who places and releases holds. */
@@ -66,17 +34,15 @@ async function dpo() {
   const { database, tenant } = opened;
   await record(database, 'a');
   const eraser = eraserOn(database, dataDir);
-  const held = makeHeldErasures({ ...opened, eraser, clock: Date.now });
   const outside = { database, dataDir, logKey: REAPPLY.logKey };
-  const context = { ...opened, clock: Date.now, held, outside };
+  const context = { ...opened, clock: Date.now, eraser, outside };
   return {
     ...opened,
     dataDir,
     outside,
     eraser,
-    place: () => placeHolds(context, STAFF, { durable: 'mine', scopes: ['decisions'], basis: 'case 12' }),
-    release: () =>
-      endHold(context, STAFF, { device: rightsRef(tenant.rightsKey, 'durable', 'mine'), scope: 'decisions' }),
+    place: () => placeHoldOn(context, STAFF, { durable: 'mine', basis: 'case 12' }),
+    release: () => endHold(context, STAFF, rightsRef(tenant.rightsKey, 'durable', 'mine'), false),
   };
 }
 
@@ -107,9 +73,7 @@ it('places a hold again that the backup does not know, before the erasure that i
   const again = await startOn(dataDir);
   expect(again.applied).toBe(2);
   expect(again.decisions).toHaveLength(1);
-  expect(again.holds).toMatchObject([
-    { durable: 'mine', scope: 'decisions', requestedBy: 'subject', basis: expect.stringMatching(/lost/) },
-  ]);
+  expect(again.holds).toMatchObject([{ durable: 'mine', basis: expect.stringMatching(/lost/) }]);
   expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [{ durable: 'mine' }] });
 });
 

@@ -67,7 +67,7 @@ const UNTOLD: Readonly<Record<string, string>> = {
   console_job_subjects: 'whom an export of staff is about, which is this one',
 };
 /** Of an erasure that waits or is under way; rights.ts and erase-large.ts in ../contract have them. */
-const HOLDS = ['legal_holds', 'held_erasures', 'erasing'];
+const HOLDS = ['legal_holds', 'erasing'];
 /** What a principal's erasure leaves on purpose (contract section 7): a keyed tombstone, its key destroyed. */
 const TOMBSTONE = 'consent_principals';
 

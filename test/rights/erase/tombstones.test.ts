@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/db.ts';
 import { migrate } from '../../../src/db/migrate.ts';
-import type { StoredErasure } from '../../../src/rights/erase/receipts-store.ts';
+import type { StoredErasure } from '../../../src/rights/erase/receipts.ts';
 import {
   appendTombstone,
   buryTenant,

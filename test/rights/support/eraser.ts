@@ -4,12 +4,15 @@ import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
-import type { EraseRequest } from '../../../src/rights/erase/erase-transaction-service.ts';
+import {
+  type EraseDeps,
+  type EraseRequest,
+  KEEP_NOTHING,
+  makeEraseService,
+} from '../../../src/rights/erase/erase.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import type { Tombstone } from '../../../src/rights/erase/erasure-chain-service.ts';
-import { type EraseDeps, KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/service.ts';
 import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { KID } from '../../support/constants.ts';
@@ -61,7 +64,6 @@ export function eraserOn(
   over: Pick<Partial<EraseDeps>, 'largeAbove' | 'patienceMs' | 'largeFile' | 'rewriteWindow'> = {},
 ) {
   const faults: unknown[] = [];
-  const reserve = makeDiskReserve(dataDir, 0);
   const eraser = makeEraseService({
     database,
     dataDir,
@@ -69,7 +71,7 @@ export function eraserOn(
     clock,
     random: randomBytes,
     rewriteWindow: null,
-    reserve,
+    tenantOf: () => ({ rightsKey: Buffer.alloc(32, 4) }),
     onFault: (error) => faults.push(error),
     ...over,
   });

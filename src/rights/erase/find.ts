@@ -1,0 +1,214 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { hasRowLocks, pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
+import { holdsOn } from '../../ingest/legal-holds.ts';
+import { inChunks } from '../../lib/chunks.ts';
+import { hourOfVerdict } from '../../log/verdict-anchor-store.ts';
+import { tablesWhere } from '../subject-folds.ts';
+import { DEFENCE_BASIS, type ErasureTarget, type Keep } from './erasure.ts';
+
+/** Who is meant by an erasure: its requests and devices, what of them stays, and which ids the tables of a tenant have. */
+
+export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
+  readonly kid: string;
+  /** The keyed reference of a request. */
+  readonly requestRef: (requestId: string) => string;
+  readonly keep: Keep;
+}
+
+/** What the rows of an erasure are found by. */
+export interface Ids {
+  readonly requests: string[];
+  readonly devices: string[];
+  /** Devices with an override. */
+  readonly overridden: string[];
+  /** Devices whose visitorIds are meant. */
+  readonly indexed: string[];
+  /** Linked requests of a principal whose links are meant, beside `requests`. */
+  readonly linked: string[];
+  /** Keyed references of contested requests: events about a contest wait in the outbox under them. */
+  readonly contested: string[];
+}
+
+export interface RequestRow {
+  readonly request_id: string;
+  readonly durable: string | null;
+}
+
+/** Rows that name both a device and its requests. A contest and an override outlive their decision in the retention. */
+export async function rowsNamed(
+  db: Knex,
+  table: 'contests' | 'overrides' | 'decisions',
+  { kid, durables, requests }: Pick<RowTarget, 'kid' | 'durables' | 'requests'>,
+): Promise<RequestRow[]> {
+  const found: RequestRow[] = [];
+  for (const [column, all] of [
+    ['durable', durables],
+    ['request_id', requests],
+  ] as const)
+    await inChunks(all, async (ids) => {
+      const rows = whereOneOf(db(table).where({ kid }), db, column, ids).select('request_id', 'durable');
+      // One by one: a device may have more rows than a call takes arguments.
+      for (const row of (await rows) as RequestRow[]) found.push(row);
+    });
+  return found;
+}
+
+/** The target's requests and the hours of their decisions, by short reads; null when there are more than `most`. */
+export async function sizeUp(db: Knex, { kid, durables, requests }: RowTarget, most: number) {
+  const ids = new Set(requests);
+  const hours = new Set<number>();
+  for (const [column, all] of [
+    ['durable', durables],
+    ['request_id', requests],
+  ] as const)
+    await inChunks(all, async (some) => {
+      if (ids.size > most) return;
+      const rows = whereOneOf(db('decisions').where({ kid }), db, column, some).limit(most + 1);
+      for (const row of await rows.select('request_id', 'decided_at')) {
+        ids.add(String(row.request_id));
+        hours.add(hourOfVerdict(row));
+      }
+    });
+  return ids.size > most ? null : { ids, hours };
+}
+
+/**
+ * Waits for visits and rulings that are under way; until the transaction ends none of these devices or requests gets another row.
+ * SQLite has one writer.
+ */
+export async function lockSubject(
+  tx: Knex.Transaction,
+  { kid, durables, requests }: RowTarget,
+): Promise<void> {
+  if (!hasRowLocks(tx)) return;
+  for (const [table, column, all] of [
+    ['contests', 'durable', durables],
+    ['contests', 'request_id', requests],
+    ['sightings', 'durable', durables],
+  ] as const)
+    await inChunks(all, async (ids) => {
+      await whereAmong(tx(table).where({ kid }), tx, column, ids).orderBy(column).forUpdate().select('kid');
+    });
+}
+
+export async function defendedRequests(db: Knex, { kid, keep, durables, requests }: RowTarget) {
+  if (!keep.openContests) return new Set<string>();
+  const open = await rowsNamed(db, 'contests', { kid, durables, requests });
+  const ids = open.map(({ request_id: id }) => id);
+  const found = whereAmong(db('contests').where({ kid, status: 'open' }), db, 'request_id', ids);
+  return new Set((await found.pluck('request_id')) as string[]);
+}
+
+export const noIds = (): Ids => ({
+  requests: [],
+  devices: [],
+  overridden: [],
+  indexed: [],
+  linked: [],
+  contested: [],
+});
+
+/** What of a target goes, and what is kept on which basis. */
+export interface Subject {
+  readonly going: Ids;
+  readonly kept: ReadonlyMap<string, Ids>;
+  /** Devices with a legal hold. */
+  readonly held: readonly string[];
+}
+
+/** The linked requests of a principal that are not among the others, each with its device. */
+async function linkedBeside(db: Knex, { kid, linksOf }: RowTarget, requests: { has(id: string): boolean }) {
+  if (linksOf === null) return new Map<string, string | null>();
+  const ids = (await db('links').where({ kid, principal: linksOf }).pluck('request_id')) as string[];
+  const beside = ids.filter((id) => !requests.has(id));
+  const linked = new Map<string, string | null>(beside.map((id) => [id, null]));
+  for (const row of await rowsNamed(db, 'decisions', { kid, durables: [], requests: beside }))
+    linked.set(row.request_id, row.durable);
+  return linked;
+}
+
+/** Finds who is meant. @param large leaves the decisions of the target's devices to the steps */
+export async function readSubject(db: Knex, target: RowTarget, { large = false } = {}): Promise<Subject> {
+  const { kid, durables, keep, requestRef } = target;
+  const contests = await rowsNamed(db, 'contests', target);
+  const overrides = await rowsNamed(db, 'overrides', target);
+  // Rows of a held device are kept, and all are counted: that takes its time under the lock, for few devices ever.
+  const read = large ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
+  const decisions = await rowsNamed(db, 'decisions', { ...target, durables: read });
+  const requests = new Map<string, string | null>(target.requests.map((id) => [id, null]));
+  for (const { request_id: id, durable } of [...contests, ...overrides, ...decisions])
+    if (id) requests.set(id, durable ?? requests.get(id) ?? null);
+  const linked = await linkedBeside(db, target, requests);
+  const devices = new Set(
+    [...durables, ...requests.values(), ...linked.values()].filter((id) => id !== null),
+  );
+  const holds = await holdsOn(db, kid, [...devices]);
+  const stays = await defendedRequests(db, target);
+  // By a visitorId the person asks for what is kept of a device.
+  const defended = new Set([...stays].map((id) => requests.get(id)));
+  if (keep.override) for (const { durable } of overrides) defended.add(durable);
+
+  const going = noIds();
+  const kept = new Map<string, Ids>();
+  const place = (of: keyof Ids, id: string, durable: string | null | undefined, isDefended = false): void => {
+    const basis = holds.get(durable ?? '') ?? (isDefended ? DEFENCE_BASIS : undefined);
+    if (basis === undefined) going[of].push(id);
+    else
+      kept
+        .set(basis, kept.get(basis) ?? noIds())
+        .get(basis)
+        ?.[of].push(id);
+  };
+  for (const [id, durable] of requests) place('requests', id, durable, stays.has(id));
+  for (const { request_id: id, durable } of contests)
+    place('contested', requestRef(id), durable, stays.has(id));
+  for (const [id, durable] of linked) place('linked', id, durable);
+  for (const durable of durables) {
+    place('devices', durable, durable);
+    place('indexed', durable, durable, defended.has(durable));
+  }
+  for (const durable of new Set(overrides.map((row) => row.durable)))
+    if (durable !== null) place('overridden', durable, durable, keep.override);
+  return { going, kept, held: [...holds.keys()] };
+}
+
+/** Tables of a device, read by an index. */
+const OF_DEVICES = tablesWhere(
+  ({ names, reapplied, tenant }) => names.includes('durable') && reapplied && tenant !== 'scanned',
+);
+
+/** Those of the erased ids that are in use: the device visited again. */
+export async function idsInUse(
+  db: Knex,
+  kid: string,
+  { devices, visitorIds }: { readonly devices: readonly string[]; readonly visitorIds: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  const columns = [
+    ...OF_DEVICES.map((table) => [table, 'durable', devices] as const),
+    ['visitor_index', 'visitor_id', visitorIds] as const,
+  ];
+  for (const [table, column, ids] of columns)
+    await inChunks(ids, async (some) => {
+      const rows = whereAmong(db(table).where({ kid }), db, column, some);
+      for (const id of (await rows.distinct(column).pluck(column)) as string[]) found.add(id);
+    });
+  return found;
+}
+
+const PAGE = 5000;
+
+/**
+ * Every id of a kind that a tenant's tables have: a tombstone names its subject by a keyed reference alone. Ids come more than
+ * once when several tables have them.
+ */
+export async function* storedIds({ read }: Database, kid: string, name: 'durable' | 'request_id') {
+  for (const table of tablesWhere(({ reapplied, names }) => reapplied && names.includes(name)))
+    for await (const rows of pagesOf<Readonly<Record<typeof name, string>>>(
+      read(table).where({ kid }).where(name, '>', '').distinct(name),
+      [name],
+      PAGE,
+    ))
+      for (const row of rows) yield row[name];
+}

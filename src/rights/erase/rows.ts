@@ -1,0 +1,277 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../db/db.ts';
+import { cellOf, countOf, pagesOf, whereAmong } from '../../db/sql.ts';
+import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
+import { inChunks } from '../../lib/chunks.ts';
+import {
+  type AnchoredPlaces,
+  type ErasedVerdict,
+  hourOfVerdict,
+  keepCommitments,
+  makeAnchoredPlaces,
+} from '../../log/verdict-anchor-store.ts';
+import type { ContestRow } from '../contests/store.ts';
+import type { TableName } from '../subject-data.ts';
+import { addCount, emptyTally, NOTHING, type Scope } from './erasure.ts';
+import {
+  defendedRequests,
+  type Ids,
+  lockSubject,
+  noIds,
+  type RequestRow,
+  type RowTarget,
+  readSubject,
+  rowsNamed,
+  type Subject,
+} from './find.ts';
+import type { StoredErasure } from './receipts.ts';
+
+/**
+ * Everything that an erasure deletes beside the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
+ * is locked, so that meanwhile nobody files a contest, places a hold or anchors an hour.
+ */
+
+interface Delete {
+  readonly table: TableName;
+  readonly column: 'request_id' | 'durable' | 'principal';
+  readonly ids: keyof Ids;
+  /** The line of the receipt that counts the rows; null: copies of what has one. */
+  readonly scope: Scope | null;
+}
+
+/** In this order. Updates and outcomes of a decision go with its row. */
+export const DELETES: readonly Delete[] = [
+  { table: 'contests', column: 'request_id', ids: 'requests', scope: 'contests' },
+  { table: 'webhook_outbox', column: 'principal', ids: 'contested', scope: null },
+  { table: 'overrides', column: 'durable', ids: 'overridden', scope: 'override' },
+  { table: 'sightings', column: 'durable', ids: 'devices', scope: 'sightings' },
+  { table: 'credentials', column: 'durable', ids: 'devices', scope: 'credentials' },
+  { table: 'decisions', column: 'request_id', ids: 'requests', scope: 'decisions' },
+  { table: 'links', column: 'request_id', ids: 'requests', scope: 'links' },
+  { table: 'links', column: 'request_id', ids: 'linked', scope: 'links' },
+  { table: 'signal_summaries', column: 'request_id', ids: 'requests', scope: 'signal-summaries' },
+  { table: 'webhook_outbox', column: 'request_id', ids: 'requests', scope: null },
+  { table: 'visitor_index', column: 'durable', ids: 'indexed', scope: 'visitor-index' },
+  { table: 'network_marks', column: 'durable', ids: 'devices', scope: 'network-marks' },
+  { table: 'network_days', column: 'durable', ids: 'devices', scope: 'network-marks' },
+];
+
+/** What was deleted, and the bytes that no file may hold after it. */
+export interface Erased {
+  readonly counts: ReturnType<typeof emptyTally>;
+  readonly requests: readonly string[];
+  /** Device ids, visitorIds, and the beginnings of what was written about contests. */
+  readonly others: readonly string[];
+  /** Devices of which a legal hold keeps rows. */
+  readonly held: readonly string[];
+}
+
+/** Deletes the rows of the target. @param places of its verdicts in anchored hours, as far as they were read before */
+export async function eraseRows(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  places: AnchoredPlaces | null = null,
+): Promise<Erased> {
+  await lockSubject(tx, target);
+  const subject = await readSubject(tx, target);
+  const { going } = subject;
+  const work = makeWork(tx, target, places ?? makeAnchoredPlaces(target.kid, new Set(going.requests)));
+  for (const one of DELETES) await runDelete(work, one, going[one.ids]);
+  await countKept(work, subject);
+  await forgetRequestsOfOverrides(tx, target, going.requests);
+  return erasedOf(work, subject);
+}
+
+/** The same counts by reads alone. */
+export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
+  const subject = await readSubject(db, target);
+  const work = makeWork(db, target, null);
+  for (const one of DELETES) await runDelete(work, one, subject.going[one.ids]);
+  await countKept(work, subject);
+  return erasedOf(work, subject);
+}
+
+/** An erasure of many requests: deletes what is one row a device, and writes down which requests steps have to delete. */
+export async function beginSteps(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  receiptId: string,
+): Promise<Erased> {
+  const { kid } = target;
+  await lockSubject(tx, target);
+  const subject = await readSubject(tx, target, { large: true });
+  const { going } = subject;
+  const work = makeWork(tx, target, makeAnchoredPlaces(kid, new Set()));
+  const step = (durable: string, requestId: string) => ({
+    receipt_id: receiptId,
+    kid,
+    durable,
+    request_id: requestId,
+  });
+  for (const durable of going.devices) {
+    const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
+    await tx('erasing').insert(step(durable, (await cellOf<string>(newest, 'request_id')) ?? ''));
+  }
+  await inChunks(going.requests, (ids) => tx('erasing').insert(ids.map((id) => step('', id))));
+  for (const one of DELETES)
+    if (one.ids !== 'requests' || one.table === 'contests') await runDelete(work, one, going[one.ids]);
+  await countKept(work, subject);
+  await forgetRequestsOfOverrides(tx, target, going.requests);
+  return { ...erasedOf(work, subject), requests: [] };
+}
+
+/** The requests that steps have to delete still, by short reads. What has an open contest may stay. */
+export async function requestsLeft(
+  { read }: Database,
+  { receiptId, kid, keep }: StoredErasure,
+): Promise<string[]> {
+  const noted = (await read('erasing').where({ receipt_id: receiptId })) as (RequestRow & {
+    durable: string;
+  })[];
+  const ids = noted.filter(({ durable }) => durable === '').map((row) => row.request_id);
+  for (const { durable, request_id: upTo } of noted.filter((row) => row.durable !== '')) {
+    const query = read('decisions')
+      .where({ kid, durable })
+      .where('request_id', '<=', upTo)
+      .select('request_id');
+    for await (const page of pagesOf<RequestRow>(query, ['request_id'], PAGE))
+      for (const row of page) ids.push(row.request_id);
+  }
+  const open = keep.openContests
+    ? await read('contests').where({ kid, status: 'open' }).pluck('request_id')
+    : [];
+  const stays = new Set(open as string[]);
+  return ids.filter((id) => !stays.has(id));
+}
+
+/** Deletes these requests of an erasure that goes in steps. The head of the tenant's log has to be locked. */
+export async function eraseStep(
+  tx: Knex.Transaction,
+  { receiptId, kid, keep }: StoredErasure,
+  {
+    requests,
+    requestRef,
+    places,
+  }: Pick<RowTarget, 'requests' | 'requestRef'> & { readonly places: AnchoredPlaces },
+): Promise<Erased> {
+  const target: RowTarget = { ...NOTHING, kid, keep, requests, requestRef };
+  const contests = await rowsNamed(tx, 'contests', target);
+  const stays = await defendedRequests(tx, target);
+  const goes = (id: string): boolean => !stays.has(id);
+  const contested = contests.map(({ request_id: id }) => id).filter(goes);
+  const going = { ...noIds(), requests: requests.filter(goes), contested: contested.map(requestRef) };
+  const work = makeWork(tx, target, places);
+  for (const one of DELETES) await runDelete(work, one, going[one.ids]);
+  await inChunks(requests, (ids) =>
+    tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
+  );
+  return { counts: work.counts, requests: going.requests, others: work.bytes, held: [] };
+}
+
+const PAGE = 5000;
+
+export const hasSteps = async ({ read }: Database, receiptId: string): Promise<boolean> =>
+  (await cellOf(read('erasing').where({ receipt_id: receiptId }), 'kid')) !== undefined;
+
+export async function endSteps(database: Database, receiptId: string): Promise<void> {
+  await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
+}
+
+/** Where these verdicts are in their anchored hours, read without a lock. */
+export async function placesOf(
+  { read }: Database,
+  kid: string,
+  requests: readonly string[],
+): Promise<AnchoredPlaces> {
+  const places = makeAnchoredPlaces(kid, new Set(requests));
+  const hours = new Set<number>();
+  await inChunks(requests, async (ids) => {
+    const found = whereAmong(read('decisions').where({ kid }), read, 'request_id', ids);
+    for (const row of await found.select('decided_at')) hours.add(hourOfVerdict(row));
+  });
+  await places.prepare(read, hours);
+  return places;
+}
+
+type Work = ReturnType<typeof makeWork>;
+
+/** @param places null: a plan, which counts and deletes nothing */
+const makeWork = (db: Knex, { kid }: RowTarget, places: AnchoredPlaces | null) => ({
+  db,
+  kid,
+  places,
+  counts: emptyTally(),
+  bytes: [] as string[],
+});
+
+/** The day comes first in the keys of the networks. */
+function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly string[]): Knex.QueryBuilder {
+  const rows = whereAmong(db(table).where({ kid }), db, column, ids);
+  return table === 'network_marks' || table === 'network_days' ? ofStoredDays(rows, table) : rows;
+}
+
+async function runDelete(work: Work, one: Delete, all: readonly string[]): Promise<void> {
+  await inChunks(all, async (ids) => {
+    const erased = work.places === null ? countOf(rowsOf(work, one, ids)) : deleteRows(work, one, ids);
+    if (one.scope !== null) addCount(work.counts, one.scope, { erased: await erased, retained: 0 });
+    else await erased;
+  });
+}
+
+async function deleteRows(work: Work, one: Delete, ids: readonly string[]): Promise<number> {
+  const tx = work.db as Knex.Transaction;
+  const rows = (): Knex.QueryBuilder => rowsOf(work, one, ids);
+  await readBefore(work, one.table, rows);
+  if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
+  if (one.table !== 'visitor_index') return (await rows().delete()) as unknown as number;
+  // By the key of the table: to delete by the device alone SQLite reads all rows of the tenant.
+  const found = (await rows().pluck('visitor_id')) as string[];
+  return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', found).delete();
+}
+
+/** As much of an encrypted text as is surely in one piece: SQLite moves the rest to other pages. Its nonce is in it. */
+export const CIPHERTEXT_START = 48;
+
+/** Reads what only these rows know, before they go. */
+async function readBefore(work: Work, table: TableName, rows: () => Knex.QueryBuilder): Promise<void> {
+  const { db, kid, places, bytes } = work;
+  if (table === 'contests') {
+    for (const row of (await rows().select('case_hash', 'sealed')) as ContestRow[])
+      for (const text of [row.case_hash, row.sealed?.slice(0, CIPHERTEXT_START)]) if (text) bytes.push(text);
+  } else if (table === 'visitor_index') {
+    for (const id of (await rows().pluck('visitor_id')) as string[]) bytes.push(id);
+  } else if (table === 'decisions' && places !== null) {
+    const going = (await rows().select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
+    await keepCommitments(db as Knex.Transaction, kid, going, places);
+  }
+}
+
+/** Counts what a legal hold, or a person's defence, keeps. */
+async function countKept(work: Work, { kept }: Subject): Promise<void> {
+  for (const [basis, of] of kept)
+    for (const one of DELETES)
+      await inChunks(of[one.ids], async (ids) => {
+        if (one.scope === null) return;
+        addCount(work.counts, one.scope, {
+          erased: 0,
+          retained: await countOf(rowsOf(work, one, ids)),
+          basis,
+        });
+      });
+}
+
+/** An override that is kept stays for its device; which request led to it is no longer recorded. */
+async function forgetRequestsOfOverrides(tx: Knex.Transaction, target: RowTarget, going: readonly string[]) {
+  if (!target.keep.override) return;
+  await inChunks(going, async (ids) => {
+    await tx('overrides').where({ kid: target.kid }).whereIn('request_id', ids).update({ request_id: null });
+  });
+}
+
+const erasedOf = ({ counts, bytes }: Work, { going, held }: Subject): Erased => ({
+  counts,
+  requests: going.requests,
+  // A device whose visitorId stays is rightly in the file.
+  others: [...bytes, ...going.indexed],
+  held,
+});
