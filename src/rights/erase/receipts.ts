@@ -171,10 +171,17 @@ export async function erasuresAt(
 
 /** Receipts of a tenant's erasures that began no earlier than `since` and have gone past `rows`. */
 export const receiptsSince = ({ read }: Database, kid: string, since: number): Promise<string[]> =>
-  read('erasures').where({ kid }).where('erased_at', '>=', since).whereNot({ step: 'rows' }).pluck('receipt_id');
+  read('erasures')
+    .where({ kid })
+    .where('erased_at', '>=', since)
+    .whereNot({ step: 'rows' })
+    .pluck('receipt_id');
 
 /** Those of these receipts that can be read. */
-export async function erasuresOf({ read }: Database, receiptIds: readonly string[]): Promise<StoredErasure[]> {
+export async function erasuresOf(
+  { read }: Database,
+  receiptIds: readonly string[],
+): Promise<StoredErasure[]> {
   const found: StoredErasure[] = [];
   await inChunks(receiptIds, async (ids) => {
     found.push(...rowsToErasures(await rows(read).whereIn('receipt_id', ids)).erasures);

@@ -27,6 +27,7 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     keepCheckpoints: () => Promise.resolve(),
     cosignCheckpoints: () => Promise.resolve(),
     thinCheckpoints: () => Promise.resolve(),
+    dropOldErasures: () => Promise.resolve(),
     clock: () => now,
     monotonic: () => ticks,
     onFailure: (failure) => failures.push(failure),
