@@ -34,8 +34,6 @@ export interface ChainedLogOptions {
   readonly mayBeginBare?: boolean;
 }
 
-export type ChainedLog = ReturnType<typeof makeChainedLog>;
-
 /** How far a file was read. */
 interface Tail {
   readonly inode: number;

@@ -116,7 +116,7 @@ function openCount(key: Uint8Array, value: string | null): KnownCount {
   return opened?.isAuthentic ? opened.number : 'changed';
 }
 
-export async function readCount(
+async function readCount(
   database: Pick<Database, 'kind' | 'read'>,
   log: LineLog,
 ): Promise<KnownCount> {
