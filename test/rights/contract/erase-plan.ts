@@ -51,7 +51,7 @@ function tenantOf(kid: string): ConsentTenant {
     policies: [],
     termsMac: null,
     logOrigin: `gpd.example/ledger/${kid}`,
-    ledger: { seed: sha256(`seed of ${kid}`), checkpointed: true },
+    logSeed: sha256(`seed of ${kid}`),
     settings: makeNewTenant(kid).tenant.settings,
     revision: 1,
     webhooksFor: () => [],
