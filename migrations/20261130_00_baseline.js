@@ -331,8 +331,7 @@ async function createConsent(knex) {
   // Sessions of persons, by SHA-256 of the token, each ended by the API key that opened it.
   await knex.schema.createTable('principal_sessions', (t) => {
     t.text('hash').primary();
-    texts(t, 'kid', 'principal', 'wrapped_principal_id');
-    optionalTexts(t, 'key_id');
+    texts(t, 'kid', 'principal', 'wrapped_principal_id', 'key_id');
     t.bigInteger('expires_at').notNullable().index();
   });
   // Answers of writes with an Idempotency-Key. `key` is a MAC; `caller` is empty, or `erased` once the person was erased.
