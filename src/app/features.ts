@@ -12,7 +12,6 @@ import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, UNKNOWN_NETWORKS } from '../ingest/network-type-files.ts';
 import type { IssueToken } from '../ingest/ports.ts';
 import { SECOND } from '../lib/clock.ts';
-import { beginCheckpoints } from '../ops/checkpoints-service.ts';
 import { watchSkew } from '../ops/clock-watch.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
@@ -65,10 +64,7 @@ export type Features = Awaited<ReturnType<typeof makeFeatures>>;
 export async function makeFeatures(platform: Platform, { networks }: Settings) {
   const { config, database, clock, random, serverSecret, metrics, limiters } = platform;
   const rights = await openRights(platform);
-  const { book, tenantOf, logFault } = platform;
-  await beginCheckpoints({ database, book, keysOf: tenantOf, clock }, platform.masterKey(), (tenant, error) =>
-    logFault('checkpoint-refused', { tenant })(error),
-  );
+  const { logFault } = platform;
   const botAuth = makeBotAuth(config, () => platform.address.url, {
     findKey: platform.agents.findKey,
     claimNonce: makeNonceClaimer(database),

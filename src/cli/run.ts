@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { addStateMacs } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
@@ -45,7 +44,6 @@ export async function withStore<T>(
   const config = configFor();
   const store = await openStore(config, options);
   try {
-    await addStateMacs(store);
     return await work(store, config);
   } finally {
     await store.database.close();

@@ -104,7 +104,7 @@ export async function tryMasterKey(database: Database, key: Buffer | null): Prom
   const masterKey = makeMasterKey(key, randomBytes);
   const fits = opens(masterKey, wrapped);
   const all = fits ? await allWrapped(database.read) : [];
-  const unopened = all.filter((secret) => !opens(masterKey, secret.wrapped, secret.contexts));
+  const unopened = all.filter((secret) => !opens(masterKey, secret.wrapped, secret.context));
   const escrow = await readEscrow(database, masterKey);
   return { opens: fits, unopened: unopened.map(({ name }) => name), escrow };
 }

@@ -73,7 +73,7 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   const [appended] = await appendEntries(tx, kid, [entry], { macs: target.stateMac });
   key.fill(0);
   let openings = 0;
-  await eraseAnswers(tx, target);
+  await eraseAnswers(tx, kid, principal);
   for (const table of SHREDS) {
     const gone = await tx(table).where({ kid, principal }).delete();
     if (table === 'consent_openings') openings = gone;

@@ -244,10 +244,6 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, title: string]>
     'test/log/witness-faults.test.ts',
     'signs nothing by a second copy',
   ],
-  'put back a log’s wrapping': [
-    'test/consent/contract/tampered-log.ts',
-    'begins its checkpoints once, and never again',
-  ],
 };
 
 /** The first two columns of the table. */

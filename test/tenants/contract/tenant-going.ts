@@ -167,7 +167,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       expect(await makeAnew(kid, NOW + 1)).toBe(true);
       const ends = await Promise.all([visit(recorder, kid), visit(recorder, kid, NOW + 1)]);
       expect(ends.map(endOf)).toEqual(['gone', 'recorded']);
-      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: null };
+      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: 'key' };
       await expect(insertSession(db.database, { ...session, hash: 'old' }, NOW)).rejects.toThrow(TenantGone);
       await insertSession(db.database, { ...session, hash: 'new' }, NOW + 1);
       const use = { kid, generation: 1, bundles: 3, lastAt: NOW };
@@ -209,7 +209,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
     });
 
     describe('rows without a tenant', () => {
-      /** What a server of an earlier release leaves, in every table that has a row of this tenant. */
+      /** Rows whose tenant was deleted by hand, in every table that has a row of this one. */
       async function orphan(kid: string): Promise<Record<string, number>> {
         await addTenant(db.database, kid);
         const recorder = makeRecorder(db.database, () => performance.now());
