@@ -210,7 +210,9 @@ export function subjectDataContract(make: MakeDatabase): void {
         await addTenant(db.database, kid);
         // Drafts hang on it.
         await insertRow(db.database, 'contests', kid);
-        for (const table of [...timed, ...kept]) await insertRow(db.database, table, kid);
+        // A hold keeps what is of its own device.
+        for (const table of [...timed, ...kept])
+          await insertRow(db.database, table, kid, table === 'legal_holds' ? { durable: 'held' } : {});
         expect(await left([...timed, ...kept])).toEqual([...timed, ...kept]);
         const house = makeHouse(db.database);
         expect(await house.round()).toEqual([]);
