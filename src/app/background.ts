@@ -1,14 +1,15 @@
 import { tellNow } from '../consent/tell-service.ts';
 import { parseRelay, sendMail } from '../egress/smtp.ts';
 import type { NetworkTypes } from '../ingest/network-type-files.ts';
-import { SECOND } from '../lib/clock.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
 import type { SkewWatch } from '../ops/clock-watch.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
-import { outsideOf, recordEnded } from '../rights/erase/tombstone-files.ts';
+import { recordEnded } from '../rights/erase/ended.ts';
+import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
 import { MAIL_WORDS } from '../rights/mail-files.ts';
 import { composeMail } from '../rights/mail-service.ts';
 import type { RightsServices } from '../rights/services-make.ts';
@@ -99,7 +100,9 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
     tellDigests,
     refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
-    recordEnded: (kid) => recordEnded(outsideOf(platform, config), kid, clock()),
+    recordEnded: () => recordEnded(outsideOf(platform, config), clock()),
+    dropOldErasures: (steady) =>
+      dropOldErasures(outsideOf(platform, config), steady - config.erasure_lines_days * DAY),
     keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
     cosignCheckpoints: cosign,
     async thinCheckpoints(now) {

@@ -15,9 +15,10 @@ import { SECOND } from '../lib/clock.ts';
 import { watchSkew } from '../ops/clock-watch.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
+import { recordEnded } from '../rights/erase/ended.ts';
 import { eraseOwn } from '../rights/erase/erase.ts';
-import { makeReapplying } from '../rights/erase/reapply-service.ts';
-import { outsideOf } from '../rights/erase/tombstone-files.ts';
+import { outsideOf } from '../rights/erase/erasure-log.ts';
+import { makeReapplying } from '../rights/erase/reapply.ts';
 import { issueToken } from '../rights/me/transparency-token.ts';
 import { makeRights } from '../rights/services-make.ts';
 import type { Platform } from './platform.ts';
@@ -39,8 +40,9 @@ async function openRights(platform: Platform) {
   const { config, tenantOf, log, logFault, refresh, clock } = platform;
   const rights = makeRights(platform, { onFault: logFault('erasure-held-up') });
   const { eraser } = rights;
+  const outside = outsideOf(platform, config);
   const reapply = makeReapplying({
-    ...outsideOf(platform, config),
+    ...outside,
     tenantOf,
     eraser,
     clock,
@@ -53,6 +55,8 @@ async function openRights(platform: Platform) {
     await refresh();
   };
   await eraseAgain();
+  // The job of every minute tries again.
+  await recordEnded(outside, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
   return { ...rights, eraseAgain };
 }
 

@@ -1,5 +1,5 @@
-import { BrokenChain } from '../db/chained-log-files.ts';
 import type { Database } from '../db/db.ts';
+import { BrokenLog } from '../db/line-log.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import { frontierRoot } from '../ledger/frontier.ts';
 import { checkAnchoredHours } from '../log/anchor-check-store.ts';
@@ -53,7 +53,7 @@ async function readBook({ book, keys }: Trusted, problems: Problems): Promise<re
   try {
     return await book.all(keys.signer.vkey);
   } catch (error) {
-    if (!(error instanceof BrokenChain)) throw error;
+    if (!(error instanceof BrokenLog)) throw error;
     problems.add('checkpoint-missing', error.message);
     return [];
   }

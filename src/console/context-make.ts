@@ -14,7 +14,7 @@ import type { LogService } from '../log/service.ts';
 import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
 import type { DsarDeps } from '../rights/dsar/service.ts';
 import { makeExports } from '../rights/dsar/staff-export-service.ts';
-import { outsideOf } from '../rights/erase/tombstone-files.ts';
+import { outsideOf } from '../rights/erase/erasure-log.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { makeRender } from './render.ts';

@@ -2,6 +2,7 @@ import { displayHandle, rightsRef } from '../audit/reference.ts';
 import { writeAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { isoTime } from '../lib/clock.ts';
+import { recordEnded } from '../rights/erase/ended.ts';
 import { type ErasureTarget, NOTHING } from '../rights/erase/erasure.ts';
 import {
   allHolds,
@@ -12,7 +13,6 @@ import {
   requestsOfDevice,
 } from '../rights/erase/hold.ts';
 import { heldReceipts, type StoredErasure } from '../rights/erase/receipts.ts';
-import { recordEnded } from '../rights/erase/tombstone-files.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
 
@@ -65,8 +65,8 @@ export async function readHolds(context: HoldContext, staff: Staff, after: strin
 }
 
 /** The hold is placed or released by now; a line that cannot be written is left to the sweep, which reports its failures. */
-const recordOrLeave = ({ outside, clock }: HoldContext, kid: string): Promise<void> =>
-  recordEnded(outside, kid, clock()).catch(() => {});
+const recordOrLeave = ({ outside, clock }: HoldContext): Promise<void> =>
+  recordEnded(outside, clock()).catch(() => {});
 
 export async function placeHoldOn(
   context: HoldContext,
@@ -82,7 +82,7 @@ export async function placeHoldOn(
     await placeHold(tx, { kid, durable, basis, createdAt: at });
     await writeAudit(tx, { kid, at, actor: actorOf(staff), action: 'hold.placed', object, detail: {} });
   });
-  await recordOrLeave(context, kid);
+  await recordOrLeave(context);
 }
 
 /** What a receipt was asked for and the hold of this device kept. A receipt has references alone; the device leads to their ids. */
@@ -122,7 +122,7 @@ export async function endHold(context: HoldContext, staff: Staff, device: string
     return isReleased;
   });
   if (!released) return null;
-  await recordOrLeave(context, kid);
+  await recordOrLeave(context);
   const again: ErasureReceipt[] = [];
   for (const receipt of runsAgain ? limited : []) {
     const { requestedBy, keep } = receipt;

@@ -59,13 +59,13 @@ export function refuseLink(path: string): void {
 /** Flags that open a file and no link. */
 export const NO_LINK = constants.O_NOFOLLOW;
 
-/** The text of a file of the data directory; null: missing. @throws {LinkFound} */
-export function readOwnFile(path: string): string | null {
+/** A file of the data directory; null: missing. @throws {LinkFound} */
+export function readOwnFile(path: string): Buffer | null {
   refuseLink(path);
   if (!existsSync(path)) return null;
   const handle = openSync(path, constants.O_RDONLY | NO_LINK);
   try {
-    return readFileSync(handle, 'utf8');
+    return readFileSync(handle);
   } finally {
     closeSync(handle);
   }

@@ -1,7 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { BrokenChain, type ChainedLogOptions, makeChainedLog } from '../db/chained-log-files.ts';
+import {
+  appendLine,
+  BrokenLog,
+  dropLines,
+  type LineLog,
+  type ReadTo,
+  readLines,
+  readOn,
+} from '../db/line-log.ts';
+import { serialise } from '../db/shared-file-lock.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/hash.ts';
@@ -59,86 +68,100 @@ function toKept({ vkey, note, at }: Line): KeptCheckpoint {
   return { ...checkpoint, text: note, signedAt: Date.parse(at) };
 }
 
-async function readAll(options: Pick<ChainedLogOptions, 'path' | 'key' | 'name'>, vkey: string) {
+/** All lines of a log, without those that a loss made void. */
+async function readAll(log: LineLog, vkey: string): Promise<KeptCheckpoint[]> {
   let kept: KeptCheckpoint[] = [];
-  const onLine = (body: unknown): void => {
-    const line = lineSchema.parse(body);
-    if (line.vkey !== vkey) return;
+  for await (const { body, dropped, problem } of readLines(log)) {
+    if (problem !== null) throw new BrokenLog(log, problem);
+    if (dropped) continue;
+    const line = lineSchema.parse(JSON.parse(body));
+    if (line.vkey !== vkey) continue;
     const next = toKept(line);
     if (line.lost) kept = kept.filter(({ size }) => size < next.size);
     kept.push(next);
-  };
-  await makeChainedLog({ ...options, onLine }).refresh();
+  }
   return kept;
 }
 
-/** Which lines stay: the first of each log and day, those of the last day, the last one, and losses. */
-function oneADay(now: number, lastNote: (vkey: string) => string | undefined): (body: unknown) => boolean {
+/** Which lines go: not the first of each log and day, those of the last day, the last one, and losses. */
+function moreThanOneADay(now: number, lastNote: (vkey: string) => string | undefined) {
   const days = new Map<string, string>();
-  return (body) => {
+  return (body: unknown): boolean => {
     const { vkey, at, note, lost } = lineSchema.parse(body);
     const day = at.slice(0, 10);
     const first = days.get(vkey) !== day;
     days.set(vkey, day);
-    return first || lost === true || now - Date.parse(at) < DAY || note === lastNote(vkey);
+    return !(first || lost === true || now - Date.parse(at) < DAY || note === lastNote(vkey));
+  };
+}
+
+/** The last line of each log, as the file is now. */
+function makeFollower(log: LineLog) {
+  const lastLines = new Map<string, Line & { kept?: KeptCheckpoint }>();
+  let readTo: ReadTo | null = null;
+  async function read(): Promise<void> {
+    readTo = await readOn(log, readTo, ({ body }) => {
+      const line = lineSchema.parse(JSON.parse(body));
+      lastLines.set(line.vkey, line);
+    });
+  }
+  return {
+    /** Behind the lock, or behind {@link serialise}. */
+    read,
+    async refresh(): Promise<void> {
+      await serialise(log.path, read);
+      // Its lock stays for ever: the file was begun here.
+      if ((readTo?.number ?? 0) === 0 && existsSync(`${log.path}.lock`))
+        throw new BrokenLog(log, 'it was there once, and the file is missing or empty');
+    },
+    lastLine: (vkey: string) => lastLines.get(vkey),
+    bytes: (): number => readTo?.size ?? 0,
   };
 }
 
 export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, thinFrom = THIN_BYTES) {
-  const path = checkpointFile(dataDir);
-  const seen = { last: new Map<string, Line & { kept?: KeptCheckpoint }>(), bytes: 0, lines: 0 };
+  const name = 'gpd/checkpoints/v1';
+  const log: LineLog = { path: checkpointFile(dataDir), key: hmacSha256(serverSecret, name), name };
+  const { read, refresh, lastLine, bytes } = makeFollower(log);
   let thinAt = thinFrom;
-  const options = { path, key: hmacSha256(serverSecret, 'gpd/checkpoints/v1'), name: 'gpd/checkpoints/v1' };
-  const log = makeChainedLog({
-    ...options,
-    onLine(body) {
-      const line = lineSchema.parse(body);
-      seen.last.set(line.vkey, line);
-      seen.bytes += line.note.length;
-      seen.lines += 1;
-    },
-  });
 
-  async function refresh(): Promise<void> {
-    await log.refresh();
-    // Its lock stays for ever: the file was begun here.
-    if (seen.lines === 0 && existsSync(`${path}.lock`))
-      throw new BrokenChain(path, 1, 'was there once, and the file is missing or empty');
+  /** @param wants is asked behind the lock, once all lines are read */
+  async function append(line: Line, wants = (): boolean => true): Promise<boolean> {
+    const next = async (): Promise<Line | null> => {
+      await read();
+      return wants() ? line : null;
+    };
+    return (await appendLine(log, next)) !== null;
   }
   return {
-    /** Of this log; all lines are read. @throws {BrokenChain} also where the file was there once and is missing */
+    /** Of this log; all lines are read. @throws {BrokenLog} also where the file was there once and is missing */
     async last(vkey: string) {
       await refresh();
-      const line = seen.last.get(vkey);
+      const line = lastLine(vkey);
       if (line) line.kept ??= toKept(line);
       return line?.kept ?? null;
     },
     /** All of a log, oldest first, without those that a loss made void. */
     async all(vkey: string) {
       await refresh();
-      return readAll(options, vkey);
+      return readAll(log, vkey);
     },
     /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
-    async keep(kept: NewCheckpoint, after: KeptCheckpoint | null) {
-      let done = true;
-      await log.append(() => {
-        done = seen.last.get(kept.vkey)?.note === after?.text;
-        return done ? toLine(kept) : null;
-      });
-      return done;
-    },
+    keep: (kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> =>
+      append(toLine(kept), () => lastLine(kept.vkey)?.note === after?.text),
     /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
     async keepAfterLoss(kept: readonly NewCheckpoint[]) {
-      for (const checkpoint of kept) await log.append(() => ({ ...toLine(checkpoint), lost: true }));
+      for (const checkpoint of kept) await append({ ...toLine(checkpoint), lost: true });
     },
     /** Where it has grown large: of each log one line a day, and those of the last day. */
     async thin(now: number) {
-      if (seen.bytes < thinAt) return;
-      const keep = oneADay(now, (vkey) => seen.last.get(vkey)?.note);
-      seen.bytes = 0;
-      seen.lines = 0;
-      await log.rewrite(keep);
-      thinAt = Math.max(thinFrom, 2 * seen.bytes);
+      if (bytes() < thinAt) return;
+      await dropLines(
+        log,
+        moreThanOneADay(now, (vkey) => lastLine(vkey)?.note),
+      );
+      await serialise(log.path, read);
+      thinAt = Math.max(thinFrom, 2 * bytes());
     },
   };
 }

@@ -1,5 +1,5 @@
-import { BrokenChain } from '../db/chained-log-files.ts';
 import type { Database } from '../db/db.ts';
+import { BrokenLog } from '../db/line-log.ts';
 import { type Checkpoint, signCheckpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
 import type { NoteSigner } from '../ledger/note.ts';
 import { consistencyProof, rootAt } from '../ledger/proofs.ts';
@@ -102,7 +102,7 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
   try {
     return await book.last(vkey);
   } catch (error) {
-    if (error instanceof BrokenChain) throw new NotSigned('checkpoint-missing', error.message);
+    if (error instanceof BrokenLog) throw new NotSigned('checkpoint-missing', error.message);
     throw error;
   }
 }

@@ -24,7 +24,7 @@ import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
 import { closing } from '../lib/closing.ts';
 import { meter } from '../lib/pass-bytes.ts';
-import { readErasureLines } from '../rights/erase/tombstone-files.ts';
+import { countLines, readErasureFile } from '../rights/erase/erasure-log.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { BackupFailed, DamagedBackup, decryptBytes, encryptBytes, readHead } from './backup-stream.ts';
 import { copyMeta, copyRows, emptyAll } from './copy-store.ts';
@@ -139,12 +139,11 @@ async function fillPartial(store: Store, config: Config, partial: string, option
   const copy = stagingFile(config.data_dir, DATABASE_PART);
   try {
     // Read before the copy begins: what is in these lines is done in the copy, what comes later is done again.
-    const erasures = readErasureLines(config);
+    const log = readErasureFile(config);
     await copyDatabase(store, copy, options.onProgress);
     const handle = await open(copy, 'r');
     // From here on no name leads to the copy in the clear.
     rmSync(copy);
-    const log = Buffer.from(erasures.map((line) => `${line}\n`).join(''));
     const { size } = await handle.stat();
     const facts = {
       createdAt: isoTime(options.by.at),
@@ -167,7 +166,7 @@ async function fillPartial(store: Store, config: Config, partial: string, option
       throw new BackupFailed(`reading back from ${dirname(partial)} gave different bytes: check the disk`);
     }
     const { parts: _, ...said } = facts;
-    return { ...said, databaseBytes: size, erasures: erasures.length, verified: true };
+    return { ...said, databaseBytes: size, erasures: countLines(log), verified: true };
   } finally {
     removeStaging(copy);
   }

@@ -40,9 +40,8 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
 }
 
 /** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
-type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse';
-/** `recordEnded` writes, where a restore does not reach, which keys and holds ended. */
-type OfTenant = 'recordEnded' | 'keepCheckpoints' | 'cosignCheckpoints';
+type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse' | 'recordEnded';
+type OfTenant = 'keepCheckpoints' | 'cosignCheckpoints';
 /** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
 type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
 
@@ -56,6 +55,7 @@ export interface HousekeepingDeps
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
+  readonly dropOldErasures: (steady: number) => Promise<void>;
   readonly clock: Clock;
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
@@ -100,7 +100,7 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
     { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
     { name: 'purge-networks', every: MINUTE, run: (at) => purgeNetworks(database, at.now, at.steady) },
     { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
-    { name: 'record-ended', every: MINUTE, each: deps.recordEnded },
+    { name: 'record-ended', every: MINUTE, run: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
     { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
     { name: 'tell-unfinished', every: MINUTE, each: (kid, { steady }) => deps.tellUnfinished(kid, steady) },
@@ -112,6 +112,7 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn, macs: macsOf(kid) }),
     },
     { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
+    { name: 'drop-old-erasures', every: HOUR, run: ({ steady }) => deps.dropOldErasures(steady) },
     { name: 'release-pages', every: HOUR, run: deps.releasePages },
     { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { writeActForAll } from '../audit/store.ts';
-import { type Config, databaseLocation, sqliteFile } from '../config.ts';
+import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/db.ts';
 import { quickCheck } from '../db/file-copy.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
@@ -10,20 +10,20 @@ import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { closing } from '../lib/closing.ts';
 import { equalBytes } from '../lib/hash.ts';
+import { cutOff, endKeysAgain, makeLostLines } from '../rights/erase/ended.ts';
 import {
-  checkLines,
-  type ErasureLog,
+  erasureLog,
   erasureLogKey,
+  judgeLines,
   mergeLines,
-} from '../rights/erase/erasure-chain-service.ts';
-import { applyCuts, cutOff, putLogHead, readLogHead } from '../rights/erase/erasure-head-store.ts';
-import {
-  countUndone,
-  lostHolds,
-  readErasureLines,
+  outsideOf,
+  putCount,
+  readErasureFile,
   requireWhole,
-  tombstoneFile,
-} from '../rights/erase/tombstone-files.ts';
+  scanErasureLog,
+  scanErasures,
+  textLines,
+} from '../rights/erase/erasure-log.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
@@ -59,45 +59,47 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
   return secret;
 }
 
-/** What the database that will be replaced knows of this directory's log; null: it is damaged or missing. */
-async function checkOurs(config: Config, current: Buffer | null): Promise<ErasureLog | null> {
+/** What the database that will be replaced finds in this directory's log; null: it is damaged or missing. */
+async function checkOurs(config: Config, current: Buffer | null) {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
-  const lines = readErasureLines(config);
   return closing(openDatabase({ location: databaseLocation(config) }), async (database) => {
-    const secret = await readServerSecret(database, makeMasterKey(current, randomBytes));
-    const key = secret && erasureLogKey(secret);
-    return key && checkLines(lines, key, await readLogHead(database, key, lines));
+    const serverSecret = await readServerSecret(database, makeMasterKey(current, randomBytes));
+    return serverSecret && (await scanErasureLog(outsideOf({ database, serverSecret }, config)));
   }).catch(() => null);
 }
 
-/** The lines of both, checked against their chains. @throws {ConfigError} for a line of ours that was changed or is missing */
-async function mergeLogs(
-  config: Config,
-  current: Buffer | null,
-  carried: readonly string[],
-  key: Uint8Array,
-) {
-  const ours = readErasureLines(config);
-  requireWhole((await checkOurs(config, current)) ?? checkLines(ours, key), tombstoneFile(config.data_dir));
-  // A damaged line that the backup carries is done in its own database; it stays for who restores an older one.
-  const lines = mergeLines(ours, carried, key);
-  return { lines, log: checkLines(lines, key) };
+/** The lines of both. @throws {ConfigError} for a line of ours that was changed or is missing, and for a backup from before a dropped one */
+async function mergeLogs(config: Config, { head, keys }: Source, carried: readonly string[], logKey: Buffer) {
+  const log = erasureLog({ dataDir: config.data_dir, logKey });
+  const ours = textLines(readErasureFile(config).toString());
+  const found = (await checkOurs(config, keys.current)) ?? (await scanErasures(judgeLines(log, ours), null));
+  requireWhole(found.problem, log.path);
+  const { createdAt } = head.header;
+  if (Date.parse(createdAt) < Date.parse(found.droppedUntil))
+    throw new ConfigError(
+      `${log.path} has dropped its lines until ${found.droppedUntil}: erasures since the backup of ${createdAt} could not be repeated; use a newer backup`,
+    );
+  // A damaged line that the backup carries is done in its own database.
+  return { log, lines: mergeLines(log, ours, carried) };
 }
 
 /** Opens the copy under its own key, and wraps it with the directory's where that is another. */
 export async function prepareStaged(
-  { file, head, keys }: Source,
+  source: Source,
   config: Config,
   staged: { readonly path: string; readonly carried: readonly string[] },
   by: { readonly account: string; readonly at: number },
 ) {
+  const { file, head, keys } = source;
   return closing(openDatabase({ location: staged.path }), async (database) => {
     const masterKey = makeMasterKey(keys.backup, randomBytes);
     const secret = await checkStaged(file, database, masterKey);
     const book = await openBook(config.data_dir, secret);
     const plan = await planGoingOn({ database, masterKey, book, now: by.at });
     const logKey = erasureLogKey(secret);
-    const { lines, log } = await mergeLogs(config, keys.current, staged.carried, logKey);
+    const { lines, log } = await mergeLogs(config, source, staged.carried, logKey);
+    const lost = await makeLostLines(database, by.at);
+    const { last: count } = await scanErasures(judgeLines(log, lines), null, lost.take);
     // The data are wrapped with the master key of the data directory instead of the backup's.
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
     // The backup that a database came from is its last one: it was noted after the copy was taken.
@@ -106,17 +108,16 @@ export async function prepareStaged(
     const skew = await leastSkew(database, config.max_clock_skew * SECOND, by.at);
     const back = await database.transaction(async (tx) => {
       await writeMeta(tx, LAST_BACKUP, last);
-      await putLogHead(tx, logKey, log.head);
+      await putCount(tx, logKey, count);
       const { createdAt, gpd } = head.header;
       await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
       await cutOff(tx, by.at, skew);
-      return applyCuts(tx, log.cuts);
+      return endKeysAgain(tx, lost.keys);
     });
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
     // Written before the database changes places: a crash in between makes no line void that it needs.
     const going = { lost: plan.lost, write: () => book.keepAfterLoss(plan.lines) };
-    const undone = await countUndone(database, log.tombstones);
-    const holds = (await lostHolds(database, log.holds, by.at)).length;
+    const [undone, holds] = [lost.countErasures(), lost.holds.length];
     return { rewrapped: other !== null, undone, holds, going, lines, back };
   });
 }

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { BrokenChain } from '../db/chained-log-files.ts';
 import { openDatabase } from '../db/db.ts';
 import { removeLeftStaging, replaceFile, syncPath } from '../db/durable-files.ts';
 import { makeSingleFile } from '../db/file-copy.ts';
+import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { closing } from '../lib/closing.ts';
 import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
-import { tombstoneFile } from '../rights/erase/tombstone-files.ts';
+import { erasuresFile } from '../rights/erase/erasure-log.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
 
@@ -73,7 +73,7 @@ function swapIn(config: Config, staged: string): void {
 
 /** Whole before the database that has to repeat them is there. */
 export function putErasures({ data_dir }: Config, lines: readonly string[]): void {
-  if (lines.length > 0) replaceFile(tombstoneFile(data_dir), lines.map((line) => `${line}\n`).join(''));
+  if (lines.length > 0) replaceFile(erasuresFile(data_dir), lines.map((line) => `${line}\n`).join(''));
 }
 
 export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
@@ -94,7 +94,7 @@ export async function openBook(dataDir: string, secret: Buffer): Promise<Checkpo
   try {
     await book.last('');
   } catch (error) {
-    if (!(error instanceof BrokenChain)) throw error;
+    if (!(error instanceof BrokenLog)) throw error;
     if (existsSync(checkpointFile(dataDir)) && statSync(checkpointFile(dataDir)).size > 0)
       throw new ConfigError(`${error.message}: keep that file elsewhere, delete it here, and restore again`);
   }

@@ -7,7 +7,7 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/durable-files.ts';
 import { openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
-import { completeLines } from '../rights/erase/erasure-chain-service.ts';
+import { textLines } from '../rights/erase/erasure-log.ts';
 import { withDataAlone } from '../tenants/data-lock-files.ts';
 import { makeDataDirectory } from '../tenants/installation-files.ts';
 import {
@@ -88,7 +88,7 @@ async function unpack(
   if (statSync(staged).size !== database.bytes || lines.length !== log.bytes) {
     throw new DamagedBackup(file, 'it is not complete; use another backup');
   }
-  return completeLines(lines.toString());
+  return textLines(lines.toString());
 }
 
 async function restoreFrom({ file, head, keys }: Source, config: Config, options: RestoreOptions) {

@@ -5,7 +5,7 @@ import type { OpenedStore } from '../tenants/installation-files.ts';
 import { tenantFor } from './contests/change-service.ts';
 import { contestTextsOf } from './contests/contest-text.ts';
 import { type EraseDeps, makeEraseService } from './erase/erase.ts';
-import { erasureLogKey } from './erase/erasure-chain-service.ts';
+import { erasureLogKey } from './erase/erasure-log.ts';
 import { linkedTo } from './link-store.ts';
 import { tellDue, tellUnfinished } from './notices-service.ts';
 import { makeRightsApi, type RightsApiDeps } from './service.ts';

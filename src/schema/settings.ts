@@ -138,6 +138,11 @@ export const SETTINGS = {
     32,
     'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
   ),
+  erasure_lines_days: setting(
+    kinds.wholeNumber(60, 36_500),
+    730,
+    'Days after which a line of erasures.log is dropped. A backup that is older than a dropped line cannot be restored.',
+  ),
   rewrite_window: nullable(
     kinds.dailyWindow,
     'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',

@@ -58,7 +58,7 @@ const revoke = onOperator(
       await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
       const act = by(known.kid);
       const key = (await store.revoke(id, act)) ?? known;
-      await recordOutside(opened, config, known.kid, `${id} is revoked`);
+      await recordOutside(opened, config, `${id} is revoked`);
       print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
     },
 );

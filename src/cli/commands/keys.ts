@@ -104,7 +104,7 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
     }
     const changed = await keyStore.change(kid, plan, act);
     const rotated = accepted(kid, changed);
-    await recordOutside(store, config, kid, `generation ${rotated.generation} of ${kid} is published`);
+    await recordOutside(store, config, `generation ${rotated.generation} of ${kid} is published`);
     printKey(rotated);
   });
 }
@@ -144,7 +144,7 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
     const act = by(kid);
     const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
     const gone = accepted(kid, plan);
-    await recordOutside(store, config, kid, `generation ${generation} of ${kid} is destroyed`);
+    await recordOutside(store, config, `generation ${generation} of ${kid} is destroyed`);
     printKey(gone);
   });
 }

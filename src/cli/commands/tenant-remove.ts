@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { makeFolder } from '../../db/durable-files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, openRow } from '../../rights/contests/store.ts';
-import { buryTenant, outsideOf } from '../../rights/erase/tombstone-files.ts';
+import { appendRemoval, outsideOf } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/subject-folds.ts';
 import { removeTenant, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
@@ -83,7 +83,7 @@ export const remove = onRights(
     const counts = await removeTenant(database, kid, {
       // Before anything is deleted: an interrupted removal is known to a restore all the same.
       onGoing: () =>
-        buryTenant(outside, kid, Date.now()).catch((error: unknown) => {
+        appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
           const why = error instanceof Error ? error.message : String(error);
           throw failed(
             `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${why}): repeat the command`,

@@ -9,8 +9,8 @@ import { SERVER_SECRET } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
 import { aheadOf } from '../../lib/steady-clock.ts';
-import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
-import { countUndone } from '../../rights/erase/tombstone-files.ts';
+import { makeLostLines } from '../../rights/erase/ended.ts';
+import { type OutsideLog, scanErasureLog } from '../../rights/erase/erasure-log.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { goingTenants } from '../../tenants/tenant-store.ts';
 import { type Escrow, opens, readEscrow } from '../escrow.ts';
@@ -32,11 +32,7 @@ import {
 } from './inspect-store.ts';
 
 /** @throws when the database cannot be read at all */
-export async function gatherDatabase(
-  database: Database,
-  now: number,
-  { tombstones, problem }: Pick<ErasureLog, 'tombstones' | 'problem'>,
-) {
+export async function gatherDatabase(database: Database, now: number, outside: OutsideLog | null) {
   const begun = performance.now();
   const version = await databaseVersion(database);
   const answerMs = performance.now() - begun;
@@ -44,6 +40,8 @@ export async function gatherDatabase(
   const missing = await missingTables(database);
   const unlessMissing = async <T, E>(look: () => Promise<T>, otherwise: E): Promise<T | E> =>
     missing.length === 0 ? look() : otherwise;
+  const lost = await unlessMissing(() => makeLostLines(database, now), null);
+  const scanned = outside && (await scanErasureLog(outside, lost?.take));
   const steady = await unlessMissing(() => readStoredSteady(database), null);
   const ahead = steady && aheadOf(steady);
   return {
@@ -56,7 +54,7 @@ export async function gatherDatabase(
     pendingMigrations: pending,
     unknownMigrations: unknown,
     missingTables: missing,
-    brokenErasureLog: problem,
+    brokenErasureLog: scanned?.problem ?? null,
     encrypted: await isEncrypted(database),
     pooling: await readPooling(database),
     /** The database that a move went to; null: nobody moved this one. */
@@ -78,7 +76,7 @@ export async function gatherDatabase(
     clockAheadMs: ahead,
     forgottenTo: await unlessMissing(() => readForgottenTo(database), null),
     /** Erasures that this database, restored, has not done yet. */
-    undoneErasures: await unlessMissing(() => countUndone(database, tombstones), 0),
+    undoneErasures: lost?.countErasures() ?? 0,
     /** Null: the tables are not there yet. */
     incompleteErasures: await unlessMissing(() => incompleteErasures(database, now), null),
     unscrubbedSince: await unlessMissing(() => unscrubbedSince(database), null),

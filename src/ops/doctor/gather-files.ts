@@ -4,7 +4,7 @@ import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../con
 import { reserveSize } from '../../db/disk-reserve-files.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
 import { orElse, works } from '../../lib/or-else.ts';
-import { readErasureLines, tombstoneFile } from '../../rights/erase/tombstone-files.ts';
+import { countLines, erasuresFile, readErasureFile } from '../../rights/erase/erasure-log.ts';
 import { findUnitCredential, masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { readForwardedNote } from '../untrusted-forwarded.ts';
 
@@ -58,9 +58,9 @@ const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
 
 /** Null: not found. */
 function gatherErasureLog(config: Config): { lines: number; problem: string | null } | null {
-  if (!existsSync(tombstoneFile(config.data_dir))) return null;
+  if (!existsSync(erasuresFile(config.data_dir))) return null;
   try {
-    return { lines: readErasureLines(config).length, problem: null };
+    return { lines: countLines(readErasureFile(config)), problem: null };
   } catch (error) {
     return { lines: 0, problem: error instanceof Error ? error.message : 'it cannot be read' };
   }

@@ -7,8 +7,7 @@ import type { Database } from '../../db/db.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
-import { checkLines, type ErasureLog, erasureLogKey } from '../../rights/erase/erasure-chain-service.ts';
-import { readErasureLines, readOutsideLog } from '../../rights/erase/tombstone-files.ts';
+import { erasureLogKey } from '../../rights/erase/erasure-log.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { readServerSecret } from '../../tenants/installation-files.ts';
 import { gatherDatabase, type Tried, tryMasterKey, UNTRIED } from './gather-database.ts';
@@ -57,12 +56,6 @@ async function openKeys(database: Database, key: Buffer | null, dataDir: string)
   return secret && { masterKey, secret, book: makeCheckpointBook(dataDir, secret) };
 }
 
-/** Without the key nothing can be said of the chain. */
-async function readErasures(database: Database, keys: Opened | null, dataDir: string): Promise<ErasureLog> {
-  if (keys) return readOutsideLog({ database, dataDir, logKey: erasureLogKey(keys.secret) });
-  return { ...checkLines(readErasureLines({ data_dir: dataDir }), Buffer.alloc(32)), problem: null };
-}
-
 async function readStored(
   database: Database,
   key: Buffer | null,
@@ -70,7 +63,9 @@ async function readStored(
   now: number,
 ): Promise<Stored> {
   const keys = await openKeys(database, key, dataDir);
-  const facts = await gatherDatabase(database, now, await readErasures(database, keys, dataDir));
+  // Without the key nothing can be said of the lines of erasures.log.
+  const outside = keys && { database, dataDir, logKey: erasureLogKey(keys.secret) };
+  const facts = await gatherDatabase(database, now, outside);
   const known = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
   // Through a pooler that takes transactions apart no log can be read at one moment.
   const usable = known && facts.pooling?.transactions !== false;

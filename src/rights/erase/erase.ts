@@ -33,6 +33,7 @@ import {
   subjectRef,
   withCopies,
 } from './erasure.ts';
+import { appendTombstone, type OutsideLog } from './erasure-log.ts';
 import { type RowTarget, sizeUp } from './find.ts';
 import {
   addStep,
@@ -57,7 +58,6 @@ import {
   requestsLeft,
 } from './rows.ts';
 import { shredWithin } from './shred.ts';
-import { appendTombstone, type OutsideLog } from './tombstone-files.ts';
 
 /**
  * Erasure (GDPR article 17, contract 6.4): from the request to the receipt. One transaction deletes the rows, shreds the consent

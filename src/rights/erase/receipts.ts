@@ -169,6 +169,12 @@ export async function erasuresAt(
   return rowsToErasures(found);
 }
 
+/** Those of a tenant that began no earlier than `since` and can be read. */
+export async function erasuresSince({ read }: Database, kid: string, since: number) {
+  const found = await rows(read).where({ kid }).where('erased_at', '>=', since);
+  return rowsToErasures(found).erasures;
+}
+
 /** Newest first. */
 export async function listErasures(database: Database, kid: string, limit: number) {
   const found = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);

@@ -158,10 +158,10 @@ it('a line whose MAC is wrong ends no key, no hold and no tenant, and is reporte
   for (const line of [
     { tenant: KID, event: 'seal-key.destroyed', generation: 1 },
     { tenant: KID, event: 'apikey.revoked', id },
-    { tenant: KID, event: 'hold.released', device: 'd'.repeat(43), scopes: ['decisions'] },
+    { tenant: KID, event: 'hold.released', device: 'd'.repeat(43) },
     { tenant: OTHER, ...removal, refs: [{ kind: 'tenant', ref: OTHER }] },
   ])
-    for (const mac of [{}, { mac: 'A'.repeat(43) }])
+    for (const mac of [{}, { n: 1, mac: 'A'.repeat(43) }])
       appendFileSync(log, `${JSON.stringify({ v: 1, at, ...line, ...mac })}\n`, { mode: 0o600 });
   const gpd = await startGpd({ dataDir });
   expect((await fetch(`${gpd.url}/_fp/pubkey?kid=${KID}`)).status).toBe(200);

@@ -2,13 +2,8 @@ import { appendFileSync, cpSync, readdirSync, readFileSync, statSync, writeFileS
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import {
-  chainBodies,
-  checkLines,
-  completeLines,
-  erasureLogKey,
-  mergeLines,
-} from '../../../src/rights/erase/erasure-chain-service.ts';
+import { sealLine } from '../../../src/db/line-log.ts';
+import { erasureLog, erasureLogKey, mergeLines, textLines } from '../../../src/rights/erase/erasure-log.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { apiKey, type Rights, rightsOf, startRights, type Visit } from '../../rights/support/rights.ts';
 import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
@@ -121,12 +116,12 @@ describe('an erasure after the backup', () => {
   it('counts an offboarding that is still to do, and nothing of a tenant that is gone or came anew', async () => {
     const mine = copy();
     const line = JSON.parse(log(dataDir).split('\n')[0] ?? '') as object;
-    const { bodies } = checkLines(completeLines(log(dataDir)), logKey);
-    const lines = [...bodies];
+    const outside = erasureLog({ dataDir: mine.dataDir, logKey });
+    let last = textLines(log(dataDir)).length;
     const add = (parts: object): void => {
-      lines.push(JSON.stringify({ ...line, mac: undefined, ...parts }));
-      const sealed = chainBodies(lines, logKey).map((one) => `${one}\n`);
-      writeFileSync(join(mine.dataDir, 'erasures.log'), sealed.join(''));
+      last += 1;
+      const body = JSON.stringify({ ...line, n: undefined, mac: undefined, ...parts });
+      appendFileSync(outside.path, `${sealLine(outside, last, body)}\n`);
     };
     const count = async (): Promise<unknown> =>
       (await gpdJson(['restore', backup, '--dry-run'], mine))['erasuresToRepeat'];
@@ -141,15 +136,11 @@ describe('an erasure after the backup', () => {
 
   it.each([
     ['the last line', (lines: string[]) => lines.slice(0, 1), /1 lines are missing at the end/],
-    [
-      'the first line',
-      (lines: string[]) => lines.slice(1),
-      /line 1 was changed, or one before it is missing/,
-    ],
+    ['the first line', (lines: string[]) => lines.slice(1), /line 1 is missing/],
     ['every line', () => [], /2 lines are missing at the end/],
   ])('of which %s was taken away is told by restore, doctor and serve', async (_which, take, problem) => {
     const mine = copy();
-    const lines = take(completeLines(log(dataDir)));
+    const lines = take(textLines(log(dataDir)));
     writeFileSync(join(mine.dataDir, 'erasures.log'), lines.map((line) => `${line}\n`).join(''));
     const ran = await runGpd(['restore', backup, '--yes'], mine);
     expect(ran).toMatchObject({ code: 78, stdout: '' });
@@ -175,31 +166,32 @@ describe('an erasure after the backup', () => {
   });
 });
 
-describe('the lines of erasures.log', () => {
-  it('are taken whole', () => {
-    expect(completeLines('')).toEqual([]);
-    expect(completeLines('a\nb\n')).toEqual(['a', 'b']);
-    expect(completeLines('a\n\nb')).toEqual(['a']);
+describe('a backup from before lines that were dropped', () => {
+  it('is not restored: what was erased since could not be repeated', async () => {
+    const mine = copy();
+    const outside = erasureLog({ dataDir: mine.dataDir, logKey });
+    const [, second = ''] = textLines(log(dataDir));
+    const dropped = JSON.stringify({ dropped: 1, until: '2999-01-01T00:00:00.000Z' });
+    writeFileSync(outside.path, `${sealLine(outside, 1, dropped)}\n${second}\n`);
+    const before = await dumpDatabase(mine.dataDir);
+    const ran = await runGpd(['restore', backup, '--yes'], mine);
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toMatch(/has dropped its lines until 2999-01-01/);
+    expect(await dumpDatabase(mine.dataDir)).toEqual(before);
   });
+});
 
-  it('are merged, each once, ours first', () => {
-    const key = Buffer.alloc(32);
-    const seal = (...ids: string[]) =>
-      chainBodies(
-        ids.map((id) => JSON.stringify({ id })),
-        key,
-      );
-    expect(mergeLines([], seal('a'), key)).toEqual(seal('a'));
-    expect(mergeLines(seal('a', 'b'), seal('a'), key)).toEqual(seal('a', 'b'));
-    expect(mergeLines(seal('a', 'b'), seal('b', 'c'), key)).toEqual(seal('a', 'b', 'c'));
-    // A merge must not give a forged line the MAC that makes it one of ours.
-    const forged = `${JSON.stringify({ v: 1, at: 'x', tenant: 't', event: 'apikey.revoked', id: 'k', mac: 'A'.repeat(43) })}`;
-    expect(mergeLines(seal('a'), [...seal('b'), forged], key)).toEqual(seal('a', 'b'));
-  });
-
-  it('are read as they were written, or not at all', () => {
-    const lines = completeLines(log(dataDir));
-    expect(checkLines(lines, logKey)).toMatchObject({ problem: null, head: { lines: 2 } });
-    expect(checkLines([...lines, '{}'], logKey)).toMatchObject({ problem: 'line 3 is damaged' });
-  });
+it('the lines of a backup and a directory are merged, each once, ours first', () => {
+  const outside = erasureLog({ dataDir: '/nowhere', logKey: Buffer.alloc(32) });
+  const seal = (ids: string, from = 1): string[] =>
+    [...ids].map((id, i) => sealLine(outside, from + i, JSON.stringify({ id })));
+  expect(mergeLines(outside, [], seal('a'))).toEqual(seal('a'));
+  expect(mergeLines(outside, seal('ab'), seal('a'))).toEqual(seal('ab'));
+  expect(mergeLines(outside, seal('ab'), seal('bc'))).toEqual(seal('abc'));
+  expect(mergeLines(outside, seal('ab', 5), seal('ac'))).toEqual([...seal('ab', 5), ...seal('c', 7)]);
+  const dropped = sealLine(outside, 4, JSON.stringify({ dropped: 4, until: 'x' }));
+  expect(mergeLines(outside, seal('a'), [dropped, ...seal('b', 5)])).toEqual(seal('ab'));
+  // A merge must not give a forged line the MAC that makes it one of ours.
+  const forged = JSON.stringify({ v: 1, event: 'apikey.revoked', id: 'k', n: 2, mac: 'A'.repeat(43) });
+  expect(mergeLines(outside, seal('a'), [...seal('b'), forged])).toEqual(seal('ab'));
 });

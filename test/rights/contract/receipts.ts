@@ -6,11 +6,11 @@ import { readJobFailures } from '../../../src/ops/job-store.ts';
 import { makeEraseService } from '../../../src/rights/erase/erase.ts';
 import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
 import { insertErasure, receiptOfRequest, type StoredErasure } from '../../../src/rights/erase/receipts.ts';
-import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeHouse } from '../../ops/contract/house.ts';
 import { tempDir } from '../../support/command.ts';
 import { NOW } from '../../support/make.ts';
+import { readErasures } from '../support/eraser.ts';
 
 const HELD_BACK = 'ref-of-anna';
 /** As a page fault or a partial restore leaves them, and JSON of another shape. */
@@ -115,7 +115,7 @@ export function receiptContract(make: MakeDatabase): void {
       expect(await house.round()).toEqual(['resume-erasures bbb', 'resume-erasures ccc']);
       expect(await stepOf('done')).toEqual(['era_a1', 'era_b2', 'era_c4']);
       const logKey = Buffer.alloc(32, 3);
-      const { tombstones: buried } = await readOutsideLog({ database: db.database, dataDir, logKey });
+      const { tombstones: buried } = await readErasures({ database: db.database, dataDir, logKey });
       expect(buried.map(({ receiptId }) => receiptId)).toEqual(['era_a1', 'era_b2']);
       expect(await stepOf('rows')).toEqual(['era_b1', 'era_c3']);
       const failing = { job: 'resume-erasures', reason: 'UnreadableErasure', since: NOW + MINUTE };

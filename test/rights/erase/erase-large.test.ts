@@ -2,8 +2,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
-import { tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
+import { erasuresFile } from '../../../src/rights/erase/erasure-log.ts';
+import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
@@ -80,13 +80,13 @@ it('is complete with its answer where the steps take no longer than an answer ma
 
 it('goes on after a stop in the middle, and after a tombstone that could not be written', async () => {
   const { dataDir, database, tenant } = await openWithVisits();
-  mkdirSync(tombstoneFile(dataDir));
+  mkdirSync(erasuresFile(dataDir));
   const first = eraserOn(database, dataDir, Date.now, LARGE);
   const receipt = await first.erase(requestOf(tenant));
   expect(receipt).toMatchObject({ incomplete: true });
   expect(first.faults).toHaveLength(1);
   expect(await rowsLeft(database)).toHaveLength(12);
-  rmSync(tombstoneFile(dataDir), { recursive: true });
+  rmSync(erasuresFile(dataDir), { recursive: true });
   await first.stop();
   // It has stopped: the tombstone is written, and no step taken.
   expect(await first.resume()).toMatchObject({ receipts: [{ incomplete: true }], failures: [] });

@@ -5,8 +5,8 @@ import type { Database } from '../../../src/db/db.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
 import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
-import { reapplyErasures } from '../../../src/rights/erase/reapply-service.ts';
-import { tombstoneFile } from '../../../src/rights/erase/tombstone-files.ts';
+import { erasuresFile } from '../../../src/rights/erase/erasure-log.ts';
+import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
 import { readRegister } from '../../../src/rights/register-service.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
@@ -138,13 +138,13 @@ it('a tombstone that cannot be written leaves a receipt to be finished, and not 
   const { database, tenant } = await open(dataDir);
   await record(database, 'a');
   // Where the file should be is a directory: the append fails as it does on a disk that is full.
-  mkdirSync(tombstoneFile(dataDir));
+  mkdirSync(erasuresFile(dataDir));
   const eraser = eraserOn(database, dataDir);
   const receipt = await eraser.erase(requestOf(tenant));
   expect(receipt).toMatchObject({ incomplete: true });
   expect(eraser.faults).toHaveLength(1);
   expect(await database.read('decisions').where({ kid: KID })).toEqual([]);
-  rmSync(tombstoneFile(dataDir), { recursive: true });
+  rmSync(erasuresFile(dataDir), { recursive: true });
   expect((await eraser.resume()).receipts).toMatchObject([
     { receiptId: receipt.receiptId, incomplete: false },
   ]);
@@ -158,12 +158,12 @@ it('a line that a full disk cut short does not take the next one with it', async
   const eraser = eraserOn(database, dataDir);
   await record(database, 'a');
   const first = await eraser.erase(requestOf(tenant));
-  appendFileSync(tombstoneFile(dataDir), '{"v":1,"receiptId":"era_torn');
+  appendFileSync(erasuresFile(dataDir), '{"v":1,"receiptId":"era_torn');
   await record(database, 'b');
   const second = await eraser.erase(requestOf(tenant));
   expect(await tombstonesOf(database, dataDir)).toMatchObject(
     [first, second].map(({ receiptId }) => ({ receiptId })),
   );
-  expect(readFileSync(tombstoneFile(dataDir), 'utf8')).not.toContain('torn');
+  expect(readFileSync(erasuresFile(dataDir), 'utf8')).not.toContain('torn');
   await database.close();
 });

@@ -12,8 +12,13 @@ import {
   makeEraseService,
 } from '../../../src/rights/erase/erase.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
-import type { Tombstone } from '../../../src/rights/erase/erasure-chain-service.ts';
-import { readOutsideLog } from '../../../src/rights/erase/tombstone-files.ts';
+import {
+  type ErasureLine,
+  isTombstone,
+  type OutsideLog,
+  scanErasureLog,
+  type Tombstone,
+} from '../../../src/rights/erase/erasure-log.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
@@ -22,9 +27,20 @@ import { makeRecorder } from '../../support/recorder.ts';
 /** The service of erasures on a database of its own, without a server around it. */
 
 const LOG_KEY = Buffer.alloc(32, 3);
+
+/** The lines of the log of erasures that count, and what is wrong with it. */
+export async function readErasures(outside: OutsideLog) {
+  const lines: ErasureLine[] = [];
+  const { problem } = await scanErasureLog(outside, (some) => {
+    lines.push(...some.map(({ line }) => line));
+    return Promise.resolve();
+  });
+  return { lines, tombstones: lines.filter(isTombstone), problem };
+}
+
 /** The lines of the log of erasures that tell of one. */
 export const tombstonesOf = async (database: Database, dataDir: string): Promise<readonly Tombstone[]> =>
-  (await readOutsideLog({ database, dataDir, logKey: LOG_KEY })).tombstones;
+  (await readErasures({ database, dataDir, logKey: LOG_KEY })).tombstones;
 
 /** What the start asks for beside the eraser; a broken log is a failure. */
 export const REAPPLY = {

@@ -5,22 +5,15 @@ import { timelineOf } from '../../db/probe.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
+import { endKeysAgain, type LostLines, makeLostLines } from './ended.ts';
 import type { EraseService } from './erase.ts';
-import type { Cut, HoldLine, Tombstone } from './erasure-chain-service.ts';
-import { applyCuts } from './erasure-head-store.ts';
+import { type HoldLine, type OutsideLog, scanErasureLog, type Tombstone } from './erasure-log.ts';
 import { storedIds } from './find.ts';
 import { placeHold, releaseHold } from './hold.ts';
-import {
-  isOffboarding,
-  lostErasures,
-  lostHolds,
-  type OutsideLog,
-  readOutsideLog,
-} from './tombstone-files.ts';
 
 /**
- * An older backup brings back what was erased after it was made, and loses the legal holds since. Before the server listens,
- * every tombstone whose receipt the database does not know, and every hold that its audit log does not, is applied again.
+ * An older backup brings back what was erased and which keys ended after it was made, and loses the legal holds since. Before the server
+ * listens, every line of erasures.log that the database does not know is applied again.
  */
 export interface ReapplyDeps extends OutsideLog {
   readonly eraser: EraseService;
@@ -99,20 +92,14 @@ async function reapplyTenant(deps: ReapplyDeps, tenant: ConsentTenant, lines: re
   }
 }
 
-/** A tenant that was created again after its offboarding is a different one. */
-async function reapplyOffboarding(deps: ReapplyDeps, tombstones: readonly Tombstone[]): Promise<number> {
-  let applied = 0;
-  for (const { tenant: kid, at } of tombstones.filter(isOffboarding)) {
-    const found = await makeTenantStore(deps.database).get(kid);
-    if (!found || found.createdAt > Date.parse(at)) continue;
-    await removeTenant(deps.database, kid);
-    applied += 1;
+async function removeAgain({ database }: ReapplyDeps, removals: readonly Tombstone[]): Promise<number> {
+  const kids = new Set(removals.map(({ tenant }) => tenant));
+  for (const kid of kids) await removeTenant(database, kid);
+  if (kids.size > 0) {
+    await database.vacuum();
+    await database.truncateLog();
   }
-  if (applied > 0) {
-    await deps.database.vacuum();
-    await deps.database.truncateLog();
-  }
-  return applied;
+  return kids.size;
 }
 
 /**
@@ -130,29 +117,22 @@ export function makeReapplying(deps: ReapplyDeps): () => Promise<number> {
   };
 }
 
+/** `gpd restore` has done it; a database that was put in place otherwise begins here. */
+async function endAgain({ database }: ReapplyDeps, { keys }: LostLines): Promise<number> {
+  if (keys.length === 0) return 0;
+  const { apiKeysRevoked, sealKeysDestroyed } = await database.transaction((tx) => endKeysAgain(tx, keys));
+  return apiKeysRevoked.length + sealKeysDestroyed.length;
+}
+
 /** Returns how many lines were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
-  const { tombstones, cuts, holds, problem } = await readOutsideLog(deps);
+  const lost = await makeLostLines(deps.database, deps.clock());
+  const { problem } = await scanErasureLog(deps, lost.take);
   if (problem !== null) deps.onBroken(problem);
-  return (await reapplyCuts(deps, cuts)) + (await reapplyLines(deps, tombstones, holds));
-}
-
-/** `gpd restore` has done it; a database that was put in place otherwise begins here. */
-async function reapplyCuts({ database }: ReapplyDeps, cuts: readonly Cut[]): Promise<number> {
-  if (cuts.length === 0) return 0;
-  return database.transaction(async (tx) => {
-    const { apiKeysRevoked, sealKeysDestroyed } = await applyCuts(tx, cuts);
-    return apiKeysRevoked.length + sealKeysDestroyed.length;
-  });
-}
-
-async function reapplyLines(deps: ReapplyDeps, tombstones: readonly Tombstone[], holds: readonly HoldLine[]) {
-  if (tombstones.length + holds.length === 0) return 0;
-  const lost = await lostErasures(deps.database, tombstones);
+  let applied = (await removeAgain(deps, lost.removals)) + (await endAgain(deps, lost));
   const byTenant = new Map<string, Line[]>();
-  for (const line of [...lost, ...(await lostHolds(deps.database, holds, deps.clock()))])
+  for (const line of [...lost.people.values(), ...lost.holds])
     byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
-  let applied = await reapplyOffboarding(deps, tombstones);
   for (const [kid, lines] of byTenant) {
     const tenant = deps.tenantOf(kid);
     // The tenant itself is gone, with all it had.

@@ -1,0 +1,191 @@
+import type { Knex } from 'knex';
+import { listAudit } from '../../audit/store.ts';
+import type { Database } from '../../db/db.ts';
+import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.ts';
+import { bumpTenant } from '../../db/revision.ts';
+import { serialise } from '../../db/shared-file-lock.ts';
+import { raiseRestored } from '../../db/time-marks-store.ts';
+import { earliestExpiry } from '../../ingest/freshness.ts';
+import { DAY, isoTime } from '../../lib/clock.ts';
+import { AUDIT_DAYS_MS } from '../../log/fold.ts';
+import { goingTenants, makeTenantStore, tenantsSince } from '../../tenants/tenant-store.ts';
+import {
+  append,
+  counts,
+  type EndedKey,
+  type ErasureLine,
+  erasureLog,
+  type FoundLine,
+  type HoldLine,
+  isHold,
+  isRemoval,
+  isTombstone,
+  nameOf,
+  type OutsideLog,
+  parseLine,
+  type Tombstone,
+  tombstoneOf,
+} from './erasure-log.ts';
+import { erasuresSince, knownReceipts, type StoredErasure } from './receipts.ts';
+
+/** What ended in the database and must stay so: as lines for erasures.log, and from its lines again. */
+
+/** More holds than a tenant places and releases in the time that is looked at. */
+const MAX_HOLDS = 10_000;
+
+async function holdLines(database: Database, kid: string, from: number): Promise<HoldLine[]> {
+  const lines: HoldLine[] = [];
+  for (const event of ['hold.placed', 'hold.released'] as const)
+    for (const { at, object, detail } of await listAudit(database, kid, { action: event, from }, MAX_HOLDS)) {
+      // A restore that found no such device changed no hold.
+      if (object === null || detail['found'] === false) continue;
+      lines.push({ v: 1, at: isoTime(at), event, tenant: kid, device: object });
+    }
+  return lines;
+}
+
+async function keyLines({ read }: Database, kid: string, since: number): Promise<EndedKey[]> {
+  const keys = await read('seal_keys')
+    .where({ kid, state: 'destroyed' })
+    .where('destroyed_at', '>=', since)
+    .select<{ generation: number; at: number }[]>('generation', { at: 'destroyed_at' });
+  const revoked = await read('api_keys')
+    .where({ kid })
+    .where('revoked_at', '>=', since)
+    .select<{ id: string; at: number }[]>('id', { at: 'revoked_at' });
+  const lineAt = (at: number) => ({ v: 1, at: isoTime(Number(at)), tenant: kid }) as const;
+  return [
+    ...keys.map(
+      ({ generation, at }): EndedKey => ({ ...lineAt(at), event: 'seal-key.destroyed', generation }),
+    ),
+    ...revoked.map(({ id, at }): EndedKey => ({ ...lineAt(at), event: 'apikey.revoked', id })),
+  ];
+}
+
+/** A line that could not be written is written by any server that runs within so long. */
+const REPAIR_MS = 30 * DAY;
+
+/** At `rows` an erasure writes its line itself; one that had nothing to erase was done at once, and has none. */
+const hasLine = ({ step, doneAt }: StoredErasure): boolean =>
+  step === 'done' ? doneAt !== undefined : step !== 'rows';
+
+async function endedSince(database: Database, since: number): Promise<ErasureLine[]> {
+  const lines: ErasureLine[] = [];
+  for (const kid of await makeTenantStore(database).kids()) {
+    const erasures = await erasuresSince(database, kid, since);
+    lines.push(...erasures.filter(hasLine).map(tombstoneOf));
+    lines.push(...(await keyLines(database, kid, since)), ...(await holdLines(database, kid, since)));
+  }
+  return lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+}
+
+/** By path: the names of what the last sweep found or wrote. A file that another took the place of is read again. */
+const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
+
+async function recordMissing(outside: OutsideLog, now: number): Promise<void> {
+  const log = erasureLog(outside);
+  const ended = new Map(
+    (await endedSince(outside.database, now - REPAIR_MS)).map((line) => [nameOf(line), line]),
+  );
+  const missing = new Map(ended);
+  const known = recorded.get(log.path);
+  if (known && isSameFile(known.file, fileOf(log))) for (const name of known.names) missing.delete(name);
+  if (missing.size > 0)
+    for await (const { isAuthentic, body } of readLines(log)) {
+      const line = parseLine(body);
+      if (line && counts(line, isAuthentic)) missing.delete(nameOf(line));
+    }
+  for (const line of missing.values()) await append(outside, line);
+  recorded.set(log.path, { file: fileOf(log), names: new Set(ended.keys()) });
+}
+
+/**
+ * Compares what ended in the database with the file, and writes what is missing: after a change of a key or a hold, at the start, and in each
+ * sweep, so that a line that could not be written is written later.
+ */
+export function recordEnded(outside: OutsideLog, now: number): Promise<void> {
+  return serialise(`${erasureLog(outside).path} sweep`, () => recordMissing(outside, now));
+}
+
+/**
+ * All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`.
+ * @param skewMs the smallest by which any server took them
+ */
+export async function cutOff(tx: Knex.Transaction, now: number, skewMs: number): Promise<void> {
+  await tx('console_sessions').delete();
+  await tx('principal_sessions').delete();
+  await raiseRestored(tx, earliestExpiry(now, skewMs));
+}
+
+async function endKeyAgain(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {
+  const { tenant: kid } = line;
+  const at = Date.parse(line.at);
+  if (line.event === 'apikey.revoked') {
+    const row = tx('api_keys').where({ kid, id: line.id }).whereNull('revoked_at');
+    return (await row.update({ revoked_at: at })) > 0;
+  }
+  const row = tx('seal_keys').where({ kid, generation: line.generation }).whereNot({ state: 'destroyed' });
+  return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
+}
+
+export async function endKeysAgain(tx: Knex.Transaction, lines: readonly EndedKey[]) {
+  const again: EndedKey[] = [];
+  for (const line of lines) if (await endKeyAgain(tx, line)) again.push(line);
+  for (const kid of new Set(again.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
+  return {
+    apiKeysRevoked: again.flatMap((line) => (line.event === 'apikey.revoked' ? [line.id] : [])),
+    /** KID/GENERATION. */
+    sealKeysDestroyed: again.flatMap((line) =>
+      line.event === 'seal-key.destroyed' ? [`${line.tenant}/${line.generation}`] : [],
+    ),
+  };
+}
+
+/** A change of a hold of which the audit log tells nothing, although it still would: the database is older. */
+async function isLostHold(database: Database, line: HoldLine, now: number): Promise<boolean> {
+  const { tenant: kid, device: object, event: action } = line;
+  const from = Date.parse(line.at);
+  if (from < now - AUDIT_DAYS_MS) return false;
+  return (await listAudit(database, kid, { action, object, from }, 1)).length === 0;
+}
+
+export type LostLines = Awaited<ReturnType<typeof makeLostLines>>;
+
+/**
+ * Collects what the database has to do again. A line from before the present tenant was made is about an earlier one with the same kid, and
+ * is passed over.
+ */
+export async function makeLostLines(database: Database, now: number) {
+  const since = await tenantsSince(database);
+  const going = new Set(await goingTenants(database));
+  const lost = {
+    removals: [] as Tombstone[],
+    /** By receipt. */
+    people: new Map<string, Tombstone>(),
+    keys: [] as EndedKey[],
+    holds: [] as HoldLine[],
+  };
+  async function take(some: readonly FoundLine[]): Promise<void> {
+    const present = some.filter(
+      ({ line: { tenant, at } }) => (since.get(tenant) ?? Infinity) <= Date.parse(at),
+    );
+    const receipts = present.flatMap(({ line }) => (isTombstone(line) ? [line.receiptId] : []));
+    const known = await knownReceipts(database, receipts);
+    for (const { line, isAuthentic } of present) {
+      if (isRemoval(line)) lost.removals.push(line);
+      else if (going.has(line.tenant)) continue;
+      else if (isTombstone(line)) {
+        const { receiptId } = line;
+        if (!known.has(receiptId) && (isAuthentic || !lost.people.has(receiptId)))
+          lost.people.set(receiptId, line);
+      } else if (!isHold(line)) lost.keys.push(line);
+      else if (await isLostHold(database, line, now)) lost.holds.push(line);
+    }
+  }
+  return {
+    ...lost,
+    take,
+    /** How many erasures the next start will repeat. */
+    countErasures: () => new Set(lost.removals.map(({ tenant }) => tenant)).size + lost.people.size,
+  };
+}

@@ -1,0 +1,288 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type Config, ConfigError } from '../../config.ts';
+import type { Database } from '../../db/db.ts';
+import { readOwnFile } from '../../db/durable-files.ts';
+import {
+  appendLine,
+  dropLines,
+  type LineLog,
+  type LogLine,
+  makeLineCheck,
+  openLine,
+  readLines,
+  sealLine,
+} from '../../db/line-log.ts';
+import { dropMeta, readMeta, writeMeta } from '../../db/meta-store.ts';
+import { isoTime } from '../../lib/clock.ts';
+import { hmacSha256 } from '../../lib/hash.ts';
+import { orElse } from '../../lib/or-else.ts';
+import type { StoredErasure } from './receipts.ts';
+
+/**
+ * DATA_DIR/erasures.log: what a restored database must not undo, one numbered line each (db/line-log.ts). It has keyed references and names
+ * nobody. The database keeps the number of the last line, by which lines cut off the end are found.
+ */
+
+const base = { v: z.literal(1), tenant: z.string(), at: z.string() };
+
+const tombstoneSchema = z.object({
+  ...base,
+  receiptId: z.string(),
+  subject: z.string(),
+  requestedBy: z.enum(['subject', 'dpo', 'operator']),
+  keep: z.object({ openContests: z.boolean(), override: z.boolean() }),
+  refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal', 'tenant']), ref: z.string() })),
+});
+/** An erasure, or the removal of a tenant. */
+export type Tombstone = z.infer<typeof tombstoneSchema>;
+
+const eventSchema = z.discriminatedUnion('event', [
+  z.object({ ...base, event: z.literal('apikey.revoked'), id: z.string() }),
+  z.object({ ...base, event: z.literal('seal-key.destroyed'), generation: z.int() }),
+  z.object({ ...base, event: z.enum(['hold.placed', 'hold.released']), device: z.string() }),
+]);
+type EventLine = z.infer<typeof eventSchema>;
+/** A legal hold; `device` is a keyed reference. */
+export type HoldLine = Extract<EventLine, { device: string }>;
+/** A seal key or an API key that is no longer valid. */
+export type EndedKey = Exclude<EventLine, HoldLine>;
+export type ErasureLine = Tombstone | EventLine;
+
+export const isHold = (line: ErasureLine): line is HoldLine => 'device' in line;
+export const isTombstone = (line: ErasureLine): line is Tombstone => 'receiptId' in line;
+export const isRemoval = (line: ErasureLine): line is Tombstone =>
+  isTombstone(line) && line.refs.some(({ kind }) => kind === 'tenant');
+
+export function parseLine(body: string): ErasureLine | null {
+  return orElse(() => {
+    const line = JSON.parse(body) as object;
+    return 'event' in line ? eventSchema.parse(line) : tombstoneSchema.parse(line);
+  }, null);
+}
+
+/** Two lines about one erasure, or about one change of a key or hold, have one name. */
+export function nameOf(line: ErasureLine): string {
+  if (isTombstone(line)) return line.receiptId;
+  const { event, tenant, at } = line;
+  const about = isHold(line) ? line.device : 'id' in line ? line.id : line.generation;
+  return JSON.stringify([event, tenant, at, about]);
+}
+
+/** The server's own secret is in the database and in every backup, and outlives a new master key. */
+export const erasureLogKey = (serverSecret: Uint8Array): Buffer =>
+  hmacSha256(serverSecret, 'gpd/erasures-log/v1');
+
+export function erasuresFile(dataDir: string): string {
+  return join(dataDir, 'erasures.log');
+}
+
+/** The log, and the database that keeps its count. */
+export interface OutsideLog {
+  readonly database: Database;
+  readonly dataDir: string;
+  readonly logKey: Uint8Array;
+}
+
+export const outsideOf = (
+  { database, serverSecret }: { readonly database: Database; readonly serverSecret: Uint8Array },
+  { data_dir }: { readonly data_dir: string },
+): OutsideLog => ({ database, dataDir: data_dir, logKey: erasureLogKey(serverSecret) });
+
+export const erasureLog = ({ dataDir, logKey: key }: Omit<OutsideLog, 'database'>): LineLog => ({
+  path: erasuresFile(dataDir),
+  key,
+  name: 'gpd-erasures/1',
+});
+
+const COUNT = 'erasures-count';
+
+/** Nodes on one PostgreSQL have a log each, named by its first line; of a file that is missing whole none of them can tell. */
+async function nameOfCount({ kind }: Pick<Database, 'kind'>, log: LineLog): Promise<string> {
+  if (kind === 'sqlite') return COUNT;
+  for await (const { text } of readLines(log)) return `${COUNT} ${text.slice(-45, -29)}`;
+  return `${COUNT} none`;
+}
+
+/** What the database knows: the number of the last line. Null: nothing. */
+export type KnownCount = number | 'changed' | null;
+
+function openCount(key: Uint8Array, value: string | null): KnownCount {
+  if (value === null) return null;
+  const opened = openLine({ key, name: COUNT }, value);
+  return opened?.isAuthentic ? opened.number : 'changed';
+}
+
+export async function readCount(
+  database: Pick<Database, 'kind' | 'read'>,
+  log: LineLog,
+): Promise<KnownCount> {
+  return openCount(log.key, await readMeta(database, await nameOfCount(database, log)));
+}
+
+const sealCount = (key: Uint8Array, count: number): string =>
+  sealLine({ key, name: COUNT }, count, JSON.stringify({ v: 1 }));
+
+/** Of a database that a restore makes ready. */
+export const putCount = (
+  tx: Parameters<typeof writeMeta>[0],
+  key: Uint8Array,
+  count: number,
+): Promise<void> => writeMeta(tx, COUNT, sealCount(key, count));
+
+/** Never lower than it was: two appends may come to this in another order. */
+async function raiseCount({ database }: OutsideLog, log: LineLog, count: number): Promise<void> {
+  const name = await nameOfCount(database, log);
+  await database.transaction(async (tx) => {
+    const known = openCount(log.key, await readMeta({ read: tx }, name));
+    if (typeof known !== 'number' || known < count) await writeMeta(tx, name, sealCount(log.key, count));
+  });
+}
+
+/** The one way in which a line is written. It is on disk before this returns; written twice is no harm: it is applied once. */
+export async function append(outside: OutsideLog, line: ErasureLine): Promise<void> {
+  const log = erasureLog(outside);
+  await mkdir(outside.dataDir, { recursive: true, mode: 0o700 });
+  const known = await readCount(outside.database, log);
+  const number = await appendLine(log, () => Promise.resolve(line), typeof known === 'number' ? known : 0);
+  if (number !== null) await raiseCount(outside, log, number);
+}
+
+export const tombstoneOf = (erasure: StoredErasure): Tombstone => {
+  const { receiptId, kid: tenant, subject, requestedBy, erasedAt, keep, refs } = erasure;
+  return { v: 1, receiptId, tenant, subject, requestedBy, at: isoTime(erasedAt), keep, refs: [...refs] };
+};
+
+export const appendTombstone = (outside: OutsideLog, erasure: StoredErasure): Promise<void> =>
+  append(outside, tombstoneOf(erasure));
+
+/** A tenant that is removed: an older backup would bring it back. */
+export const appendRemoval = (outside: OutsideLog, kid: string, now: number): Promise<void> =>
+  append(outside, {
+    v: 1,
+    receiptId: `off_${kid}_${now}`,
+    tenant: kid,
+    subject: kid,
+    requestedBy: 'operator',
+    at: isoTime(now),
+    keep: { openContests: false, override: false },
+    refs: [{ kind: 'tenant', ref: kid }],
+  });
+
+/** Drops lines that are older than any backup. The file begins with the oldest ones; those of a merged backup follow later. */
+export async function dropOldErasures(outside: OutsideLog, before: number): Promise<void> {
+  const { database } = outside;
+  const log = erasureLog(outside);
+  const isOld = ({ at }: { readonly at: string }): boolean => Date.parse(at) < before;
+  let isDue = false;
+  for await (const { body, dropped } of readLines(log)) {
+    if (dropped) continue;
+    const line = parseLine(body);
+    isDue = line !== null && isOld(line);
+    break;
+  }
+  if (!isDue) return;
+  const name = await nameOfCount(database, log);
+  const known = await readCount(database, log);
+  await dropLines(log, isOld);
+  if ((await nameOfCount(database, log)) === name || typeof known !== 'number') return;
+  await raiseCount(outside, log, known);
+  await database.transaction((tx) => dropMeta(tx, name));
+}
+
+/**
+ * A writer of the file without the key can at most have people erased: without its MAC a line removes no tenant, ends no key and changes no
+ * hold.
+ */
+export const counts = (line: ErasureLine, isAuthentic: boolean): boolean =>
+  isAuthentic || (isTombstone(line) && !isRemoval(line));
+
+export interface FoundLine {
+  readonly line: ErasureLine;
+  readonly isAuthentic: boolean;
+}
+
+/** Takes the lines that count, some hundred at a time. */
+type Take = (some: readonly FoundLine[]) => Promise<void>;
+
+/** Lines that are looked up in the database together. */
+const BATCH = 500;
+
+/** Reads all that can be read, with what is wrong: who was promised to be gone must not come back for a line that is damaged. */
+export async function scanErasures(
+  lines: AsyncIterable<LogLine> | Iterable<LogLine>,
+  known: KnownCount,
+  take: Take = () => Promise.resolve(),
+) {
+  let problem = known === 'changed' ? 'the count that the database keeps was changed' : null;
+  let [last, droppedUntil, some] = [0, '', [] as FoundLine[]];
+  for await (const found of lines) {
+    last = Math.max(last, found.number);
+    if (found.dropped && found.dropped.until > droppedUntil) droppedUntil = found.dropped.until;
+    const line = found.dropped ? null : parseLine(found.body);
+    problem ??= found.problem ?? (line || found.dropped ? null : `line ${found.number} is damaged`);
+    if (line && counts(line, found.isAuthentic)) some.push({ line, isAuthentic: found.isAuthentic });
+    if (some.length < BATCH) continue;
+    await take(some);
+    some = [];
+  }
+  await take(some);
+  const missing = typeof known === 'number' ? known - last : 0;
+  if (missing > 0) problem ??= `${missing} lines are missing at the end`;
+  return { problem, last, droppedUntil };
+}
+
+/** As the file is now. A server may append meanwhile: the count is read before the file. */
+export async function scanErasureLog(outside: OutsideLog, take?: Take) {
+  const log = erasureLog(outside);
+  const known = await readCount(outside.database, log);
+  return scanErasures(readLines(log), known, take);
+}
+
+/** The file as a backup takes it: whole lines. What a crash cut off in the middle of a line was never answered to anybody. */
+export function readErasureFile({ data_dir }: Pick<Config, 'data_dir'>): Buffer {
+  const bytes = readOwnFile(erasuresFile(data_dir)) ?? Buffer.alloc(0);
+  return bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
+}
+
+export const countLines = (bytes: Buffer): number =>
+  bytes.reduce((count, byte) => count + (byte === 0x0a ? 1 : 0), 0);
+
+export const textLines = (text: string): string[] => text.split('\n').slice(0, -1);
+
+export function* judgeLines(log: Omit<LineLog, 'path'>, lines: readonly string[]): Generator<LogLine> {
+  const check = makeLineCheck(log);
+  for (const line of lines) yield check(line, 0);
+}
+
+/** All lines of both, each once: those of this directory as they are, and then with new numbers what only the backup has. */
+export function mergeLines(
+  log: LineLog,
+  ours: readonly string[],
+  carried: readonly string[],
+): readonly string[] {
+  if (ours.length === 0) return carried;
+  const known = new Set<string>();
+  let last = 0;
+  for (const { body, number } of judgeLines(log, ours)) {
+    known.add(body);
+    last = Math.max(last, number);
+  }
+  const more: string[] = [];
+  for (const { body, isAuthentic, dropped } of judgeLines(log, carried)) {
+    // A forged line must not get the MAC that makes it one of ours.
+    if (!isAuthentic || dropped || known.has(body)) continue;
+    last += 1;
+    more.push(sealLine(log, last, body));
+  }
+  return [...ours, ...more];
+}
+
+/** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
+export function requireWhole(problem: string | null, where: string): void {
+  if (problem === null) return;
+  throw new ConfigError(
+    `${where}: ${problem}: an erasure that it told of could not be repeated; put the file back from a copy`,
+  );
+}
