@@ -68,7 +68,7 @@ async function startMetrics(
 async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
   const witnesses = readPolicy(config);
-  const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
+  const store = await openStore(config, { onUnknownCommit: options.onFatal });
   await addStateMacs(store);
   removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(options.log);

@@ -133,11 +133,6 @@ export const SETTINGS = {
     z.string().regex(/^(?:\[[^\]]+\]|[^:\s]+):\d{1,5}$/, 'write HOST:PORT, for instance 127.0.0.1:9100'),
     'HOST:PORT of the Prometheus listener; off by default.',
   ),
-  disk_reserve: setting(
-    kinds.wholeNumber(0, 1_000_000),
-    32,
-    'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
-  ),
   rewrite_window: nullable(
     kinds.dailyWindow,
     'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',

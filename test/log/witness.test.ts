@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startWitness } from '../../src/cli/commands/witness.ts';
 import { loadConfig } from '../../src/config.ts';
 import { makeLogger } from '../../src/ops/log.ts';
-import { type OpenedStore, openStore } from '../../src/tenants/installation-files.ts';
+import { openStore, type Store } from '../../src/tenants/installation-files.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { cleanEnvironment, collector, gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
@@ -35,9 +35,9 @@ afterAll(async () => {
 
 async function startWitnessOf(dataDir: string, logs = collector()) {
   const config = loadConfig({
-    environment: cleanEnvironment({ GPD_DATA_DIR: dataDir, GPD_DISK_RESERVE: '1' }),
+    environment: cleanEnvironment({ GPD_DATA_DIR: dataDir }),
   });
-  const store: OpenedStore = await openStore(config);
+  const store: Store = await openStore(config);
   const witness = await startWitness(store, config, { host: '127.0.0.1', port: 0 }, makeLogger('info', logs));
   closing.push(async () => {
     await witness.stop();

@@ -59,9 +59,6 @@ export interface BeginDeps {
 /** One transaction deletes this many in about the time of a few group commits. */
 const LARGE_ABOVE = 500;
 
-/** Retries a step that found the disk full, once the reserve is given up. */
-export type Attempt = <S>(step: () => Promise<S>) => Promise<S>;
-
 export type Begun = Awaited<ReturnType<typeof eraseWithin>>;
 
 /** How one transaction erases, with what was read before it. */
@@ -179,13 +176,13 @@ async function countBackups(database: Database): Promise<number> {
 }
 
 /** The first transaction. What it needs is read before it: a read inside would wait for a second connection of the pool. */
-export async function begin(deps: BeginDeps, attempt: Attempt, request: EraseRequest, receiptId: string) {
+export async function begin(deps: BeginDeps, request: EraseRequest, receiptId: string) {
   const { database, largeAbove = LARGE_ABOVE } = deps;
   const now = deps.clock();
   const target = rowTargetOf(request);
   const known = { receiptId, now, backups: await countBackups(database) };
   const run = (how: Pick<Plan, 'erase' | 'marks'>): Promise<Begun> =>
-    attempt(() => database.transaction((tx) => eraseWithin(tx, request, { ...known, ...how })));
+    database.transaction((tx) => eraseWithin(tx, request, { ...known, ...how }));
   const size = await sizeUp(database.read, target, largeAbove);
   if (size !== null) {
     const places = makeAnchoredPlaces(target.kid, size.ids);
@@ -194,7 +191,7 @@ export async function begin(deps: BeginDeps, attempt: Attempt, request: EraseReq
   }
   const staged: Staged = { receiptId, target, at: now, requests: new Map(), withoutDecision: new Set() };
   try {
-    await attempt(() => stageTarget(database, staged));
+    await stageTarget(database, staged);
     return await run({ erase: (tx) => markStaged(tx, staged), marks: true });
   } catch (error) {
     await dropStaged(database, receiptId).catch(() => {});

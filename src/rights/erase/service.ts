@@ -1,13 +1,11 @@
 import { rightsRef } from '../../audit/reference.ts';
 import type { PrincipalSession } from '../../auth/session.ts';
-import type { DiskReserve } from '../../db/disk-reserve-files.ts';
 import { HOUR, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
 import type { Fault } from '../../lib/jobs.ts';
 import { makeUlid } from '../../lib/random.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import { type CleanDeps, makeCleaner } from './clean-service.ts';
 import {
-  type Attempt,
   type BeginDeps,
   type Begun,
   begin,
@@ -34,7 +32,6 @@ import { appendTombstone, type OutsideLog } from './tombstone-files.ts';
  */
 
 export interface EraseDeps extends BeginDeps, OutsideLog, Pick<CleanDeps, 'rewriteWindow' | 'largeFile'> {
-  readonly reserve: DiskReserve;
   /** What held up an erasure whose rows are gone: the job finishes it. */
   readonly onFault: (error: unknown) => void;
   /** How long an answer waits for steps and for the search before it says `pending`. */
@@ -89,7 +86,6 @@ async function runSteps({ database, goesOn }: Running, erasure: StoredErasure) {
 /** @param early answers before the steps have finished */
 async function finish(
   run: Running,
-  attempt: Attempt,
   { erasure, rows, secrets }: Begun,
   early: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
@@ -97,9 +93,9 @@ async function finish(
   let at = erasure;
   let timer: NodeJS.Timeout | undefined;
   try {
-    at = await attempt(() => bury(run, erasure));
+    at = await bury(run, erasure);
     if (Number.isFinite(patienceMs)) timer = setTimeout(early, patienceMs, receiptOf(at));
-    const ended = await attempt(() => runSteps(run, at));
+    const ended = await runSteps(run, at);
     at = ended.erasure;
     const needles = {
       requests: new Set(ended.deleted ?? rows.requests),
@@ -107,7 +103,7 @@ async function finish(
     };
     const { receiptId, kid } = at;
     const clean = at.step === 'logged' && (await cleaner.submit({ receiptId, kid, needles }));
-    return receiptOf(clean ? await attempt(() => complete(run, at)) : at);
+    return receiptOf(clean ? await complete(run, at) : at);
   } catch (error) {
     // The rows are gone, and nobody may be told that nothing was done.
     run.onFault(error);
@@ -120,7 +116,6 @@ async function finish(
 /** Of an erasure that fails or cannot be read the others go on; `failures` is tried again the next time. */
 async function resumeAll(
   run: Running,
-  attempt: Attempt,
   { before, rewriteNow }: { readonly before: number; readonly rewriteNow: boolean },
 ) {
   const { database, cleaner, isUnderWay } = run;
@@ -142,8 +137,8 @@ async function resumeAll(
   for (const erasure of erasures) {
     if (isUnderWay(erasure.receiptId)) continue;
     const reached = await alone(erasure.kid, async () => {
-      const buried = await attempt(() => bury(run, erasure));
-      return (await attempt(() => runSteps(run, buried))).erasure;
+      const buried = await bury(run, erasure);
+      return (await runSteps(run, buried)).erasure;
     });
     if (reached) found.push(reached);
   }
@@ -153,7 +148,7 @@ async function resumeAll(
         const { receiptId, kid, step } = erasure;
         const isDeleted = step === 'logged' || step === 'scrub';
         const clean = isDeleted && (await cleaner.submit({ receiptId, kid, rewriteNow }));
-        return receiptOf(clean ? await attempt(() => complete(run, erasure)) : erasure);
+        return receiptOf(clean ? await complete(run, erasure) : erasure);
       }),
     ),
   );
@@ -175,7 +170,7 @@ export const eraseOwn =
 export type EraseService = ReturnType<typeof makeEraseService>;
 
 export function makeEraseService(deps: EraseDeps) {
-  const { database, clock, reserve } = deps;
+  const { clock, database } = deps;
   const underWay = new Map<string, Promise<unknown>>();
   let stopping = false;
   const run: Running = {
@@ -192,10 +187,9 @@ export function makeEraseService(deps: EraseDeps) {
       const answered = new Promise<ErasureReceipt>((resolve) => {
         early = resolve;
       });
-      const whole = reserve.during(async (attempt) => {
-        const begun = await begin(deps, attempt, request, receiptId);
-        return begun.erasure.step === 'done' ? receiptOf(begun.erasure) : finish(run, attempt, begun, early);
-      });
+      const whole = begin(deps, request, receiptId).then((begun) =>
+        begun.erasure.step === 'done' ? receiptOf(begun.erasure) : finish(run, begun, early),
+      );
       const ended = whole.catch(() => {}).finally(() => underWay.delete(receiptId));
       underWay.set(receiptId, ended);
       return Promise.race([whole, answered]);
@@ -210,12 +204,9 @@ export function makeEraseService(deps: EraseDeps) {
       return { receipts: erasures.map(receiptOf), unreadable: unreadable.map(({ receiptId }) => receiptId) };
     },
     /** Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to be. */
-    resume: () => reserve.during((attempt) => resumeAll(run, attempt, { before: clock(), rewriteNow: true })),
+    resume: () => resumeAll(run, { before: clock(), rewriteNow: true }),
     /** The same for what no request is at work on any more; a large file is rewritten in its window only. */
-    resumeStale: () =>
-      reserve.during((attempt) =>
-        resumeAll(run, attempt, { before: clock() - UNDER_WAY_MS, rewriteNow: false }),
-      ),
+    resumeStale: () => resumeAll(run, { before: clock() - UNDER_WAY_MS, rewriteNow: false }),
     releasePages: () => run.cleaner.releasePages(),
     /** Stops between two steps; the next start continues. */
     async stop(): Promise<void> {

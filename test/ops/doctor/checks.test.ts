@@ -143,7 +143,6 @@ const ROWS: readonly Row[] = [
   ['database.wal', 'warn', data({ walBytes: 200e6 }), /200 MB/],
   ['database.wal', 'fail', data({ walBytes: 2e9 }), /2,000 MB/],
   ['data.rewrite', 'warn', data({ database: makeFile({ size: 2e9 }) }), /2,000 MB/],
-  ['data.reserve', 'warn', data({ reserveBytes: 0 }), /0 MB of 34 MB are reserved/],
   ['database.durability', 'fail', postgres({ fsync: 'off' }), /fsync: off/],
   ['database.durability', 'fail', postgres({ synchronous_commit: 'off' }), /synchronous_commit: off/],
   ['database.durability', 'warn', postgres({ synchronous_commit: 'local' }), /is local/],

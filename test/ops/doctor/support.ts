@@ -89,7 +89,6 @@ export function makeFacts(): Facts {
       directory: makeFile({ path: '/data', mode: 0o700 }),
       database: makeFile({ path: '/data/gpd.db' }),
       walBytes: 1e6,
-      reserveBytes: 32 * 1024 * 1024,
       leftovers: [],
       erasureLog: { lines: 3, problem: null },
       untrustedForwarded: null,

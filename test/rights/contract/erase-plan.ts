@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConsentTenant, makeConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { sha256 } from '../../../src/lib/hash.ts';
@@ -110,7 +109,6 @@ export function erasePlanContract(make: MakeDatabase): void {
         clock: () => NOW,
         random: randomBytes,
         rewriteWindow: null,
-        reserve: makeDiskReserve(dataDir, 0),
         patienceMs: Number.POSITIVE_INFINITY,
         onFault: (error) => {
           throw error;

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { readJobFailures } from '../../../src/ops/job-store.ts';
 import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
@@ -55,7 +54,6 @@ export function receiptContract(make: MakeDatabase): void {
         clock: () => NOW + HOUR,
         random: randomBytes,
         rewriteWindow: null,
-        reserve: makeDiskReserve(dataDir, 0),
         onFault: (error) => faults.push(error),
       });
 

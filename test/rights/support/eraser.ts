@@ -4,7 +4,6 @@ import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { makeDiskReserve } from '../../../src/db/disk-reserve-files.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import type { EraseRequest } from '../../../src/rights/erase/erase-transaction-service.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
@@ -61,7 +60,6 @@ export function eraserOn(
   over: Pick<Partial<EraseDeps>, 'largeAbove' | 'patienceMs' | 'largeFile' | 'rewriteWindow'> = {},
 ) {
   const faults: unknown[] = [];
-  const reserve = makeDiskReserve(dataDir, 0);
   const eraser = makeEraseService({
     database,
     dataDir,
@@ -69,7 +67,6 @@ export function eraserOn(
     clock,
     random: randomBytes,
     rewriteWindow: null,
-    reserve,
     onFault: (error) => faults.push(error),
     ...over,
   });

@@ -34,7 +34,6 @@ export async function makePlace(rung: Rung, url?: string): Promise<Place> {
   const environment = {
     GPD_DATA_DIR: dataDir,
     GPD_PORT: '0',
-    GPD_DISK_RESERVE: '1',
     ...(url === undefined ? {} : { GPD_DATABASE_URL: url }),
   };
   const location = url ?? join(dataDir, 'gpd.db');
