@@ -2,7 +2,6 @@
 
 /** Tables that name a person (src/rights/subject-data.ts). */
 const TABLES = [
-  'console_job_subjects',
   'contests',
   'overrides',
   'decisions',

@@ -52,8 +52,7 @@ const TAKEN_BY: Readonly<Record<string, (row: SubjectTable) => boolean>> = {
   'erase (the principal’s session, a dpo)': ({ found }) =>
     found.length > 0 && found.every((way) => way === 'principal' || way === 'key'),
   // It names a device and a request, and keeps the override.
-  forget: ({ found }) =>
-    ['export', 'contest', 'request', 'durable'].some((way) => found.includes(way as 'request')),
+  forget: ({ found }) => ['contest', 'request', 'durable'].some((way) => found.includes(way as 'request')),
   retention: ({ expires }) => expires.includes('retention'),
   time: ({ expires }) => expires.some((by) => ['time', 'audit', 'audit-hour', 'verdict-hour'].includes(by)),
 };

@@ -10,7 +10,6 @@ const NOBODY = { scope: null, names: [], found: [], held: false, exported: [], r
 const COUNTED = { ...NOBODY, expires: [], exported: ['tenant'], tenant: 'emptied' } as const;
 const SETTING = { ...NOBODY, expires: ['act'], tenant: 'cascades' } as const;
 const INSTALLATION = { ...NOBODY, expires: ['act'], tenant: 'stays' } as const;
-const EXPORT = { ...SETTING, with: 'console_jobs', expires: ['time'] } as const;
 /** What an erasure deletes and a hold may keep. */
 const HELD = { held: true, reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
 const VERDICT = { ...HELD, byVisitor: true, expires: ['retention'] } as const;
@@ -47,10 +46,6 @@ const NETWORKS = {
 
 /** People first, in the order in which an erasure empties them. */
 export const SUBJECT_DATA = {
-  // Exports that a node of the release before keeps; the three tables go with the next release.
-  console_jobs: { ...SETTING, key: ['hash'], found: ['export'], expires: ['time'] },
-  console_job_subjects: { ...EXPORT, key: ['hash', 'subject'], names: ['subject'] },
-  console_job_parts: { ...EXPORT, key: ['hash', 'part'] },
   // A ruling that commits meanwhile writes its override before it releases the contest.
   contests: {
     ...VERDICT,

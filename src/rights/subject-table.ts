@@ -8,10 +8,10 @@ type Scope = (typeof ERASURE_SCOPES)[number];
 export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal' | 'subject';
 
 /**
- * How an erasure finds rows. `export`: exports about the person; `contest`: of contested requests; `override`: of devices and of the
+ * How an erasure finds rows. `contest`: of contested requests; `override`: of devices and of the
  * requests that were named; `link`: of a principal; `request`, `durable`: of these; `principal`, `key`: with the consent evidence.
  */
-export type Way = 'export' | 'contest' | 'override' | 'link' | 'request' | 'durable' | 'principal' | 'key';
+export type Way = 'contest' | 'override' | 'link' | 'request' | 'durable' | 'principal' | 'key';
 
 /**
  * `retention`: after `retention.days`; `decision`: with the decision in the retention; `verdict-hour`, `audit-hour`: with all of its

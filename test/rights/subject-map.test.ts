@@ -21,7 +21,6 @@ describe('the map of a person', () => {
 
   it('deletes some tables without a line on the receipt: copies of what has one', () => {
     expect(tablesWhere(({ scope, found }) => scope === null && found.length > 0)).toEqual([
-      'console_jobs',
       'webhook_outbox',
       'principal_sessions',
       'idempotency_keys',
@@ -59,7 +58,6 @@ describe('the map of a person', () => {
     const reapplied = tablesWhere((row) => row.reapplied);
     expect(reapplied.filter((table) => !named.includes(table))).toEqual([]);
     expect(named.filter((table) => !reapplied.includes(table))).toEqual([
-      'console_job_subjects',
       // With its decision.
       'decision_updates',
       'decision_outcomes',
@@ -90,9 +88,6 @@ describe('the map of a person', () => {
 
   it('ends these by the clock alone', () => {
     expect(tablesWhere(({ expires }) => expires.includes('time'))).toEqual([
-      'console_jobs',
-      'console_job_subjects',
-      'console_job_parts',
       'signal_summaries',
       'webhook_outbox',
       'network_marks',

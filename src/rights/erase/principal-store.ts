@@ -58,7 +58,6 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   );
   const secrets = await readSecrets(tx, { kid, principal });
   await tx('principal_sessions').where({ kid, principal }).delete();
-  await tx('console_jobs').where({ kid }).delete();
   if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);

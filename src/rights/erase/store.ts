@@ -21,11 +21,6 @@ const takeRequests: Take = (work, table) =>
 const takeDevices: Take = (work, table) =>
   takeNamed(work, table, { column: 'durable', ids: work.meant.target.durables });
 
-/** No matter whom they are about: only a node of the previous release leaves any. */
-async function dropExports({ tx, meant }: Work): Promise<void> {
-  await tx?.('console_jobs').where({ kid: meant.target.kid }).delete();
-}
-
 /** Of contested requests: queued webhooks name them by a keyed reference. */
 async function takeContested(work: Work, table: TableName): Promise<void> {
   const { tx, meant } = work;
@@ -74,7 +69,6 @@ async function takeLinks(work: Work, table: TableName): Promise<void> {
 }
 
 const WAYS: Readonly<Record<RowWay, Take>> = {
-  export: dropExports,
   contest: takeContested,
   override: takeOverrides,
   link: takeLinks,

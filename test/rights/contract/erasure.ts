@@ -77,31 +77,6 @@ export function erasureContract(make: MakeDatabase): void {
       expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
     });
 
-    it('takes along the exports of its tenant that an older node keeps, and no other', async () => {
-      const [kid, next] = [
-        await addTenant(db.database, 'exported'),
-        await addTenant(db.database, 'not-exported'),
-      ];
-      await appender(db.database).append(makeRequest(kid));
-      const row = {
-        actor: 'a',
-        kind: 'export',
-        state: 'done',
-        done: 1,
-        total: 1,
-        started_at: NOW,
-        beat_at: NOW,
-      };
-      await db.database.transaction(async (tx) => {
-        await tx('console_jobs').insert([kid, next].map((of) => ({ ...row, kid: of, hash: `x-${of}` })));
-        await tx('console_job_subjects').insert(
-          [kid, next].map((of) => ({ hash: `x-${of}`, subject: 'ref-1' })),
-        );
-      });
-      await shred(other, kid);
-      expect(await db.database.read('console_job_subjects').pluck('hash')).toEqual([`x-${next}`]);
-    });
-
     it('erases once, however often and on however many nodes it is asked for', async () => {
       const kid = await addTenant(db.database, 'again');
       await appender(db.database).append(makeRequest(kid));
