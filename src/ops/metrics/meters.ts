@@ -72,7 +72,7 @@ export function makeMeters() {
   const depth = gauge('gpd_batch_waiting', 'Items that waited when the last batch began, by group.', 'group');
   const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
   const cosigned = 'Answers of witnesses to checkpoints, by result.';
-  const attested = 'Ceremonies of passkeys and of keys of sessions, by result.';
+  const attested = 'Ceremonies of passkeys, by result.';
   return {
     registry,
     request(route: string, status: number, seconds: number) {

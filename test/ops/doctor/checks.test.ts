@@ -225,12 +225,6 @@ const ROWS: readonly Row[] = [
   ['tenants.plain-origins', 'warn', tenant({ origins: ['http://shop.example'] }), /bad-one/],
   ['tenants.relying-party', 'warn', tenant({ origins: ['https://203.0.113.7'] }), /bad-one/],
   ['tenants.relying-party', 'warn', tenant({ rpId: 'other.example' }), /bad-one/],
-  [
-    'tenants.device-sessions',
-    'warn',
-    { ...tenant({ bindsSessions: true }), ...config({ base_url: 'http://id.shop.example' }) },
-    /bad-one/,
-  ],
   ['keys.published', 'fail', tenant({ publishedKeys: 0 }), /bad-one/],
   ['keys.public', 'fail', tenant({ foreignKeys: [2] }), /bad-one 2/],
   ['keys.age', 'warn', tenant({ publishedAt: NOW - 400 * DAY }), /bad-one/],

@@ -30,7 +30,6 @@ export function makeTenant(parts: Partial<TenantFacts> = {}): TenantFacts {
     origins: ['https://shop.example'],
     wantsMail: false,
     rpId: '',
-    bindsSessions: false,
     publishedKeys: 1,
     publishedAt: NOW - 10 * DAY,
     stagedAt: null,
