@@ -48,7 +48,7 @@ export const NOTES: Readonly<Record<string, Note>> = {
     see: ['tenants', 'backup'],
   },
   'master-key': {
-    text: 'On paper, where no backup and no thief of disks reaches it. `escrow` prints it in groups with check characters, `confirm` reads them back from the paper, `recover` writes the file again and names a group that is wrong. Whoever has the paper has the key.',
+    text: 'On paper, where no backup and no thief of disks reaches it. `escrow` prints it in groups with a checksum, `confirm` reads them back from the paper, `recover` writes the file again and names a group that is wrong. Whoever has the paper has the key.',
     examples: ['gpd master-key escrow', 'gpd master-key confirm'],
     see: ['keys', 'backup'],
   },
