@@ -596,33 +596,6 @@ async function createConsole(knex) {
   });
 }
 
-/** Exports that staff made. No node writes these tables any more. @param {Knex} knex */
-async function createConsoleJobs(knex) {
-  await knex.schema.createTable('console_jobs', (t) => {
-    t.text('hash').primary();
-    ofTenant(t).index();
-    texts(t, 'actor', 'kind', 'state');
-    counts(t, 'done', 'total');
-    moments(t, 'started_at');
-    t.bigInteger('beat_at').notNullable().index();
-    optionalTexts(t, 'result');
-  });
-  /** @param {Table} t */
-  const ofJob = (t) =>
-    t.text('hash').notNullable().references('hash').inTable('console_jobs').onDelete('CASCADE');
-  await knex.schema.createTable('console_job_subjects', (t) => {
-    ofJob(t);
-    texts(t, 'subject');
-    t.primary(['hash', 'subject']);
-  });
-  await knex.schema.createTable('console_job_parts', (t) => {
-    ofJob(t);
-    integers(t, 'part');
-    t.binary('sealed').notNullable();
-    t.primary(['hash', 'part']);
-  });
-}
-
 /** @param {Knex} knex */
 async function createTallies(knex) {
   // Counts by hour: a page about a million verdicts reads a few hundred rows.
@@ -680,7 +653,6 @@ export async function up(knex) {
   await createContests(knex);
   await createErasures(knex);
   await createConsole(knex);
-  await createConsoleJobs(knex);
   await createTallies(knex);
   await createOperations(knex);
 }

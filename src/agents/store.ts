@@ -138,9 +138,6 @@ export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] 
   return (claim) => group.submit(claim);
 }
 
-export const isClaimed = async ({ read }: Database, nonce: string): Promise<boolean> =>
-  (await read('agent_nonces').where({ nonce }).first()) !== undefined;
-
 export function purgeAgentNonces(database: Database, now: number): Promise<number> {
   const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, now);
   return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', now), note);

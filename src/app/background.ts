@@ -66,7 +66,7 @@ export function startWebhooks(
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, rights: OpenedRights, skew: SkewWatch) {
   const { eraser, eraseAgain, tellDue, tellUnfinished, tellDigests } = rights;
-  const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
+  const { config, database, clock, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
   const cosign = makeCosigning({
@@ -98,7 +98,6 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
     tellDue,
     tellUnfinished,
     tellDigests,
-    refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     recordEnded: () => recordEnded(outsideOf(platform, config), clock()),
     dropOldErasures: (steady) =>

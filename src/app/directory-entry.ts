@@ -86,7 +86,6 @@ function makeIngestTenant(
     decisionWebhooks: webhooksFor('decision.recorded'),
     populationKey: settings['transparency.retain'] === 'summary' ? derived.population : null,
     needsProof: settings['consent.basis'] === 'ledger',
-    bindsSessions: settings['attest.dbsc'],
   };
 }
 

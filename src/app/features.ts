@@ -1,7 +1,5 @@
 import { makeBotAuth } from '../agents/bot-auth-make.ts';
 import { makeNonceClaimer } from '../agents/store.ts';
-import { makeHolds } from '../attest/admit-service.ts';
-import { makeSessionBinding } from '../attest/binding.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/lane.ts';
@@ -92,7 +90,6 @@ export async function makeFeatures(platform: Platform, { networks }: Settings) {
     botAuth,
     issueToken: issue,
     linkedTo: rights.linkedTo,
-    binding: { ...makeSessionBinding(platform), holds: makeHolds(platform) },
     counted: (run) => metrics?.countIngest(run) ?? run,
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;

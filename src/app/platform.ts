@@ -67,7 +67,7 @@ async function startMetrics(
 async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
   const witnesses = readPolicy(config);
-  const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
+  const store = await openStore(config, { onUnknownCommit: options.onFatal });
   removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(options.log);
   const sockets = options.sockets ?? NO_SOCKETS;

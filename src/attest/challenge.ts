@@ -22,9 +22,7 @@ export const challengeKeyOf = (deps: { readonly serverSecret: Uint8Array }): Buf
 export interface ChallengeBinding {
   readonly token: string;
   readonly kid: string;
-  /** Of a session: `bind`, `refresh`. */
-  readonly ceremony: Ceremony | 'bind' | 'refresh';
-  /** Of a session: the origin. */
+  readonly ceremony: Ceremony;
   readonly rpId: string;
 }
 

@@ -42,8 +42,6 @@ export interface IngestTenant {
   readonly populationKey: Uint8Array | null;
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
-  /** `attest.dbsc`: a browser may bind its session to a key of the device. */
-  readonly bindsSessions: boolean;
 }
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
@@ -151,22 +149,6 @@ export type IssueToken = (grant: {
   readonly principalId?: string | undefined;
 }) => string;
 
-/** Which tenant is asked, and from which page's origin. */
-export interface AskedFrom {
-  readonly kid: string;
-  readonly origin: string | undefined;
-}
-
-/** Device-bound sessions (ADR 0051). */
-export interface SessionBinding {
-  /** Of the session whose key this browser has proven a moment ago; empty for none. */
-  root(cookie: string | undefined, at: AskedFrom, now: number): string;
-  /** Whether nobody has bound this session, or its key was proven a moment ago. */
-  holds(session: string, cookie: string | undefined, at: AskedFrom, now: number): Promise<boolean>;
-  /** The value of `Secure-Session-Registration`. */
-  offer(visit: Readonly<Record<'kid' | 'origin' | 'token', string>>, now: number): string;
-}
-
 /** What is known of a request that a bundle wants to supersede. */
 export interface Updates {
   /** Whether it supersedes so many in a row that no other may supersede it. */
@@ -205,9 +187,8 @@ export interface IngestDeps extends EvaluateDeps {
   readonly proveConsent: ProveConsent;
   readonly grants: Pick<Grants, 'find' | 'note'>;
   readonly issueToken: IssueToken;
-  readonly binding: SessionBinding;
   readonly noteVisit: NoteVisit;
-  readonly sessions: Pick<Sessions, 'find'>;
+  readonly sessions: Pick<Sessions, 'has'>;
   readonly updates: Updates;
   readonly random: Random;
   readonly attestation: AttestationLimits;

@@ -39,8 +39,8 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
   await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
-/** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
-type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse' | 'recordEnded';
+/** Jobs of the whole installation. */
+type Once = 'releasePages' | 'noteSkew' | 'flushKeyUse' | 'recordEnded';
 type OfTenant = 'keepCheckpoints' | 'cosignCheckpoints';
 /** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
 type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
@@ -79,7 +79,6 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
     (kid: string, { steady }: { readonly steady: number }) =>
       by(database, kid, steady, macsOf(kid));
   return [
-    { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
     { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
     { name: 'purge-nonces', every: MINUTE, run: ({ steady }) => purgeNonces(database, steady) },
     { name: 'purge-agent-nonces', every: MINUTE, run: ({ steady }) => purgeAgentNonces(database, steady) },
@@ -221,11 +220,8 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     watch: null,
     swept: { completeAt: null, retentionAt: null },
   };
-  // Neither waits for the first round: the clock may jump before it.
-  const refilled = deps.refillReserve().catch((error: unknown) => {
-    complaints.note([], [{ job: 'refill-reserve', kid: null, error }]);
-  });
-  const begun = Promise.all([refilled, lookAtClock(rounds)]);
+  // It does not wait for the first round: the clock may jump before it.
+  const begun = lookAtClock(rounds);
   const loop = every(() => begun.then(() => runRound(rounds)), {
     ms: interval,
     timer: setInterval,

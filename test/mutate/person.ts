@@ -12,7 +12,6 @@ import { tenantGoingContract } from '../tenants/contract/tenant-going.ts';
 import '../rights/dsar/coverage.test.ts';
 import '../rights/erase/erase-service.test.ts';
 import '../rights/erase/reapply.test.ts';
-import '../rights/erase/tombstones.test.ts';
 import '../rights/subject-map.test.ts';
 
 const make = await onSqlite();

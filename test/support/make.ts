@@ -192,7 +192,6 @@ export function makeIngestTenant(
     decisionWebhooks: [],
     populationKey: null,
     needsProof: false,
-    bindsSessions: false,
     ...over,
   };
 }

@@ -80,9 +80,8 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     }),
     issueToken: () => '',
     noteVisit: () => {},
-    binding: { root: () => '', offer: () => '', holds: () => Promise.resolve(true) },
     // A file holds no cookies.
-    sessions: { find: () => '' },
+    sessions: { has: () => true },
     updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),

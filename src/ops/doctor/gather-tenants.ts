@@ -131,7 +131,6 @@ async function gatherTenant(database: Database, tenant: Tenant, now: number, tru
     origins: settings.origins,
     wantsMail: settings['notify.email'].length > 0,
     rpId: settings['attest.rpId'],
-    bindsSessions: settings['attest.dbsc'],
     ...keyFacts(await makeSealKeyStore(database).list(kid), now, trusted.keys?.masterKey),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,

@@ -42,13 +42,6 @@ export const HOST_CHECKS: Checks = {
       return warn(`${free}, and a backup needs ${mega(2 * needed)} for a while`, 'Make room for a backup.');
     return pass(free);
   },
-  'data.reserve'({ config, data }) {
-    if (config.database_url !== null) return skipped('the data are in PostgreSQL');
-    if (config.disk_reserve === 0) return skipped('switched off by GPD_DISK_RESERVE');
-    const wanted = config.disk_reserve * 1024 * 1024;
-    if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
-    return warn(`${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`);
-  },
   'host.inodes'({ host }) {
     if (host.freeInodes === null) return skipped('this file system has no inode count');
     const share = `${Math.round(host.freeInodes * 100)} % of the inodes are free`;

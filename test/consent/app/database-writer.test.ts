@@ -233,16 +233,8 @@ const ROWS: readonly Row[] = [
 const ELSEWHERE: Readonly<Record<string, readonly [file: string, title: string]>> = {
   'PostgreSQL: change a log': ['test/consent/contract/tampered-log.ts', 'is told by every node by itself'],
   'put the database and `checkpoints.log` back': [
-    'test/log/witness.test.ts',
-    'refuse the one that was forked on purpose',
-  ],
-  'on a witness: put the database back': [
-    'test/log/witness-faults.test.ts',
-    'signs nothing where witness.log is an older copy',
-  ],
-  'on a witness: put the database and `witness.log`': [
-    'test/log/witness-faults.test.ts',
-    'signs nothing by a second copy',
+    'test/log/heavy/litewitness.test.ts',
+    'refuses a copy of the log that went on by itself',
   ],
 };
 

@@ -140,13 +140,8 @@ export function consoleContract(make: MakeDatabase): void {
       await deleteDrafts(db.database, { kid, actor: 'a', contestId }, ['ask', 'resolve']);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
       await saveDraft(db.database, draft);
-      const old = { kid, actor: 'a', kind: 'export', state: 'done', done: 1, total: 1, started_at: 0 };
-      await db.database.transaction((tx) =>
-        tx('console_jobs').insert([NOW, NOW + 1].map((at) => ({ ...old, hash: `h-${at}`, beat_at: at }))),
-      );
       await purgeConsole(db.database, 0, NOW + 1);
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
-      expect(await other.read('console_jobs').where({ kid }).pluck('hash')).toEqual([`h-${NOW + 1}`]);
       await saveDraft(db.database, draft);
       await db.database.transaction((tx) => tx('contests').where({ contest_id: contestId }).delete());
       expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);

@@ -19,7 +19,6 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     tellUnfinished: () => Promise.resolve(),
     tellDigests: () => Promise.resolve(),
     releasePages: () => Promise.resolve(),
-    refillReserve: () => Promise.resolve(),
     noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
     macsOf: () => undefined,
