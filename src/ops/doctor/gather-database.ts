@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
+import { keepNoncesFrom, latestJobTime, readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
 import { quickCheck } from '../../db/file-copy.ts';
 import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
-import { readForgottenTo } from '../../db/time-marks-store.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
 import { SERVER_SECRET } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
-import { aheadOf } from '../../lib/steady-clock.ts';
 import type { ErasureLog } from '../../rights/erase/erasure-chain-service.ts';
 import { countUndone } from '../../rights/erase/tombstone-files.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { goingTenants } from '../../tenants/tenant-store.ts';
 import { type Escrow, opens, readEscrow } from '../escrow.ts';
-import { readJobFailures, readStoredSteady } from '../job-store.ts';
+import { readJobFailures } from '../job-store.ts';
 import { allWrapped } from '../rewrap-store.ts';
 import {
   countOrphans,
@@ -24,7 +23,6 @@ import {
   isEncrypted,
   lastBackupAt,
   missingTables,
-  newestDecision,
   overdueContests,
   readDatabaseSettings,
   readPooling,
@@ -34,7 +32,7 @@ import {
 /** @throws when the database cannot be read at all */
 export async function gatherDatabase(
   database: Database,
-  now: number,
+  { now, skewMs }: { readonly now: number; readonly skewMs: number },
   { tombstones, problem }: Pick<ErasureLog, 'tombstones' | 'problem'>,
 ) {
   const begun = performance.now();
@@ -44,8 +42,9 @@ export async function gatherDatabase(
   const missing = await missingTables(database);
   const unlessMissing = async <T, E>(look: () => Promise<T>, otherwise: E): Promise<T | E> =>
     missing.length === 0 ? look() : otherwise;
-  const steady = await unlessMissing(() => readStoredSteady(database), null);
-  const ahead = steady && aheadOf(steady);
+  const newestTime = await unlessMissing(() => readNewestTime(database), null);
+  // A clock that is over a day ahead moves the time of jobs only slowly.
+  const jobTime = newestTime !== null && latestJobTime(now, newestTime) < now ? newestTime : now;
   return {
     kind: database.kind,
     answerMs,
@@ -66,16 +65,20 @@ export async function gatherDatabase(
     /** Rows of tenants that are not there, by kid. */
     orphans: await unlessMissing(() => countOrphanRows(database), []),
     goingTenants: await unlessMissing(() => goingTenants(database), []),
-    newestDecisionAt: await unlessMissing(() => newestDecision(database), null),
-    expiredNonces: await unlessMissing(() => expiredNonces(database, now - (ahead ?? 0) - HOUR), 0),
+    expiredNonces: await unlessMissing(
+      () => expiredNonces(database, keepNoncesFrom(jobTime, skewMs) - HOUR),
+      0,
+    ),
     lastBackupAt: await unlessMissing(() => lastBackupAt(database), null),
     /** Null: no server has started yet. */
     epochLength: await unlessMissing(() => readEpochLength(database), null),
     lastSweepAt: await unlessMissing(() => readMetaNumber(database, LAST_SWEEP), null),
     lastRetentionAt: await unlessMissing(() => readMetaNumber(database, LAST_RETENTION), null),
     jobFailures: await unlessMissing(() => readJobFailures(database), []),
-    /** By how much the server's clock was ahead of what it believed, in its last round; null: no round yet. */
-    clockAheadMs: ahead,
+    /** What a server committed last; null: no round yet. */
+    newestTime,
+    /** What a server's jobs have to have done by now was due by then. */
+    jobTime,
     forgottenTo: await unlessMissing(() => readForgottenTo(database), null),
     /** Erasures that this database, restored, has not done yet. */
     undoneErasures: await unlessMissing(() => countUndone(database, tombstones), 0),

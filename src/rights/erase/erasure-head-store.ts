@@ -1,11 +1,10 @@
 import type { Knex } from 'knex';
 import { listAudit } from '../../audit/store.ts';
 import { chainLine, NO_LINES, openLine } from '../../db/chained-line.ts';
+import { raiseForgotten } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
 import { readMeta, writeMeta } from '../../db/meta-store.ts';
 import { bumpTenant } from '../../db/revision.ts';
-import { raiseRestored } from '../../db/time-marks-store.ts';
-import { earliestExpiry } from '../../ingest/freshness.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
 import type { Scope } from './erasure.ts';
@@ -52,12 +51,11 @@ export function saveLogHead(database: Database, key: Uint8Array, head: LogHead):
 
 /**
  * All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`.
- * @param skewMs the smallest by which any server took them
  */
-export async function cutOff(tx: Knex.Transaction, now: number, skewMs: number): Promise<void> {
+export async function cutOff(tx: Knex.Transaction, now: number): Promise<void> {
   await tx('console_sessions').delete();
   await tx('principal_sessions').delete();
-  await raiseRestored(tx, earliestExpiry(now, skewMs));
+  await raiseForgotten(tx, now);
 }
 
 /** Of the tenant that the line names, not of a later tenant with the same kid. */
