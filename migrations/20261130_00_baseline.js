@@ -350,9 +350,9 @@ async function createIngest(knex) {
   // Bundles that were accepted, so that none is accepted twice.
   await createKeyed(
     knex,
-    `nonces (kid text NOT NULL, nonce text NOT NULL, expires_at bigint NOT NULL, PRIMARY KEY (kid, nonce))`,
+    `nonces (kid text NOT NULL, nonce text NOT NULL, dated_at bigint NOT NULL, PRIMARY KEY (kid, nonce))`,
   );
-  await knex.raw('CREATE INDEX nonces_expires_at ON nonces (expires_at)');
+  await knex.raw('CREATE INDEX nonces_dated_at ON nonces (dated_at)');
   await store(knex, 'nonces', SHORT_LIVED);
   // Devices: when each was seen, how often, and in which epoch last.
   await createKeyed(

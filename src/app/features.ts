@@ -4,13 +4,13 @@ import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/lane.ts';
 import { readClientSecret } from '../console/secret-files.ts';
+import { followClock } from '../db/clock-rule-store.ts';
 import { makeConcurrencyLimit } from '../http/admission.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, UNKNOWN_NETWORKS } from '../ingest/network-type-files.ts';
 import type { IssueToken } from '../ingest/ports.ts';
 import { SECOND } from '../lib/clock.ts';
-import { watchSkew } from '../ops/clock-watch.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
@@ -80,11 +80,11 @@ export async function makeFeatures(platform: Platform, { networks }: Settings) {
   });
   const issue: IssueToken = ({ session, origin, now, ...subject }) =>
     issueToken(serverSecret, random, now, subject, { session, origin });
-  const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
+  const clockRule = await followClock(database, clock, config.max_clock_skew * SECOND);
   const ingest = makeIngest(platform, {
     isHosting: networks.isHosting,
     markNetwork: makeDaySalt(platform, 'gpd/network/v1'),
-    leastSkewMs: skew.least,
+    requireClock: clockRule.requireClock,
     proveConsent: consent.proveConsent,
     grants: consent.grants,
     botAuth,
@@ -94,7 +94,7 @@ export async function makeFeatures(platform: Platform, { networks }: Settings) {
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
   const consentLane = makeConsentLane({ ...consent.consent, check, admission: makeConcurrencyLimit() });
-  return { rights, consent, consentLane, skew, ingest, issueToken: issue };
+  return { rights, consent, consentLane, clockRule, ingest, issueToken: issue };
 }
 
 /** Before the first request: what refuses consent leaves the database as it was. */

@@ -91,9 +91,8 @@ export interface NonceClaim {
   readonly since: number;
   /** base64url of a hash of the nonce. */
   readonly nonce: string;
-  readonly expiresAt: number;
-  /** The earliest expiry that an earlier claim of this nonce can have had. */
-  readonly earliestExpiry: number;
+  /** The bundle's own time, by which its nonce is forgotten: no other says for ever which bundles may be taken. */
+  readonly datedAt: number;
 }
 
 /** One accepted bundle, to be written whole or not at all. */
@@ -113,8 +112,8 @@ export interface RecordEntry {
 }
 
 /**
- * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already, which only
- * a clock that went back brings up. `gone`: there is no such tenant any more.
+ * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already (a clock went
+ * back, a backup was restored, the skew was raised). `gone`: there is no such tenant any more.
  */
 export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';
 
@@ -162,6 +161,8 @@ export interface EvaluateDeps {
   readonly tenants: TenantLookup;
   /** The server's time; a replay answers with the bundle's own. */
   readonly now: (plaintext: Plaintext) => number;
+  /** @throws {Unavailable} when the server's clock is behind */
+  readonly requireClock: () => void;
   readonly maxSkewMs: number;
   readonly epochDays: number;
 }
@@ -181,8 +182,6 @@ export interface IngestInput extends RequestTier {
 
 export interface IngestDeps extends EvaluateDeps {
   readonly recorder: Recorder;
-  /** The smallest skew by which a bundle that is fresh now may have been claimed: a setting that was raised, another node. */
-  readonly leastSkewMs: () => number;
   readonly botAuth: BotAuth;
   readonly proveConsent: ProveConsent;
   readonly grants: Pick<Grants, 'find' | 'note'>;

@@ -4,7 +4,6 @@ import { collisionChance, isShared } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
 import { decide, readGiver } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
-import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { identifiedOn } from './identity.ts';
 import { ofNoTenant } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
@@ -100,8 +99,7 @@ export async function record(
       kid,
       since: tenant.since,
       nonce: evaluated.nonce,
-      expiresAt: nonceExpiry(now, deps.maxSkewMs),
-      earliestExpiry: earliestExpiry(evaluated.clientTs, deps.leastSkewMs()),
+      datedAt: evaluated.clientTs,
     },
     device: identity && { kid, durable: identity.durable, network: input.network, day },
     decide: (known) => decideOn(deps, input, evaluated, found, known ?? UNKNOWN_DEVICE),

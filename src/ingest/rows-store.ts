@@ -9,7 +9,7 @@ const inOrder = (rows: Iterable<Bindings>): Bindings[] =>
   [...rows].sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1));
 
 export const nonceRows = (claims: readonly NonceClaim[]): Bindings[] =>
-  inOrder(claims.map(({ kid, nonce, expiresAt }) => [kid, nonce, expiresAt]));
+  inOrder(claims.map(({ kid, nonce, datedAt }) => [kid, nonce, datedAt]));
 
 interface SightingGroup {
   readonly kid: string;

@@ -57,7 +57,7 @@ const addTo = (table: string, key: readonly string[], count: string) => {
 };
 
 const writeRows = makeInserts('ingest_rows', [
-  insertInto('nonces', ['kid', 'nonce', 'expires_at']),
+  insertInto('nonces', ['kid', 'nonce', 'dated_at']),
   insertInto(
     'sightings',
     ['kid', 'durable', 'first_at', 'last_at', 'seen', 'epoch'],
@@ -148,7 +148,7 @@ export async function writeDecided(tx: HotTransaction, decided: readonly Decided
   const outcomes = decided.map(({ claim, entry }, i): Recorded => {
     if (!isOfTenant(claim, marks)) return 'gone';
     if (won[i] !== true) return 'replay';
-    return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
+    return claim.datedAt < marks.forgotten ? 'stale' : entry;
   });
   const accepted = decided.filter(({ entry }, i) => outcomes[i] === entry);
   if (accepted.length > 0) await writeAccepted(tx, accepted, marks.anchored);

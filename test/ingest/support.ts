@@ -97,7 +97,7 @@ export async function run(world: World = {}) {
     updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     now: () => NOW,
     maxSkewMs: 300_000,
-    leastSkewMs: () => 300_000,
+    requireClock: () => {},
     epochDays: 30,
     attestation: { maxNetworksPerDay: 20, minIdentityBits: 12 },
     collisionRisk: 0.01,

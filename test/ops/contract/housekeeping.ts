@@ -170,7 +170,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     });
 
     it('keeps the moment since which a job fails, and forgets jobs that ran, nothing else', async () => {
-      const round = { failures: [], complete: false, retained: false, clock: null };
+      const round = { failures: [], complete: false, retained: false };
       const coded = (code: string): Error => Object.assign(new Error(), { code });
       const failure = { job: 'a', kid: 'ccc', error: coded('X') };
       await recordRound(db.database, { ...round, at: 1, ran: ['a', 'b'], failures: [failure] });
@@ -193,7 +193,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     const held: (() => void)[] = [];
     const hold = (): Promise<void> => new Promise((resolve) => held.push(resolve));
     const seen = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count));
-    const house = makeHouse(db.database, NOW, { noteSkew: hold, thinCheckpoints: hold });
+    const house = makeHouse(db.database, NOW, { flushKeyUse: hold, thinCheckpoints: hold });
     const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
     const rounds = [house.round()];
     await seen(1);
