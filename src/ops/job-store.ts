@@ -11,7 +11,6 @@ interface StoredJobFailure extends Omit<Failure, 'error'> {
   /** Name and code of the error. */
   readonly reason: string;
   readonly since: number;
-  readonly failedAt: number;
 }
 
 export interface Round {
@@ -41,9 +40,9 @@ export async function recordRound(database: Database, round: Round): Promise<voi
     }
     for (const { kid, job, error } of failures) {
       await tx('job_failures')
-        .insert({ kid: kid ?? '', job, since: at, failed_at: at, reason: reasonOf(error) })
+        .insert({ kid: kid ?? '', job, since: at, reason: reasonOf(error) })
         .onConflict(['kid', 'job'])
-        .merge(['failed_at', 'reason']);
+        .merge(['reason']);
     }
     if (round.clock) await writeSteadyMemory(tx, round.clock);
     if (round.complete) await writeMeta(tx, LAST_SWEEP, String(at));
@@ -53,7 +52,7 @@ export async function recordRound(database: Database, round: Round): Promise<voi
 
 export async function readJobFailures(database: Database): Promise<readonly StoredJobFailure[]> {
   const failing = database.read('job_failures').orderBy(['since', 'kid', 'job']);
-  const rows = await failing.select('job', 'kid', 'reason', 'since', { failedAt: 'failed_at' });
+  const rows = await failing.select('job', 'kid', 'reason', 'since');
   return (rows as StoredJobFailure[]).map((row) => ({ ...row, kid: row.kid === '' ? null : row.kid }));
 }
 
