@@ -84,7 +84,7 @@ async function createTenants(knex) {
   await knex.schema.createTable('tenants', (t) => {
     t.text('kid').primary();
     moments(t, 'created_at');
-    t.bigInteger('revision').notNullable().index();
+    counts(t, 'revision');
     texts(t, 'settings');
     optionalTexts(t, 'terms_mac');
   });
@@ -253,7 +253,6 @@ async function createAgents(knex) {
     texts(t, 'source', 'keys');
     optionalMoments(t, 'fetched_at', 'tried_at');
     optionalTexts(t, 'failure');
-    moments(t, 'created_at');
   });
   // Nonces of signatures that were seen. `bundle` is a hash of tenant and bundle: the same one may be sent again after a 503.
   await knex.schema.createTable('agent_nonces', (t) => {
@@ -354,11 +353,11 @@ async function createIngest(knex) {
   );
   await knex.raw('CREATE INDEX nonces_dated_at ON nonces (dated_at)');
   await store(knex, 'nonces', SHORT_LIVED);
-  // Devices: when each was seen, how often, and in which epoch last.
+  // Devices: when each was seen, and how often.
   await createKeyed(
     knex,
     `sightings (kid text NOT NULL, durable text NOT NULL, first_at bigint NOT NULL, last_at bigint NOT NULL,
-      seen bigint NOT NULL, epoch integer NOT NULL, PRIMARY KEY (kid, durable))`,
+      seen bigint NOT NULL, PRIMARY KEY (kid, durable))`,
   );
   // The device behind a visitorId. `ends_at`: an epoch's number tells its end only while GPD_EPOCH_DAYS stays as it was.
   await createKeyed(
@@ -464,7 +463,6 @@ async function createPolicies(knex) {
   await knex.schema.createTable('tenant_policies', (t) => {
     ofTenant(t);
     texts(t, 'mode', 'policy');
-    moments(t, 'created_at');
     t.primary(['kid', 'mode']);
   });
   // How often the shadow would have decided otherwise.
@@ -630,7 +628,7 @@ async function createOperations(knex) {
   // error, because its message may quote what was bound.
   await knex.schema.createTable('job_failures', (t) => {
     texts(t, 'kid', 'job');
-    moments(t, 'since', 'failed_at');
+    moments(t, 'since');
     texts(t, 'reason');
     t.primary(['kid', 'job']);
   });

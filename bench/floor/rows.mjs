@@ -7,7 +7,7 @@ CREATE TABLE nonces (kid text not null, nonce text not null, dated_at bigint not
   primary key (kid, nonce)) WITHOUT ROWID;
 CREATE INDEX nonces_dated_at ON nonces (dated_at);
 CREATE TABLE sightings (kid text not null, durable text not null, first_at bigint not null, last_at bigint not null,
-  seen bigint not null, epoch integer not null, primary key (kid, durable)) WITHOUT ROWID;
+  seen bigint not null, primary key (kid, durable)) WITHOUT ROWID;
 CREATE TABLE visitor_index (kid text not null, visitor_id text not null, durable text not null, epoch integer not null,
   primary key (kid, visitor_id)) WITHOUT ROWID;
 CREATE INDEX visitor_index_durable ON visitor_index (kid, durable);
@@ -37,9 +37,9 @@ const STATEMENTS = [
     (e) => [e.kid, e.nonce, e.now + EXPIRES_MS],
   ],
   [
-    'INSERT INTO sightings (kid, durable, first_at, last_at, seen, epoch)',
+    'INSERT INTO sightings (kid, durable, first_at, last_at, seen)',
     'ON CONFLICT (kid, durable) DO UPDATE SET seen = seen + 1, last_at = excluded.last_at',
-    (e) => [e.kid, e.durable, e.now, e.now, 1, EPOCH],
+    (e) => [e.kid, e.durable, e.now, e.now, 1],
   ],
   [
     'INSERT INTO visitor_index (kid, visitor_id, durable, epoch)',

@@ -24,7 +24,6 @@ export interface AgentDirectory {
   readonly triedAt: number | null;
   /** Why the last fetch failed; the keys of the one before stay in use. */
   readonly failure: string | null;
-  readonly createdAt: number;
 }
 
 type DirectoryRow = Columns<Omit<AgentDirectory, 'keys'> & { readonly keys: string }>;

@@ -8,7 +8,6 @@ interface StoredJobFailure extends Omit<Failure, 'error'> {
   /** Name and code of the error. */
   readonly reason: string;
   readonly since: number;
-  readonly failedAt: number;
 }
 
 export interface Round {
@@ -36,9 +35,9 @@ export async function recordRound(database: Database, round: Round): Promise<voi
     }
     for (const { kid, job, error } of failures) {
       await tx('job_failures')
-        .insert({ kid: kid ?? '', job, since: at, failed_at: at, reason: reasonOf(error) })
+        .insert({ kid: kid ?? '', job, since: at, reason: reasonOf(error) })
         .onConflict(['kid', 'job'])
-        .merge(['failed_at', 'reason']);
+        .merge(['reason']);
     }
     if (round.complete) await writeMeta(tx, LAST_SWEEP, String(at));
     if (round.retained) await writeMeta(tx, LAST_RETENTION, String(at));
@@ -47,6 +46,6 @@ export async function recordRound(database: Database, round: Round): Promise<voi
 
 export async function readJobFailures(database: Database): Promise<readonly StoredJobFailure[]> {
   const failing = database.read('job_failures').orderBy(['since', 'kid', 'job']);
-  const rows = await failing.select('job', 'kid', 'reason', 'since', { failedAt: 'failed_at' });
+  const rows = await failing.select('job', 'kid', 'reason', 'since');
   return (rows as StoredJobFailure[]).map((row) => ({ ...row, kid: row.kid === '' ? null : row.kid }));
 }

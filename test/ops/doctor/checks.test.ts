@@ -47,7 +47,7 @@ const untrustedForwarded = (at: number, trusted = '10.0.0.1'): Change =>
   data({ untrustedForwarded: { at, trusted } });
 
 const failing = (kid: string | null, since = NOW - 3 * HOUR): Change =>
-  database({ jobFailures: [{ job: 'seal-verdicts', kid, reason: 'Error X', since, failedAt: NOW }] });
+  database({ jobFailures: [{ job: 'seal-verdicts', kid, reason: 'Error X', since }] });
 
 const uncosigned = (reason: string): Change => ({
   ...config({ witnesses: ['KEY@https://dpo.example'] }),
@@ -58,7 +58,6 @@ const uncosigned = (reason: string): Change => ({
         kid: 'bad-one',
         reason: `NotCosigned ${reason}`,
         since: NOW,
-        failedAt: NOW,
       },
     ],
   }),

@@ -224,7 +224,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
           makeRecorder(db.database, () => performance.now()),
           acme,
         );
-        const installation = { kid: '', job: 'j', since: 1, failed_at: 1, reason: 'r' };
+        const installation = { kid: '', job: 'j', since: 1, reason: 'r' };
         await db.database.transaction((tx) => tx('job_failures').insert(installation));
         await sweepOrphans(other);
         expect(await countOrphanRows(other)).toEqual([]);
