@@ -18,7 +18,6 @@ const heavy = ['test/**/heavy/*.test.ts'];
 const system = [
   'test/**/system/**/*.test.ts',
   'test/ops/systemd/*.test.ts',
-  'test/upgrade/*.test.ts',
   'test/{bootstrap,npm-pack,sbom}.test.ts',
 ];
 /**

@@ -86,7 +86,6 @@ function makeTenant(): IngestTenant {
     isMonitor: () => false,
     decisionWebhooks: [],
     needsProof: false,
-    bindsSessions: false,
   };
 }
 

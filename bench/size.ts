@@ -132,8 +132,7 @@ function makeVisit({ kid, createdAt: since }: Tenant, now: number): Sighting {
       kid,
       since,
       nonce: random(16),
-      expiresAt: now + 3 * DAY,
-      earliestExpiry: Number.MAX_SAFE_INTEGER,
+      datedAt: now,
     },
     device: { kid, durable, network: identified.network, day },
     decide: () => entry,
@@ -179,7 +178,7 @@ async function benchPurge(rig: Rig, plan: SizePlan, data: string): Promise<Row[]
     const purges = [
       () => retain(stopping, { kid: rig.kid, days: 90, now }),
       () => purgeNonces(stopping, now + 2 * DAY),
-      () => purgeNetworks(stopping, now + DAY, now + DAY),
+      () => purgeNetworks(stopping, now + DAY),
     ];
     const purging = (async () => {
       for (const purge of purges)

@@ -22,10 +22,14 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const platform = await openPlatform(config, options);
   const { database, clock, random, polling, address, log, onFault, metrics } = platform;
   const features = await makeFeatures(platform, settings);
-  const { rights, consent, consentLane, skew, ingest } = features;
+  const { rights, consent, consentLane, clockRule, ingest } = features;
   const findDecision = makeDecisionFinder(database, platform.ingestTenantOf);
   let draining = false;
-  const notReady = (): string[] => [...(draining ? ['draining'] : []), ...polling.wrong()];
+  const notReady = (): string[] => [
+    ...(draining ? ['draining'] : []),
+    ...polling.wrong(),
+    ...clockRule.wrong(),
+  ];
   const pages = (async () => {
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
     const { clientSecret } = settings;
@@ -57,7 +61,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   });
   address.url = baseUrl(config, port);
   const dispatcher = startWebhooks(platform, rights, findDecision);
-  const housekeeping = startUpkeep(platform, rights, skew);
+  const housekeeping = startUpkeep(platform, rights, clockRule);
   const networks = followNetworks(platform, settings.networks);
   return {
     url: address.url,

@@ -67,8 +67,9 @@ describe('the pages', () => {
     expect(commands.slice(0, 2)).toEqual(['npm run demo', 'npm test']);
   });
 
-  it.each(['docs/operate/health.md', 'CHANGELOG.md'])('%s counts the checks of the doctor right', (page) => {
-    expect(/(\d+) checks/.exec(read(page))?.[1]).toBe(String(Object.keys(CHECKS).length));
+  it('docs/operate/health.md counts the checks of the doctor right', () => {
+    const page = read('docs/operate/health.md');
+    expect(/(\d+) checks/.exec(page)?.[1]).toBe(String(Object.keys(CHECKS).length));
   });
 
   it('ARCHITECTURE.md stays a page that is read', () => {

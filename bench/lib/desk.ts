@@ -66,7 +66,7 @@ function verdictOf(i: number, decidedAt: number, durable: string): string {
 
 const DECISIONS =
   'INSERT INTO decisions (kid, request_id, decided_at, class, durable, verdict, salt, commitment)';
-const SIGHTINGS = 'INSERT INTO sightings (kid, durable, first_at, last_at, seen, epoch)';
+const SIGHTINGS = 'INSERT INTO sightings (kid, durable, first_at, last_at, seen)';
 const INDEX = 'INSERT INTO visitor_index (kid, visitor_id, durable, epoch, ends_at)';
 const CONTESTS = `INSERT INTO contests (kid, contest_id, request_id, durable, filed_by, sealed, filed_at, due_at, status, version,
   class, outcome, resolved_at, resolved_role, resolved_by, claimed_by, claimed_label, claimed_until)`;
@@ -115,7 +115,7 @@ export async function seedDesk(
       hash(`c${i}`),
     ];
   });
-  await inChunks(database, devices, SIGHTINGS, (i) => [KID, durableOf(i), now - DAY, now, 5, EPOCH]);
+  await inChunks(database, devices, SIGHTINGS, (i) => [KID, durableOf(i), now - DAY, now, 5]);
   await inChunks(database, devices, INDEX, (i) => [
     KID,
     hash(`visitor ${i}`).slice(0, 22),

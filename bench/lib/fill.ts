@@ -19,7 +19,7 @@ export async function fillTables(file: string, kid: string, rows: number): Promi
       await tx.raw(`INSERT INTO made ${COUNT} SELECT ${KEY_43}, ${KEY_22}, ${KEY_22} FROM i`, [rows]);
       await tx.raw('DROP INDEX visitor_index_device');
       const made = 'FROM made ORDER BY durable';
-      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ?, ?, 1, ? ${made}`, [kid, now, now, epoch]);
+      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ?, ?, 1 ${made}`, [kid, now, now]);
       await tx.raw(`INSERT INTO network_marks SELECT ?, ?, durable, network ${made}`, [today, kid]);
       await tx.raw(`INSERT INTO network_days SELECT ?, ?, durable, 1 ${made}`, [today, kid]);
       await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ?, ? FROM made ORDER BY visitor`, [
@@ -74,12 +74,7 @@ export async function fillDue(location: string, kid: string, devices: number): P
     await database.longTransaction(async (tx) => {
       await tx.raw('CREATE TEMP TABLE made (n bigint, durable text, visitor text)');
       await tx.raw(`INSERT INTO made ${COUNT} SELECT n, ${words.key43}, ${words.key22} FROM i`, [devices]);
-      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ? + n, ? + n, 1, ? FROM made`, [
-        kid,
-        then,
-        then,
-        epoch,
-      ]);
+      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ? + n, ? + n, 1 FROM made`, [kid, then, then]);
       await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ?, ? FROM made`, [
         kid,
         epoch,

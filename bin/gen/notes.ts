@@ -24,8 +24,8 @@ export const NOTES: Readonly<Record<string, Note>> = {
     see: ['doctor', 'status', 'top'],
   },
   witness: {
-    text: 'A witness cosigns the checkpoints of others (C2SP tlog-witness), and only such as extend what it cosigned before; its memory is `witness.log` in the data directory. `add` takes the verifier key and the first line of the checkpoints of a log. A fork is refused, and `status` shows both notes.',
-    examples: ['gpd witness serve --listen 127.0.0.1:8090', 'gpd witness status'],
+    text: 'A witness is a server of someone else that cosigns the checkpoints of a log (C2SP tlog-witness), and only such as extend what it cosigned before. `GPD_WITNESSES` names those that are asked.',
+    examples: ['gpd witness status'],
     see: ['consent', 'doctor'],
   },
   tenants: {
@@ -48,7 +48,7 @@ export const NOTES: Readonly<Record<string, Note>> = {
     see: ['tenants', 'backup'],
   },
   'master-key': {
-    text: 'On paper, where no backup and no thief of disks reaches it. `escrow` prints it in groups with check characters, `confirm` reads them back from the paper, `recover` writes the file again and names a group that is wrong. Whoever has the paper has the key.',
+    text: 'On paper, where no backup and no thief of disks reaches it. `escrow` prints it in groups with a checksum, `confirm` reads them back from the paper, `recover` writes the file again and names a group that is wrong. Whoever has the paper has the key.',
     examples: ['gpd master-key escrow', 'gpd master-key confirm'],
     see: ['keys', 'backup'],
   },

@@ -143,7 +143,7 @@ type Verdict struct {
 	Fields map[string]any
 }
 
-// Attested is a key of the device: a passkey distinguished it from identical ones, dbsc is its session's. It does not say who uses it.
+// Attested is a key of the device: a passkey distinguished it from identical ones. It does not say who uses it.
 type Attested struct {
 	By          string
 	DeviceBound bool

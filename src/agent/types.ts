@@ -128,8 +128,8 @@ export interface IngestResponse {
   readonly reason: IngestReason;
   readonly requestId: string;
   readonly transparencyToken?: string | undefined;
-  /** A passkey distinguished this device from identical ones, or its session is bound to a key (`dbsc`). */
-  readonly attested?: { readonly by: 'passkey' | 'dbsc'; readonly deviceBound: boolean } | undefined;
+  /** A passkey distinguished this device from identical ones. */
+  readonly attested?: { readonly by: 'passkey'; readonly deviceBound: boolean } | undefined;
   /** A machine gave the consent that this visit rode on: the banner asks the person. */
   readonly askAgain?: true | undefined;
 }

@@ -50,8 +50,8 @@ export async function refreshDirectory(
   return { directory, ok };
 }
 
-export function newDirectory(url: string, source: DirectorySource, now: number): AgentDirectory {
-  return { url, source, keys: [], fetchedAt: null, triedAt: null, failure: null, createdAt: now };
+export function newDirectory(url: string, source: DirectorySource): AgentDirectory {
+  return { url, source, keys: [], fetchedAt: null, triedAt: null, failure: null };
 }
 
 type DirectoryKeys = ReturnType<typeof importAll>;
@@ -126,7 +126,7 @@ async function refreshDue(known: Known): Promise<void> {
   const now = clock();
   const discovered = [...wanted]
     .filter((url) => !directories.has(url))
-    .map((url) => newDirectory(url, 'discovered', now));
+    .map((url) => newDirectory(url, 'discovered'));
   wanted.clear();
   for (const [url, until] of refused) if (until <= now) refused.delete(url);
   for (const { url } of discovered) refused.set(url, now + REFUSED_MS);

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/store.ts';
+import { raiseForgotten, readTimeMarks } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { bump } from '../db/revision.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
-import { raiseForgotten, readTimeMarks } from '../db/time-marks-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
@@ -24,7 +24,6 @@ export interface AgentDirectory {
   readonly triedAt: number | null;
   /** Why the last fetch failed; the keys of the one before stay in use. */
   readonly failure: string | null;
-  readonly createdAt: number;
 }
 
 type DirectoryRow = Columns<Omit<AgentDirectory, 'keys'> & { readonly keys: string }>;
@@ -138,10 +137,8 @@ export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] 
   return (claim) => group.submit(claim);
 }
 
-export const isClaimed = async ({ read }: Database, nonce: string): Promise<boolean> =>
-  (await read('agent_nonces').where({ nonce }).first()) !== undefined;
-
-export function purgeAgentNonces(database: Database, now: number): Promise<number> {
-  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, now);
-  return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', now), note);
+/** Forgets the nonces of signatures that expired before `from`, and notes that it did. */
+export function purgeAgentNonces(database: Database, from: number): Promise<number> {
+  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
+  return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', from), note);
 }

@@ -1,4 +1,5 @@
 import { tellNow } from '../consent/tell-service.ts';
+import type { ClockRule } from '../db/clock-rule-store.ts';
 import { parseRelay, sendMail } from '../egress/smtp.ts';
 import type { NetworkTypes } from '../ingest/network-type-files.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
@@ -6,7 +7,6 @@ import { every } from '../lib/every.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
-import type { SkewWatch } from '../ops/clock-watch.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
@@ -64,9 +64,9 @@ export function startWebhooks(
 }
 
 /** What time alone makes due. */
-export function startUpkeep(platform: Platform, rights: OpenedRights, skew: SkewWatch) {
+export function startUpkeep(platform: Platform, rights: OpenedRights, clockRule: ClockRule) {
   const { eraser, eraseAgain, tellDue, tellUnfinished, tellDigests } = rights;
-  const { config, database, clock, store, keyUse, log, logFault, options, book, tenantOf } = platform;
+  const { config, database, clock, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
   const cosign = makeCosigning({
@@ -98,19 +98,18 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, skew: Skew
     tellDue,
     tellUnfinished,
     tellDigests,
-    refillReserve: () => store.reserve.refill(),
     flushKeyUse: keyUse.flush,
     recordEnded: () => recordEnded(outsideOf(platform, config), clock()),
-    dropOldErasures: (steady) =>
-      dropOldErasures(outsideOf(platform, config), steady - config.erasure_lines_days * DAY),
+    dropOldErasures: (committed) =>
+      dropOldErasures(outsideOf(platform, config), committed - config.erasure_lines_days * DAY),
     keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
     cosignCheckpoints: cosign,
     async thinCheckpoints(now) {
       await thinCheckpoints(database, now);
       await book.thin(now);
     },
-    noteSkew: skew.note,
     clock,
+    clockRule,
     interval: options.intervals?.housekeeping,
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),

@@ -7,7 +7,6 @@ import { isLive, liveGenerations, publicKeyOf, wrapContext } from '../keys/gener
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { memoised } from '../lib/memoised.ts';
-import { readLogSecret } from '../log/new-log.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
@@ -49,12 +48,11 @@ function unwrap(snapshot: TenantSnapshot, deps: EntryDeps) {
     return wrapped === undefined ? null : deps.masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
   };
   const root = secret(ROOT_SECRET);
-  const ledgerSecret = secret(LEDGER_SECRET);
-  if (!root || !ledgerSecret) throw new Error('a tenant has lost its root secret or the key of its log');
+  const logSeed = secret(LEDGER_SECRET);
+  if (!root || !logSeed) throw new Error('a tenant has lost its root secret or the key of its log');
   if (snapshot.logOrigin === '') throw new Error(`the tenant ${kid} has lost its log: restore a backup`);
   const symmetric = secret(SYMMETRIC_SECRET);
-  const ledger = readLogSecret(ledgerSecret);
-  return { derived: deriveTenantKeys(root), ledger, symmetric, openers: openersOf(snapshot, deps) };
+  return { derived: deriveTenantKeys(root), logSeed, symmetric, openers: openersOf(snapshot, deps) };
 }
 
 function makeIngestTenant(
@@ -88,7 +86,6 @@ function makeIngestTenant(
     decisionWebhooks: webhooksFor('decision.recorded'),
     populationKey: settings['transparency.retain'] === 'summary' ? derived.population : null,
     needsProof: settings['consent.basis'] === 'ledger',
-    bindsSessions: settings['attest.dbsc'],
   };
 }
 
@@ -110,7 +107,7 @@ function publishedKey(
 export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps) {
   const { kid, createdAt: since, settings } = snapshot.tenant;
   const unwrapped = unwrap(snapshot, deps);
-  const { openers, symmetric, ledger, derived } = unwrapped;
+  const { openers, symmetric, logSeed, derived } = unwrapped;
   const publicKey: PubKeyResponse | null = publishedKey(snapshot, openers);
   const { webhooks } = snapshot;
   const webhooksFor = (event: WebhookEvent): readonly string[] =>
@@ -124,7 +121,7 @@ export function makeEntry(snapshot: TenantSnapshot, deps: EntryDeps) {
     policies: snapshot.consentPolicies,
     termsMac: snapshot.termsMac,
     logOrigin: snapshot.logOrigin,
-    ledger,
+    logSeed,
     settings,
     revision: snapshot.revision,
     webhooksFor,

@@ -1,19 +1,16 @@
 import { makeBotAuth } from '../agents/bot-auth-make.ts';
 import { makeNonceClaimer } from '../agents/store.ts';
-import { makeHolds } from '../attest/admit-service.ts';
-import { makeSessionBinding } from '../attest/binding.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/lane.ts';
 import { readClientSecret } from '../console/secret-files.ts';
+import { followClock } from '../db/clock-rule-store.ts';
 import { makeConcurrencyLimit } from '../http/admission.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
 import { makeIngest } from '../ingest/ingest-make.ts';
 import { openNetworkTypes, UNKNOWN_NETWORKS } from '../ingest/network-type-files.ts';
 import type { IssueToken } from '../ingest/ports.ts';
 import { SECOND } from '../lib/clock.ts';
-import { beginCheckpoints } from '../ops/checkpoints-service.ts';
-import { watchSkew } from '../ops/clock-watch.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
@@ -69,10 +66,7 @@ export type Features = Awaited<ReturnType<typeof makeFeatures>>;
 export async function makeFeatures(platform: Platform, { networks }: Settings) {
   const { config, database, clock, random, serverSecret, metrics, limiters } = platform;
   const rights = await openRights(platform);
-  const { book, tenantOf, logFault } = platform;
-  await beginCheckpoints({ database, book, keysOf: tenantOf, clock }, platform.masterKey(), (tenant, error) =>
-    logFault('checkpoint-refused', { tenant })(error),
-  );
+  const { logFault } = platform;
   const botAuth = makeBotAuth(config, () => platform.address.url, {
     findKey: platform.agents.findKey,
     claimNonce: makeNonceClaimer(database),
@@ -86,22 +80,21 @@ export async function makeFeatures(platform: Platform, { networks }: Settings) {
   });
   const issue: IssueToken = ({ session, origin, now, ...subject }) =>
     issueToken(serverSecret, random, now, subject, { session, origin });
-  const skew = await watchSkew(database, config.max_clock_skew * SECOND, clock);
+  const clockRule = await followClock(database, clock, config.max_clock_skew * SECOND);
   const ingest = makeIngest(platform, {
     isHosting: networks.isHosting,
     markNetwork: makeDaySalt(platform, 'gpd/network/v1'),
-    leastSkewMs: skew.least,
+    requireClock: clockRule.requireClock,
     proveConsent: consent.proveConsent,
     grants: consent.grants,
     botAuth,
     issueToken: issue,
     linkedTo: rights.linkedTo,
-    binding: { ...makeSessionBinding(platform), holds: makeHolds(platform) },
     counted: (run) => metrics?.countIngest(run) ?? run,
   });
   const check = metrics?.countChecks(consent.consent.check) ?? consent.consent.check;
   const consentLane = makeConsentLane({ ...consent.consent, check, admission: makeConcurrencyLimit() });
-  return { rights, consent, consentLane, skew, ingest, issueToken: issue };
+  return { rights, consent, consentLane, clockRule, ingest, issueToken: issue };
 }
 
 /** Before the first request: what refuses consent leaves the database as it was. */

@@ -1,9 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type Response, type Router, static as serveStatic } from 'express';
-import { makeNonceClaimer } from '../agents/store.ts';
 import { attestRoutes } from '../attest/attest-routes.ts';
-import { makeBindingService } from '../attest/binding-service.ts';
 import { type AttestDeps, makeAttestService } from '../attest/service.ts';
 import { consentRoutes, embedRoutes } from '../consent/routes.ts';
 import { makeConsole } from '../console/console-routes.ts';
@@ -74,8 +72,7 @@ function makeAttest(platform: Platform, { consent, issueToken }: Features) {
     },
   };
   const service = makeAttestService({ ...deps, record: makeRecordAlone(database, monotonic) });
-  const binding = makeBindingService({ ...deps, claim: makeNonceClaimer(database) });
-  return { service, binding, markNetwork: makeDaySalt(platform, 'gpd/network/v1') };
+  return { service, markNetwork: makeDaySalt(platform, 'gpd/network/v1') };
 }
 
 /** A handler for each row of the table: one too few or too many does not compile. */

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { startAgents } from '../agents/service.ts';
 import { baseUrl, type Config } from '../config.ts';
-import { addStateMacs } from '../consent/state-mac-service.ts';
 import type { FindApiKey } from '../http/caller.ts';
 import { noteRefusal } from '../http/noted-refusal.ts';
 import { chooseDecryptor } from '../ingest/decrypt/decrypt-worker.ts';
@@ -68,8 +67,7 @@ async function startMetrics(
 async function openBase(config: Config, options: AppOptions) {
   const clock = options.clock ?? Date.now;
   const witnesses = readPolicy(config);
-  const store = await openStore(config, { onUnknownCommit: options.onFatal, mayOpenReserve: true });
-  await addStateMacs(store);
+  const store = await openStore(config, { onUnknownCommit: options.onFatal });
   removeLeftovers(config);
   const { logFault, onFault } = makeFaultLog(options.log);
   const sockets = options.sockets ?? NO_SOCKETS;

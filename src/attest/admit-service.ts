@@ -1,17 +1,13 @@
-import { isClaimed } from '../agents/store.ts';
 import type { Check } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import { cookieValues } from '../http/cookies.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decision-store.ts';
-import type { IngestTenant, SessionBinding, TenantLookup } from '../ingest/ports.ts';
+import type { IngestTenant, TenantLookup } from '../ingest/ports.ts';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { sha256Text } from '../lib/hash.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
-import { COOKIE_NAME, hasRoot, isBindable, provenRoots, rootOf } from './binding.ts';
 import type { FailedDeps } from './failed.ts';
 import type { OpenedToken, Presented } from './presented.ts';
 import { relyingPartyOf } from './publickey.ts';
@@ -45,34 +41,6 @@ interface Visit extends OpenedToken {
 
 export type Admitted = Awaited<ReturnType<typeof admit>>;
 
-/** Its claim says that a session is bound, for as long as a token of the visit before may live. */
-export const boundNonce = (kid: string, root: string): string => sha256Text(`gpd/bound ${kid} ${root}`);
-
-/** Whether nobody has bound the session, or its key was proven a moment ago. */
-async function isHeld(database: Database, kid: string, session: string, proven: readonly string[]) {
-  const root = rootOf(session);
-  if (!isBindable(session) || proven.includes(root)) return true;
-  return !hasRoot(session) && !(await isClaimed(database, boundNonce(kid, root)));
-}
-
-export const makeHolds =
-  ({ database, serverSecret }: Pick<AdmitDeps, 'database' | 'serverSecret'>): SessionBinding['holds'] =>
-  (session, cookie, at, now) =>
-    isHeld(database, at.kid, session, provenRoots(serverSecret, cookieValues(cookie, COOKIE_NAME), at, now));
-
-/** The token of a bound session is valid only with a recent proof of its key: a stolen cookie is worth nothing. */
-export async function openBound(
-  deps: Pick<AdmitDeps, 'database' | 'serverSecret' | 'clock' | 'tenantOf'>,
-  { bound, origin }: Presented,
-  opened: OpenedToken | null,
-): Promise<OpenedToken | null> {
-  if (!opened || !isBindable(opened.session)) return opened;
-  const { kid, session } = opened;
-  if (deps.tenantOf(kid)?.settings['attest.dbsc'] !== true) return opened;
-  const proven = provenRoots(deps.serverSecret, bound, { kid, origin }, deps.clock());
-  return (await isHeld(deps.database, kid, session, proven)) ? opened : null;
-}
-
 /** Each source of GPC only ever takes away; one that came with the bundle was counted there. @throws {Refusal} 451 */
 export async function requireConsent(
   { check }: AdmitDeps,
@@ -94,8 +62,8 @@ export async function requireConsent(
   if (!decisions.every(({ allowed }) => allowed)) throw refused;
 }
 
-/** What a token, or a bound session, stands for, from a page of the tenant; and consent. @throws {Refusal} */
-export async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
+/** The visit that a token stands for, from a page of the tenant; and consent. @throws {Refusal} */
+async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
   const tenant = opened ? deps.ingestTenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
   const found = await findDecision(deps.database, opened.kid, opened.requestId);
@@ -108,8 +76,7 @@ export async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origi
 /** For a passkey. */
 export async function admit(deps: AdmitDeps, { presented, gpc }: Asker) {
   const { origin = '', token } = presented;
-  const opened = await openBound(deps, presented, deps.openToken(presented));
-  const visit = await visitOf(deps, opened, origin, gpc);
+  const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);
   if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');
   const rpId = relyingPartyOf(origin, deps.tenantOf(visit.kid)?.settings['attest.rpId'] ?? '');
   if (rpId === null) throw new Refusal('attestation-failed');

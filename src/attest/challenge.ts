@@ -22,9 +22,7 @@ export const challengeKeyOf = (deps: { readonly serverSecret: Uint8Array }): Buf
 export interface ChallengeBinding {
   readonly token: string;
   readonly kid: string;
-  /** Of a session: `bind`, `refresh`. */
-  readonly ceremony: Ceremony | 'bind' | 'refresh';
-  /** Of a session: the origin. */
+  readonly ceremony: Ceremony;
   readonly rpId: string;
 }
 
@@ -40,12 +38,13 @@ export function makeChallenge(key: Uint8Array, random: Random, now: number, bind
   return Buffer.concat([whole, macOf(key, whole, binding)]).toString('base64url');
 }
 
-/** When it expires; null for a challenge that was not made for this, or is over. */
+/** When it was made; null for a challenge that was not made for this, or is over. */
 export function readChallenge(key: Uint8Array, now: number, challenge: string, binding: ChallengeBinding) {
   const bytes = Buffer.from(challenge, 'base64url');
   if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes.toString('base64url') !== challenge) return null;
   const head = bytes.subarray(0, HEAD_BYTES);
   if (!equalBytes(bytes.subarray(HEAD_BYTES), macOf(key, head, binding))) return null;
   const expiresAt = head.readUIntBE(0, TIME_BYTES);
-  return now < expiresAt && expiresAt <= now + CHALLENGE_TTL_MS + MINUTE ? expiresAt : null;
+  const isLive = now < expiresAt && expiresAt <= now + CHALLENGE_TTL_MS + MINUTE;
+  return isLive ? expiresAt - CHALLENGE_TTL_MS : null;
 }

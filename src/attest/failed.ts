@@ -29,12 +29,10 @@ export async function telling<T>(deps: FailedDeps, presented: Presented, ceremon
   }
 }
 
-/** The result of a ceremony; the client gets one refusal for all but the first four. */
+/** The result of a ceremony; the client gets one refusal for all but the first two. */
 export const OUTCOMES = [
   'created',
   'used',
-  'bound',
-  'refreshed',
   'malformed',
   'challenge',
   'signature',

@@ -6,8 +6,6 @@ export interface Presented {
   /** Values of the gp_session cookie: a sibling host may have added one. */
   readonly sessions: readonly string[];
   readonly origin: string | undefined;
-  /** Values of the gp_bound cookie. */
-  readonly bound: readonly string[];
 }
 
 /** The request and the session that the token was issued for. */

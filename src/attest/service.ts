@@ -97,7 +97,7 @@ async function recordProof(
   deps: AttestDeps,
   admitted: Admitted,
   asker: Asker,
-  { proven, challenge, expiresAt }: { proven: Proven; challenge: string; expiresAt: number },
+  { proven, challenge, madeAt }: { proven: Proven; challenge: string; madeAt: number },
 ): Promise<RecordEntry> {
   const { kid, tenant } = admitted;
   const { durable, credential, before } = proven;
@@ -105,7 +105,7 @@ async function recordProof(
   const nonce = sha256(`gpd/attest ${challenge}`).subarray(0, 16).toString('base64url');
   const recorded = await deps.record(
     {
-      claim: { kid, since: tenant.since, nonce, expiresAt, earliestExpiry: expiresAt },
+      claim: { kid, since: tenant.since, nonce, datedAt: madeAt },
       device: { kid, durable, network: asker.network, day: Math.floor(now / DAY) },
       decide: (known) => decideOn(deps, admitted, asker, proven, { known: known as KnownDevice, now }),
     },
@@ -131,12 +131,12 @@ async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
   if (!read) throw new Failed('malformed');
   const { ceremony, challenge } = read;
   const binding = { token, kid, ceremony, rpId };
-  const expiresAt = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
-  if (expiresAt === null) throw new Failed('challenge');
+  const madeAt = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
+  if (madeAt === null) throw new Failed('challenge');
   const proven = await prove(deps, admitted, read);
   // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
   await requireConsent(deps, admitted, asker.gpc);
-  const entry = await recordProof(deps, admitted, asker, { proven, challenge, expiresAt });
+  const entry = await recordProof(deps, admitted, asker, { proven, challenge, madeAt });
   deps.onOutcome(proven.before === null ? 'created' : 'used', kid);
   const now = deps.clock();
   const response: IngestResponse = verdictResponse(entry.verdict, entry.identified?.visitorId ?? null);

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import type { Config } from '../config.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { orElse } from '../lib/or-else.ts';
-import type { OpenedStore, OpenOptions } from '../tenants/installation-files.ts';
+import type { Store } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { noSuchTenant, within, withStore } from './run.ts';
 
@@ -10,7 +10,7 @@ import { noSuchTenant, within, withStore } from './run.ts';
 export const accountName = (): string =>
   orElse(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
-async function contextOf(store: OpenedStore, config: Config) {
+async function contextOf(store: Store, config: Config) {
   const actorOf = await operatorsOf(store, accountName());
   return {
     store,
@@ -29,8 +29,8 @@ async function contextOf(store: OpenedStore, config: Config) {
 export type OperatorContext = Awaited<ReturnType<typeof contextOf>>;
 
 /** Opens the store for a command that changes something on an operator's word. */
-export function withOperator<T>(work: (context: OperatorContext) => Promise<T>, options: OpenOptions = {}) {
-  return withStore(async (store, config) => work(await contextOf(store, config)), options);
+export function withOperator<T>(work: (context: OperatorContext) => Promise<T>): Promise<T> {
+  return withStore(async (store, config) => work(await contextOf(store, config)));
 }
 
 export const onOperator = within(withOperator<void>);

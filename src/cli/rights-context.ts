@@ -3,7 +3,6 @@ import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { makeLogService } from '../log/service.ts';
 import { makeRights } from '../rights/services-make.ts';
 import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
-import type { OpenOptions } from '../tenants/installation-files.ts';
 import { readDirectory } from './directory.ts';
 import { type OperatorContext, withOperator } from './operator.ts';
 import { misused, say } from './output.ts';
@@ -36,8 +35,8 @@ async function contextOf({ store, config, by }: OperatorContext) {
 export type RightsContext = Awaited<ReturnType<typeof contextOf>>;
 
 /** The rights services on the database, for one command. */
-export function withRights<T>(work: (context: RightsContext) => Promise<T>, options: OpenOptions = {}) {
-  return withOperator(async (context) => work(await contextOf(context)), options);
+export function withRights<T>(work: (context: RightsContext) => Promise<T>): Promise<T> {
+  return withOperator(async (context) => work(await contextOf(context)));
 }
 
 export const onRights = within(withRights<void>);

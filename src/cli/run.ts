@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
 import { type Config, ConfigError, loadConfig } from '../config.ts';
-import { addStateMacs } from '../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
@@ -11,12 +10,7 @@ import { orElse } from '../lib/or-else.ts';
 import { BackupFailed } from '../ops/backup-stream.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import type { SettingName } from '../schema/settings.ts';
-import {
-  AlreadyInitialised,
-  type OpenedStore,
-  type OpenOptions,
-  openStore,
-} from '../tenants/installation-files.ts';
+import { AlreadyInitialised, openStore, type Store } from '../tenants/installation-files.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
@@ -38,14 +32,10 @@ export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Co
 }
 
 /** Opens the store for one command and closes it whatever happens. */
-export async function withStore<T>(
-  work: (store: OpenedStore, config: Config) => Promise<T>,
-  options: OpenOptions = {},
-): Promise<T> {
+export async function withStore<T>(work: (store: Store, config: Config) => Promise<T>): Promise<T> {
   const config = configFor();
-  const store = await openStore(config, options);
+  const store = await openStore(config);
   try {
-    await addStateMacs(store);
     return await work(store, config);
   } finally {
     await store.database.close();

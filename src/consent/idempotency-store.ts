@@ -7,7 +7,7 @@ import type { Appended, AppendRequest } from './plan-write.ts';
 /** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
 const IDEMPOTENCY_MS = DAY;
 
-/** Stored instead of the caller: the key column is a MAC of caller and key. A client's key may contain an order number or an address. */
+/** In the column of the caller: the key column is a MAC of caller and key. A client's key may contain an order number or an address. */
 const MARKED = '';
 /** The same, after the person was erased. */
 const ERASED = 'erased';
@@ -34,14 +34,8 @@ export async function loadAnswers(tx: HotTransaction, kid: string, batch: readon
     if (!idempotency) return [];
     const { caller, key } = idempotency;
     const mark = stateMac.ofRetry(caller, key);
-    // The last is the format of earlier releases: a retry across that upgrade is still a retry.
-    const stored = [
-      [MARKED, mark],
-      [ERASED, mark],
-      [caller, key],
-    ] as const;
-    for (const [by, as] of stored) asked.set(`${by}|${as}`, idempotencyId(request) ?? '');
-    return stored.map(([by, as]): Bindings => [kid, by, as, now]);
+    for (const by of [MARKED, ERASED]) asked.set(`${by}|${mark}`, idempotencyId(request) ?? '');
+    return [MARKED, ERASED].map((by): Bindings => [kid, by, mark, now]);
   });
   if (keys.length === 0) return new Map<string, KnownAnswer>();
   const [rows = []] = await readAnswers(tx, keys);
@@ -75,18 +69,12 @@ export async function saveAnswers(
   );
 }
 
-/** A retry of a write must not grant again what an erasure took: of its key a MAC is left, as long as the key would have been kept. */
-export async function eraseAnswers(
-  tx: Knex.Transaction,
-  { kid, principal, stateMac }: Pick<AppendRequest, 'kid' | 'principal' | 'stateMac'>,
-): Promise<void> {
-  type Row = { caller: string; key: string; expires_at: number };
+/** A retry of a write must not grant again what an erasure took: the MAC of its key stays for as long as the key would have been kept. */
+export async function eraseAnswers(tx: Knex.Transaction, kid: string, principal: string): Promise<void> {
   const rows = await tx('idempotency_keys')
     .where({ kid, principal })
-    .select<Row[]>('caller', 'key', 'expires_at');
-  const marks = rows.map(({ caller, key, expires_at }): Bindings => {
-    return [kid, ERASED, caller === MARKED ? key : stateMac.ofRetry(caller, key), '', '', '', expires_at];
-  });
+    .select<{ key: string; expires_at: number }[]>('key', 'expires_at');
+  const marks = rows.map(({ key, expires_at }): Bindings => [kid, ERASED, key, '', '', '', expires_at]);
   const head = 'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)';
   await insertMany(tx, head, marks, 'ON CONFLICT (kid, caller, key) DO NOTHING');
 }

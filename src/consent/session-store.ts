@@ -9,8 +9,8 @@ export interface StoredSession extends Omit<PrincipalSession, 'principalId'> {
   readonly hash: string;
   /** The principalId under the tenant's key: an answer has to name it, the table must not. */
   readonly wrappedPrincipalId: string;
-  /** The API key that opened it; null: a node of the release before opened it and noted none. */
-  readonly keyId: string | null;
+  /** The API key that opened it. */
+  readonly keyId: string;
 }
 
 /** @param since when the tenant was made */
@@ -25,14 +25,13 @@ export async function insertSession(database: Database, session: StoredSession, 
 export async function findSession(database: Database, hash: string, now: number) {
   const [row]: readonly Columns<StoredSession>[] = await database
     .read('principal_sessions as s')
-    .leftJoin('api_keys as k', (on) => {
+    .join('api_keys as k', (on) => {
       on.on('k.kid', 's.kid').andOn('k.id', 's.key_id').andOnNull('k.revoked_at');
     })
     .where('s.hash', hash)
     .where('s.expires_at', '>', now)
     // Opened while a clock was ahead: it would live for as long as that was.
     .where('s.expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
-    .where((either) => void either.whereNull('s.key_id').orWhereNotNull('k.id'))
     .select('s.*');
   return row ? fromColumns<StoredSession>(row) : null;
 }

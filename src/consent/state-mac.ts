@@ -38,14 +38,13 @@ export type StateMac = ReturnType<typeof makeStateMac>;
 export function makeStateMac(kid: string, key: Uint8Array) {
   const mac = makeHmacSha256(key);
   return {
-    // The lines of `overGpc` and `given` are there only where they say something: the MACs of all other rows are as they were before.
     ofState: (
       principal: string,
       purpose: string,
       { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq }: StateRow,
     ) =>
       mac(
-        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}${overGpc ? '\nover-gpc' : ''}${given !== null || doubtSeq !== null ? `\ngiven ${given} ${doubtSeq}` : ''}`,
+        `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${given}\n${doubtSeq}`,
       ),
     ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
       mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),

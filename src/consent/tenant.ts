@@ -2,7 +2,6 @@ import { makeMasterKey } from '../keys/master-key.ts';
 import { makeNoteSigner } from '../ledger/note.ts';
 import { parseVkey } from '../ledger/vkey.ts';
 import type { Random } from '../lib/random.ts';
-import type { LogSecret } from '../log/new-log.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
 import { attestationPurpose, type Purpose, type TenantKeys } from '../tenants/tenant.ts';
@@ -28,19 +27,19 @@ interface ConsentTenantParts {
   readonly keys: TenantKeys;
   readonly termsMac: string | null;
   readonly logOrigin: string;
-  readonly ledger: LogSecret;
+  /** The seed of the log's key. */
+  readonly logSeed: Buffer;
   readonly random: Random;
 }
 
 export function makeConsentTenant(parts: ConsentTenantParts) {
-  const { keys, termsMac, logOrigin, ledger, random, ...known } = parts;
+  const { keys, termsMac, logOrigin, logSeed, random, ...known } = parts;
   const { kid, purposes, policies } = known;
   const terms = new Map([attestationPurpose, ...purposes].map((purpose) => [purpose.id, purpose]));
   const versions = policies.map((policy) => policy.version);
   const material = policies.filter((policy) => policy.material).map((policy) => policy.version);
   const stateMac = makeStateMac(kid, keys.state);
-  const { seed, checkpointed } = ledger;
-  const signer = makeNoteSigner(logOrigin, seed);
+  const signer = makeNoteSigner(logOrigin, logSeed);
   const rules: ConsentRules = {
     gpcOf: (purpose) => terms.get(purpose)?.gpc,
     currentVersion: Math.max(0, ...versions),
@@ -63,12 +62,10 @@ export function makeConsentTenant(parts: ConsentTenantParts) {
     rules,
     termsOf: (purpose: string) => terms.get(purpose),
     signer,
-    /** See `LogKeys`. */
-    checkpointed,
     /** The log's key again, in the spelling of a JWK. */
     receiptKey: {
       publicX: parseVkey(signer.vkey)?.publicKey.toString('base64url') ?? '',
-      seed: seed.toString('base64url'),
+      seed: logSeed.toString('base64url'),
     },
   };
 }

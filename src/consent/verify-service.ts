@@ -81,7 +81,7 @@ async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trust
 /** Would the next checkpoint be signed? */
 async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys }: Trusted): Promise<void> {
   try {
-    const base = await baseOf({ database, book }, kid, keys);
+    const base = await baseOf({ database, book }, kid, keys.signer);
     if (base && base.head.size > 0 && !base.head.checkpoint)
       problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
   } catch (error) {

@@ -86,11 +86,10 @@ export async function deleteDrafts(
   );
 }
 
-/** Sessions that ended before `sessionsBefore`, drafts and old exports from before `draftsBefore`. */
+/** Sessions that ended before `sessionsBefore`, drafts from before `draftsBefore`. */
 export async function purgeConsole(database: Database, sessionsBefore: number, draftsBefore: number) {
   await database.transaction(async (tx) => {
     await tx('console_sessions').where('expires_at', '<', sessionsBefore).delete();
     await tx('console_drafts').where('at', '<', draftsBefore).delete();
-    await tx('console_jobs').where('beat_at', '<', draftsBefore).delete();
   });
 }

@@ -86,9 +86,8 @@ const configuring =
   (connection, done) =>
     connection.exec(pragmas.join(';'), (error) => done(error, connection));
 const configureSqlite = configuring(PRAGMAS);
-/** Of a new file, before its first page; of an older one before a VACUUM. On each connection it would be a write. */
-const AUTO_VACUUM = 'PRAGMA auto_vacuum=INCREMENTAL';
-const configureNew = configuring([AUTO_VACUUM, 'PRAGMA journal_mode=WAL']);
+/** Before the first page of a new file. On each connection it would be a write. */
+const configureNew = configuring(['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL']);
 /** Whose transactions wait in {@link beginImmediate}; within one nothing is busy. */
 const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
 
@@ -169,7 +168,6 @@ async function openSqlite(options: DatabaseOptions): Promise<Database> {
     alone: (work) => withSqlite(base, VACUUM_BUSY_MS, work),
     vacuum: () =>
       withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
-        await connection.raw(AUTO_VACUUM);
         await connection.raw('VACUUM');
       }),
     close: async () => {

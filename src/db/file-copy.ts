@@ -50,17 +50,15 @@ export async function makeSingleFile(database: Database): Promise<boolean> {
   }
 }
 
-/** Pages that rows left free go back to the disk in short transactions, where the file has auto_vacuum=INCREMENTAL. */
-
-const INCREMENTAL = 2;
 /** Less is left for the rows to come. */
 const MIN_FREE_PAGES = 4096;
 const MAX_FREE_PART = 0.1;
 const STEP_PAGES = 64;
 const MAX_STEPS = 1000;
 
+/** Pages that rows left free go back to the disk in short transactions. */
 export async function releaseFreePages(database: Database): Promise<void> {
-  if (database.file === null || Number(await pragma(database.read, 'auto_vacuum')) !== INCREMENTAL) return;
+  if (database.file === null) return;
   for (let step = 0; step < MAX_STEPS; step += 1) {
     const free = Number(await pragma(database.read, 'freelist_count'));
     if (free < Math.max(MIN_FREE_PAGES, MAX_FREE_PART * Number(await pragma(database.read, 'page_count'))))

@@ -1,11 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import type { Knex } from 'knex';
 import type { Database } from './db.ts';
+import { setUpTables } from './table-settings.ts';
 
 const directory = new URL('../../migrations/', import.meta.url);
 
-/** What every database begins with: what was made before it was never released. */
-const BASELINE = '20261122_90_baseline.js';
+/** Every database begins with it: one that has older migrations was made by a program that was never released. */
+const BASELINE = '20261130_00_baseline.js';
 
 /** Serialises migrations of several nodes; an arbitrary constant of ours. */
 const ADVISORY_LOCK = 7_208_963_411;
@@ -93,6 +94,8 @@ export async function migrate(database: Database): Promise<readonly string[]> {
       // Another node may have migrated in the meantime, and be newer.
       await pendingMigrations(database);
     }
-    return latest(tx);
+    const applied = await latest(tx);
+    if (database.kind === 'postgres') await setUpTables(tx);
+    return applied;
   });
 }

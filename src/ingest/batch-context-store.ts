@@ -1,6 +1,6 @@
+import { markedKids, TIME_MARKS, toTimeMarks } from '../db/clock-rule-store.ts';
 import { makeReads } from '../db/reads.ts';
 import { type HotTransaction, hasRowLocks } from '../db/sql.ts';
-import { markedKids, TIME_MARKS, toTimeMarks } from '../db/time-marks-store.ts';
 import { askedDevices, DEVICES, lookUpDevices, type Totals, toKnownDevices } from './device-store.ts';
 import { askedNonces, type Claims, claimFree, claimRows, TAKEN } from './nonce-store.ts';
 import type { NonceClaim, Sighting } from './ports.ts';

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
+import { raiseForgotten } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { cellOf } from '../db/sql.ts';
-import { raiseForgotten } from '../db/time-marks-store.ts';
 import type { Verdict } from './verdict.ts';
 
 export type StoredDecision = NonNullable<Awaited<ReturnType<typeof findDecision>>>;
@@ -42,8 +42,8 @@ export async function decisionKey(db: Knex, kid: string, requestId: string) {
   return row ? { requestId, durable: row.durable, class: row.class } : null;
 }
 
-/** Forgets expired nonces, and notes that it did. Returns how many went. */
-export function purgeNonces(database: Database, now: number): Promise<number> {
-  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, now);
-  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('expires_at', '<', now), note);
+/** Forgets the nonces of bundles that are dated before `from`, and notes that it did. Returns how many went. */
+export function purgeNonces(database: Database, from: number): Promise<number> {
+  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
+  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('dated_at', '<', from), note);
 }

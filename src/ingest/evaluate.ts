@@ -55,11 +55,12 @@ function claimOf(kid: string, { principalId, proof }: ConsentReceipt): GrantClai
   return { kid, principalId, purpose: NEEDED_PURPOSE, proof };
 }
 
-/** An answer is a refusal. */
+/** An answer is a refusal. @throws {Unavailable} when the server's clock is behind */
 export function evaluate(deps: EvaluateDeps, unsealed: Unsealed, tier: RequestTier, requestId: string) {
   const opened = STAGES.open.run(unsealed, deps.tenants);
   if (!opened.ok) return refuse('open', opened.reason, requestId);
   const { tenant, plaintext } = opened;
+  deps.requireClock();
   const now = deps.now(plaintext);
   const fresh = STAGES.freshness.run(plaintext.clientTs, now, deps.maxSkewMs);
   const read = readSignals(plaintext.signals);

@@ -45,7 +45,7 @@ export interface IngestPlatform extends Pick<IngestLaneDeps, 'knowsOrigin' | 'on
 }
 
 export interface IngestNeeds
-  extends Pick<IngestDeps, 'leastSkewMs' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'binding'>,
+  extends Pick<IngestDeps, 'requireClock' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken'>,
     Pick<Updates, 'linkedTo'>,
     Pick<IngestLaneDeps, 'isHosting' | 'markNetwork'> {
   /** The same function, with its answers counted. */

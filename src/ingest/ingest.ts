@@ -21,18 +21,14 @@ async function prove(deps: IngestDeps, { tenant, consentState, overGpc, rides }:
   return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes } : null;
 }
 
-/** A stolen cookie supersedes nothing where sessions are bound to a key, and no request that is linked to a principal. */
+/** A stolen cookie supersedes no request that is linked to a principal. */
 async function maySupersede(
-  { sessions, binding, updates }: IngestDeps,
-  { headers: { cookie, origin } }: IngestInput,
-  { tenant: { kid, bindsSessions, refOf }, now, rides }: Evaluated,
+  { sessions, updates }: IngestDeps,
+  { headers: { cookie } }: IngestInput,
+  { tenant: { kid, refOf }, now, rides }: Evaluated,
   { after, grant }: { readonly after: string; readonly grant: ConsentEvent | null },
 ): Promise<boolean> {
-  const cookies = cookie?.toString();
-  const session = sessions.find(cookies, kid, after, now);
-  if (session === null) return false;
-  const asked = { kid, origin: origin?.toString() };
-  if (bindsSessions && !(await binding.holds(session, cookies, asked, now))) return false;
+  if (!sessions.has(cookie?.toString(), kid, after, now)) return false;
   if (await updates.endsChain(kid, after)) return false;
   const linked = await updates.linkedTo(kid, after);
   // Only the browser that was answered the grant can name it: the id of a principal is no secret.

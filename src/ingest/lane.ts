@@ -65,8 +65,8 @@ async function finishReply(
     body,
   });
   try {
-    const { status, response, headers: own } = await outcome;
-    return finish(jsonReply(status, response, own));
+    const { status, response } = await outcome;
+    return finish(jsonReply(status, response));
   } catch (error) {
     if (error instanceof Unavailable) return finish(unavailableReply(error));
     if (error instanceof Refusal) {

@@ -10,11 +10,10 @@ const WEEK_DAYS = 7;
 /**
  * Marks are salted hashes that live for their day (UTC) and no longer;
  * counts live for the week they are asked about.
- * @param steady for the counts, which nobody can make again
  */
-export async function purgeNetworks(database: Database, now: number, steady: number): Promise<void> {
-  const today = Math.floor(now / DAY);
-  const weekAgo = Math.floor(steady / DAY) - WEEK_DAYS;
+export async function purgeNetworks(database: Database, at: number): Promise<void> {
+  const today = Math.floor(at / DAY);
+  const weekAgo = today - WEEK_DAYS;
   const before = (
     table: 'network_marks' | 'network_days',
     key: readonly string[],

@@ -35,8 +35,7 @@ export function savePolicy(
     if (!(await bumpTenant(tx, kid))) return false;
     const before = rowsToPolicies(await tx<PolicyRow>('tenant_policies').where({ kid, mode }))[mode] ?? null;
     await tx('tenant_policies').where({ kid, mode }).delete();
-    if (policy)
-      await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy), created_at: by.at });
+    if (policy) await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy) });
     const [from, to] = [before, policy].map(versionOf);
     await writeAct(tx, kid, by, 'tenant.set', { key: `policy.${mode}`, from: from ?? null, to: to ?? null });
     return true;

@@ -42,8 +42,6 @@ export interface IngestTenant {
   readonly populationKey: Uint8Array | null;
   /** False until the tenant proves consent by its own ledger (contract 3.3). */
   readonly needsProof: boolean;
-  /** `attest.dbsc`: a browser may bind its session to a key of the device. */
-  readonly bindsSessions: boolean;
 }
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
@@ -93,9 +91,8 @@ export interface NonceClaim {
   readonly since: number;
   /** base64url of a hash of the nonce. */
   readonly nonce: string;
-  readonly expiresAt: number;
-  /** The earliest expiry that an earlier claim of this nonce can have had. */
-  readonly earliestExpiry: number;
+  /** The bundle's own time, by which its nonce is forgotten: no other says for ever which bundles may be taken. */
+  readonly datedAt: number;
 }
 
 /** One accepted bundle, to be written whole or not at all. */
@@ -115,8 +112,8 @@ export interface RecordEntry {
 }
 
 /**
- * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already, which only
- * a clock that went back brings up. `gone`: there is no such tenant any more.
+ * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already (a clock went
+ * back, a backup was restored, the skew was raised). `gone`: there is no such tenant any more.
  */
 export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';
 
@@ -151,22 +148,6 @@ export type IssueToken = (grant: {
   readonly principalId?: string | undefined;
 }) => string;
 
-/** Which tenant is asked, and from which page's origin. */
-export interface AskedFrom {
-  readonly kid: string;
-  readonly origin: string | undefined;
-}
-
-/** Device-bound sessions (ADR 0051). */
-export interface SessionBinding {
-  /** Of the session whose key this browser has proven a moment ago; empty for none. */
-  root(cookie: string | undefined, at: AskedFrom, now: number): string;
-  /** Whether nobody has bound this session, or its key was proven a moment ago. */
-  holds(session: string, cookie: string | undefined, at: AskedFrom, now: number): Promise<boolean>;
-  /** The value of `Secure-Session-Registration`. */
-  offer(visit: Readonly<Record<'kid' | 'origin' | 'token', string>>, now: number): string;
-}
-
 /** What is known of a request that a bundle wants to supersede. */
 export interface Updates {
   /** Whether it supersedes so many in a row that no other may supersede it. */
@@ -180,6 +161,8 @@ export interface EvaluateDeps {
   readonly tenants: TenantLookup;
   /** The server's time; a replay answers with the bundle's own. */
   readonly now: (plaintext: Plaintext) => number;
+  /** @throws {Unavailable} when the server's clock is behind */
+  readonly requireClock: () => void;
   readonly maxSkewMs: number;
   readonly epochDays: number;
 }
@@ -199,15 +182,12 @@ export interface IngestInput extends RequestTier {
 
 export interface IngestDeps extends EvaluateDeps {
   readonly recorder: Recorder;
-  /** The smallest skew by which a bundle that is fresh now may have been claimed: a setting that was raised, another node. */
-  readonly leastSkewMs: () => number;
   readonly botAuth: BotAuth;
   readonly proveConsent: ProveConsent;
   readonly grants: Pick<Grants, 'find' | 'note'>;
   readonly issueToken: IssueToken;
-  readonly binding: SessionBinding;
   readonly noteVisit: NoteVisit;
-  readonly sessions: Pick<Sessions, 'find'>;
+  readonly sessions: Pick<Sessions, 'has'>;
   readonly updates: Updates;
   readonly random: Random;
   readonly attestation: AttestationLimits;

@@ -1,16 +1,14 @@
 import type { ConsentEvent } from '../consent/decide.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
-import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import { collisionChance, isShared } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
 import { decide, readGiver } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
-import { earliestExpiry, nonceExpiry } from './freshness.ts';
 import { identifiedOn } from './identity.ts';
 import { ofNoTenant } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
 import type { IngestDeps, IngestInput, KnownDevice, RecordEntry } from './ports.ts';
-import { type IngestAnswer, sessionCookie } from './respond.ts';
+import type { IngestAnswer } from './respond.ts';
 
 const UNKNOWN_DEVICE: KnownDevice = {
   seen: false,
@@ -21,33 +19,10 @@ const UNKNOWN_DEVICE: KnownDevice = {
 /** As long as the transparency token lives (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
-const BOUND = { by: 'dbsc', deviceBound: true } as const;
 
-/** A page of the tenant's, with the root of the session that its browser has bound; null where it may bind none. */
-function placeOf({ binding }: IngestDeps, { headers }: IngestInput, evaluated: Evaluated) {
-  const { tenant, now, consentState } = evaluated;
-  const { origin, cookie } = headers;
-  const { kid, origins, bindsSessions } = tenant;
-  if (typeof origin !== 'string' || !origins.has(origin)) return null;
-  const may = bindsSessions && consentState.purposes.includes(DEVICE_ATTESTATION);
-  return { origin, root: may ? binding.root(cookie?.toString(), { kid, origin }, now) : null };
-}
-
-/** The token, and what the answer sets where the session may be bound. */
-function issue(
-  deps: IngestDeps,
-  input: IngestInput,
-  { tenant: { kid }, now, rides, mustProve }: Evaluated,
-  { origin, root }: NonNullable<ReturnType<typeof placeOf>>,
-) {
-  const session = root === null ? input.session : `${input.session}.${root}`;
-  const { requestId } = input;
-  const principalId = mustProve ? rides?.principalId : undefined;
-  const token = deps.issueToken({ kid, requestId, session, origin, now, principalId });
-  const headers: Record<string, string> = {};
-  if (root !== null) headers['set-cookie'] = sessionCookie(session);
-  if (root === '') headers['secure-session-registration'] = deps.binding.offer({ kid, origin, token }, now);
-  return { token, headers };
+/** The origin of the page, where it is the tenant's. */
+function originOf({ headers: { origin } }: IngestInput, { tenant }: Evaluated): string | null {
+  return typeof origin === 'string' && tenant.origins.has(origin) ? origin : null;
 }
 
 const mayBeShared = (known: KnownDevice, { attestation, collisionRisk }: IngestDeps): boolean =>
@@ -115,24 +90,19 @@ export async function record(
   evaluated: Evaluated,
   found: Found,
 ): Promise<IngestAnswer> {
-  const { tenant, now, consentState, classified, rides } = evaluated;
+  const { tenant, now, consentState, classified, rides, mustProve } = evaluated;
   const { identity } = classified;
   const { kid } = tenant;
   const day = Math.floor(now / DAY);
-  const place = identity && placeOf(deps, input, evaluated);
   const recorded = await STAGES.record.run(deps, {
     claim: {
       kid,
       since: tenant.since,
       nonce: evaluated.nonce,
-      expiresAt: nonceExpiry(now, deps.maxSkewMs),
-      earliestExpiry: earliestExpiry(evaluated.clientTs, deps.leastSkewMs()),
+      datedAt: evaluated.clientTs,
     },
     device: identity && { kid, durable: identity.durable, network: input.network, day },
-    decide(known) {
-      const entry = decideOn(deps, input, evaluated, found, known ?? UNKNOWN_DEVICE);
-      return place?.root ? { ...entry, verdict: { ...entry.verdict, attested: BOUND } } : entry;
-    },
+    decide: (known) => decideOn(deps, input, evaluated, found, known ?? UNKNOWN_DEVICE),
   });
   if (recorded === 'gone') return refuse('record', ofNoTenant(evaluated.symmetric), input.requestId);
   if (recorded === 'replay' || recorded === 'stale')
@@ -143,8 +113,11 @@ export async function record(
   const askAgain = found.grant && rides && (await STAGES.doubt.run(deps, rides, found.grant, by));
   const response = STAGES.respond.run(recorded.verdict, identity?.visitorId ?? null);
   if (askAgain) response.askAgain = true;
-  if (!place) return { status: 200, response };
-  const { token, headers } = issue(deps, input, evaluated, place);
-  response.transparencyToken = token;
-  return { status: 200, response, headers };
+  const origin = identity && originOf(input, evaluated);
+  if (origin !== null) {
+    const { requestId, session } = input;
+    const principalId = mustProve ? rides?.principalId : undefined;
+    response.transparencyToken = deps.issueToken({ kid, requestId, session, origin, now, principalId });
+  }
+  return { status: 200, response };
 }

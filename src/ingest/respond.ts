@@ -10,7 +10,6 @@ import type { Verdict } from './verdict.ts';
 export interface IngestAnswer {
   readonly status: number;
   readonly response: IngestResponse;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Interface section 3. */

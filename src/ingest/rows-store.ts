@@ -9,12 +9,11 @@ const inOrder = (rows: Iterable<Bindings>): Bindings[] =>
   [...rows].sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1));
 
 export const nonceRows = (claims: readonly NonceClaim[]): Bindings[] =>
-  inOrder(claims.map(({ kid, nonce, expiresAt }) => [kid, nonce, expiresAt]));
+  inOrder(claims.map(({ kid, nonce, datedAt }) => [kid, nonce, datedAt]));
 
 interface SightingGroup {
   readonly kid: string;
   readonly durable: string;
-  epoch: number;
   first: number;
   last: number;
   seen: number;
@@ -25,24 +24,23 @@ function groupSightings(entries: readonly RecordEntry[]): SightingGroup[] {
   const groups = new Map<string, SightingGroup>();
   for (const { kid, identified, verdict } of entries) {
     if (!identified) continue;
-    const { durable, epoch } = identified;
+    const { durable } = identified;
     const at = verdict.decidedAt;
     const group = groups.get(`${kid}|${durable}`);
     if (group) {
       group.first = Math.min(group.first, at);
       group.last = Math.max(group.last, at);
       group.seen += 1;
-      group.epoch = Math.max(group.epoch, epoch);
     } else {
-      groups.set(`${kid}|${durable}`, { kid, durable, epoch, first: at, last: at, seen: 1 });
+      groups.set(`${kid}|${durable}`, { kid, durable, first: at, last: at, seen: 1 });
     }
   }
   return [...groups.values()];
 }
 
 export function sightingRows(entries: readonly RecordEntry[]): Bindings[] {
-  const rows = groupSightings(entries).map(({ kid, durable, first, last, seen, epoch }) => {
-    return [kid, durable, first, last, seen, epoch];
+  const rows = groupSightings(entries).map(({ kid, durable, first, last, seen }) => {
+    return [kid, durable, first, last, seen];
   });
   return inOrder(rows);
 }

@@ -18,16 +18,14 @@ export function makeSessions(serverSecret: Uint8Array) {
   return {
     of,
     /**
-     * The session of that request among the cookies, or null: a sibling host may have added one, and a bound one has a dot. The
-     * request's time is a part of its id, which the MAC covers.
+     * Whether the session of that request is among the cookies: a sibling host may have added one. The request's time is a part of
+     * its id, which the MAC covers.
      */
-    find(cookie: string | undefined, kid: string, requestId: string, now: number): string | null {
+    has(cookie: string | undefined, kid: string, requestId: string, now: number): boolean {
       const expected = Buffer.from(of(kid, requestId));
-      const isOf = (value: string): boolean =>
-        equalBytes(Buffer.from(value.split('.', 1)[0] ?? ''), expected);
-      const found = cookieValues(cookie, 'gp_session').find(isOf) ?? null;
+      const isOf = (value: string): boolean => equalBytes(Buffer.from(value), expected);
       const age = now - ulidTime(requestId.slice(PREFIX.length));
-      return age <= LIFE_MS && age >= -AHEAD_MS ? found : null;
+      return age <= LIFE_MS && age >= -AHEAD_MS && cookieValues(cookie, 'gp_session').some(isOf);
     },
   };
 }

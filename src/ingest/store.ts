@@ -57,13 +57,12 @@ const addTo = (table: string, key: readonly string[], count: string) => {
 };
 
 const writeRows = makeInserts('ingest_rows', [
-  insertInto('nonces', ['kid', 'nonce', 'expires_at']),
+  insertInto('nonces', ['kid', 'nonce', 'dated_at']),
   insertInto(
     'sightings',
-    ['kid', 'durable', 'first_at', 'last_at', 'seen', 'epoch'],
+    ['kid', 'durable', 'first_at', 'last_at', 'seen'],
     `ON CONFLICT (kid, durable) DO UPDATE SET seen = sightings.seen + excluded.seen,
-      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END,
-      epoch = CASE WHEN excluded.epoch > sightings.epoch THEN excluded.epoch ELSE sightings.epoch END`,
+      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END`,
   ),
   insertInto('visitor_index', ['kid', 'visitor_id', 'durable', 'epoch', 'ends_at'], 'ON CONFLICT DO NOTHING'),
   insertInto('network_marks', ['kid', 'durable', 'day', 'network'], 'ON CONFLICT DO NOTHING'),
@@ -148,7 +147,7 @@ export async function writeDecided(tx: HotTransaction, decided: readonly Decided
   const outcomes = decided.map(({ claim, entry }, i): Recorded => {
     if (!isOfTenant(claim, marks)) return 'gone';
     if (won[i] !== true) return 'replay';
-    return claim.earliestExpiry < marks.forgotten ? 'stale' : entry;
+    return claim.datedAt < marks.forgotten ? 'stale' : entry;
   });
   const accepted = decided.filter(({ entry }, i) => outcomes[i] === entry);
   if (accepted.length > 0) await writeAccepted(tx, accepted, marks.anchored);

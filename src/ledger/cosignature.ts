@@ -1,29 +1,11 @@
-import { formatSignature, isSigned, linesOf, openSeed, type SignedNote } from './note.ts';
-import { COSIGNATURE, formatVkey, makeVerifierKey, type VerifierKey } from './vkey.ts';
+import { formatSignature, isSigned, linesOf, type SignedNote } from './note.ts';
+import type { VerifierKey } from './vkey.ts';
 
 /** C2SP tlog-cosignature, `cosignature/v1`: as of a time, this checkpoint was the longest of its log that the witness knew. */
 
 const TIME_BYTES = 8;
 
-export type Cosigner = ReturnType<typeof makeCosigner>;
-
 const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
-
-/** @param seed of a key that makes nothing but cosignatures under this name */
-export function makeCosigner(name: string, seed: Uint8Array) {
-  const pair = openSeed(seed);
-  const key = makeVerifierKey(name, pair.publicKey, COSIGNATURE);
-  return {
-    vkey: formatVkey(key),
-    /** The signature line over the text of a checkpoint, at a time in epoch seconds. */
-    cosign(text: string, time: number) {
-      const stamp = Buffer.alloc(TIME_BYTES);
-      stamp.writeBigUInt64BE(BigInt(time));
-      const signature = Buffer.concat([stamp, pair.sign(signedText(text, time))]);
-      return formatSignature({ name, id: key.id, signature });
-    },
-  };
-}
 
 /** The last one of this witness, at a time in epoch seconds; null unless it cosigned, and each line that claims to be of it is right. */
 export function cosignatureOf(note: SignedNote, key: VerifierKey) {

@@ -10,11 +10,8 @@ function isPowerOfTwo(n: number): boolean {
   return rest === 1;
 }
 
-/**
- * The roots to which a proof between two different sizes leads; null when it is invalid. Where `newer` is the root of the larger
- * tree, `older` is the root of that tree's first `size1` leaves, whatever was said of it: such a proof can prove a fork.
- */
-export function consistencyRoots(
+/** The roots to which a proof between two different sizes leads; null when it is invalid. */
+function consistencyRoots(
   size1: number,
   size2: number,
   proof: readonly Uint8Array[],

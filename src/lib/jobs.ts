@@ -4,8 +4,8 @@ import { TenantGone, Unavailable } from './errors.ts';
 
 export interface Moment {
   readonly now: number;
-  /** For what cannot be taken back: see `lib/steady-clock.ts`. */
-  readonly steady: number;
+  /** For what cannot be taken back: see `db/clock-rule-store.ts`. */
+  readonly committed: number;
 }
 
 export type Job = {

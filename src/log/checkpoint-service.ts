@@ -17,13 +17,8 @@ import { LogDamaged, type LogHead, makeHashReader, readHead } from './read-store
 
 export interface LogKeys {
   readonly signer: NoteSigner;
-  /** This log has had a line in checkpoints.log since its first entry: if it is missing, it was removed. */
-  readonly checkpointed: boolean;
   readonly stateMac: EntryMacs;
 }
-
-/** What a checkpoint is signed and checked by. */
-export type SigningKeys = Pick<LogKeys, 'signer' | 'checkpointed'>;
 
 export interface WitnessPolicy {
   readonly witnesses: readonly { readonly key: VerifierKey; readonly url: string }[];
@@ -94,12 +89,12 @@ function notedIn(head: LogHead, vkey: string): Signed | null {
   throw new NotSigned('checkpoint-not-extended', why);
 }
 
-/** PostgreSQL: a node that is new, or a log that it has not seen yet. An SQLite file has one node, which made its logs. */
-const mayBegin = (
-  { database }: Pick<CheckpointDeps, 'database'>,
-  { checkpointed }: SigningKeys,
-  noted: Signed | null,
-) => !checkpointed || (database.kind === 'postgres' && noted !== null);
+/**
+ * May a log have no line in checkpoints.log? On PostgreSQL, where the node is new or has not seen this log yet. An SQLite file has one
+ * node, which wrote a line before the first entry: if it is missing, it was removed.
+ */
+const mayBegin = ({ database }: Pick<CheckpointDeps, 'database'>, noted: Signed | null): boolean =>
+  database.kind === 'postgres' && noted !== null;
 
 type Base = NonNullable<Awaited<ReturnType<typeof baseOf>>>;
 
@@ -114,15 +109,14 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
 
 /**
  * Reads alone, for the signer, verify and doctor.
- * @returns null: no such log; `last` is what the next checkpoint has to extend, null for an old log without any; `noted` was
- * signed by another node since, null where there is no newer one. @throws {NotSigned}
+ * @returns null: no such log; `last` is what the next checkpoint has to extend, null on a node that has not seen the log yet; `noted`
+ * was signed by another node since, null where there is no newer one. @throws {NotSigned}
  */
 export async function baseOf(
   deps: Pick<CheckpointDeps, 'database' | 'book'>,
   kid: string,
-  keys: SigningKeys,
+  { vkey, name }: NoteSigner,
 ) {
-  const { vkey, name } = keys.signer;
   // Before the head: another process may append entries and sign them meanwhile.
   const last = await lastOf(deps, vkey);
   const head = await readHead(deps.database, kid);
@@ -130,7 +124,7 @@ export async function baseOf(
   if (head.vkey !== vkey || head.origin !== name)
     throw new NotSigned('vkey-changed', 'the stored verifier key is not the one of the log');
   const noted = notedIn(head, vkey);
-  if (last === null && !mayBegin(deps, keys, noted))
+  if (last === null && !mayBegin(deps, noted))
     throw new NotSigned('checkpoint-missing', `checkpoints.log has no line of the log of ${kid}`);
   const newer = noted !== null && noted.size > (last?.size ?? 0) ? noted : null;
   if (newer) await requireExtended(deps, kid, last, newer);
@@ -188,7 +182,7 @@ export async function currentCheckpoint(
     const { signer } = keys;
     const recent = await recentCheckpoint(deps, kid, signer.vkey, { atLeast, maxAge });
     if (recent) return recent;
-    const base = await baseOf(deps, kid, keys);
+    const base = await baseOf(deps, kid, signer);
     if (!base) return null;
     const { head } = base;
     const last = await keepNoted(deps, kid, signer.vkey, base);

@@ -1,4 +1,5 @@
 import { type Config, ConfigError } from '../config.ts';
+import type { Database } from '../db/db.ts';
 import { EgressRefused } from '../egress/guard.ts';
 import { addCheckpoint } from '../egress/send.ts';
 import { parseDecimal } from '../ledger/checkpoint.ts';
@@ -6,7 +7,7 @@ import { cosignatureOf } from '../ledger/cosignature.ts';
 import { parseNote } from '../ledger/note.ts';
 import { consistencyProof } from '../ledger/proofs.ts';
 import { COSIGNATURE, parseVkey } from '../ledger/vkey.ts';
-import { HOUR } from '../lib/clock.ts';
+import { HOUR, isoTime, SECOND } from '../lib/clock.ts';
 import {
   type CheckpointDeps,
   currentCheckpoint,
@@ -51,6 +52,20 @@ export async function lastWitnessed(
     if (good.length >= witnesses.least) return { ...checkpoint, text: checkpoint.text + good.join('') };
   }
   return null;
+}
+
+/** The last kept checkpoint that each witness cosigned; null for one that has cosigned none of them. */
+export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
+  const kept = await listCosigned(database, kid, 0);
+  return witnesses.map(({ key, url }) => {
+    const asked = { name: key.name, url };
+    for (const { text, lines, size } of kept) {
+      const note = parseNote(`${text}${lines}`);
+      const found = note && cosignatureOf(note, key);
+      if (found) return { ...asked, size, cosignedAt: isoTime(found.time * SECOND) };
+    }
+    return { ...asked, size: null, cosignedAt: null };
+  });
 }
 
 export type CosignFailure = 'unreachable' | 'refused' | 'fork';

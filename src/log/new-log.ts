@@ -8,21 +8,6 @@ import { logOrigin } from '../ledger/origin.ts';
 import type { Random } from '../lib/random.ts';
 
 const SEED_BYTES = 32;
-/**
- * Behind the seed of a log whose checkpoints are in checkpoints.log from its first entry on. Only who has the master key can
- * write or delete it: a deleted file does not pass for one that never existed.
- */
-const CHECKPOINTED = Buffer.from([1]);
-
-export type LogSecret = ReturnType<typeof readLogSecret>;
-
-export function readLogSecret(secret: Buffer) {
-  return { seed: secret.subarray(0, SEED_BYTES), checkpointed: secret.length > SEED_BYTES };
-}
-
-export function wrapLogSecret(masterKey: MasterKey, kid: string, seed: Uint8Array): string {
-  return masterKey.wrap(Buffer.concat([seed, CHECKPOINTED]), tenantSecretContext(kid, LEDGER_SECRET));
-}
 
 export type NewLog = Omit<ReturnType<typeof newLog>, 'wrapped'>;
 
@@ -38,6 +23,6 @@ export function newLog(
   const genesis = genesisEntry(now, vkey);
   // Over the genesis alone.
   const text = signCheckpoint(1, leafHash(genesis), signer);
-  const wrapped = wrapLogSecret(masterKey, kid, seed);
+  const wrapped = masterKey.wrap(seed, tenantSecretContext(kid, LEDGER_SECRET));
   return { wrapped, origin, vkey, genesis, checkpoint: { text, size: 1, signedAt: now } };
 }

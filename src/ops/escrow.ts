@@ -6,7 +6,7 @@ import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { makeFolder } from '../db/durable-files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
-import { openUnder, SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
+import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { type MasterKey, makeMasterKey, type WrapContext } from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
 import { closing } from '../lib/closing.ts';
@@ -68,8 +68,8 @@ export async function readEscrow(database: Database, masterKey: MasterKey) {
 export const opens = (
   masterKey: MasterKey,
   wrapped: string,
-  contexts: readonly WrapContext[] = [serverSecretContext],
-): boolean => works(() => openUnder(masterKey, wrapped, contexts).secret.fill(0));
+  context: WrapContext = serverSecretContext,
+): boolean => works(() => masterKey.unwrap(wrapped, context).fill(0));
 
 /** Null: there is no database yet that it could be tried on. */
 async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {

@@ -1,6 +1,7 @@
 import { purgeAgentNonces } from '../agents/store.ts';
 import { purgeExpired } from '../consent/session-store.ts';
 import { purgeConsole } from '../console/session-store.ts';
+import { type ClockEvent, type ClockRule, keepNoncesFrom } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { purgeNonces } from '../ingest/decision-store.ts';
 import { purgeNetworks } from '../ingest/network-store.ts';
@@ -9,7 +10,15 @@ import type { Generation } from '../keys/generation.ts';
 import { type KeyPlan, planSweep } from '../keys/rotate.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { every } from '../lib/every.ts';
-import { type Complaints, type Failure, type Fault, type Job, makeComplaints, runJobs } from '../lib/jobs.ts';
+import {
+  type Complaints,
+  type Failure,
+  type Fault,
+  type Job,
+  type Moment,
+  makeComplaints,
+  runJobs,
+} from '../lib/jobs.ts';
 import { anchorAudit } from '../log/audit-anchor-store.ts';
 import type { EntryMacs } from '../log/entry-check.ts';
 import { anchorVerdicts } from '../log/verdict-anchor-store.ts';
@@ -19,7 +28,6 @@ import { purgeKeyTraffic } from '../tenants/key-traffic-store.ts';
 import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { purgeOutbox } from '../webhooks/store.ts';
-import { type ClockEvent, type ClockWatch, watchClock } from './clock-watch.ts';
 import { recordRound } from './job-store.ts';
 import { purgeCounters } from './rate-store.ts';
 import { RETENTION, retainTenant } from './retention.ts';
@@ -39,8 +47,8 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
   await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
-/** Of the whole installation; the reserve is room on the disk that an erasure spent, or that was never there. */
-type Once = 'releasePages' | 'refillReserve' | 'noteSkew' | 'flushKeyUse' | 'recordEnded';
+/** Jobs of the whole installation. */
+type Once = 'releasePages' | 'flushKeyUse' | 'recordEnded';
 type OfTenant = 'keepCheckpoints' | 'cosignCheckpoints';
 /** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
 type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
@@ -55,8 +63,9 @@ export interface HousekeepingDeps
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
-  readonly dropOldErasures: (steady: number) => Promise<void>;
+  readonly dropOldErasures: (committed: number) => Promise<void>;
   readonly clock: Clock;
+  readonly clockRule: Pick<ClockRule, 'commit' | 'skewMs'>;
   /** Milliseconds that no change of the clock touches. */
   readonly monotonic?: () => number;
   /** Milliseconds from one round to the next. */
@@ -76,43 +85,58 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
   const { database, macsOf } = deps;
   const anchored =
     (by: typeof anchorAudit) =>
-    (kid: string, { steady }: { readonly steady: number }) =>
-      by(database, kid, steady, macsOf(kid));
+    (kid: string, { committed }: Moment) =>
+      by(database, kid, committed, macsOf(kid));
+  const noncesFrom = ({ committed }: Moment): number => keepNoncesFrom(committed, deps.clockRule.skewMs);
   return [
-    { name: 'refill-reserve', every: MINUTE, run: deps.refillReserve },
-    { name: 'note-skew', every: MINUTE, run: deps.noteSkew },
-    { name: 'purge-nonces', every: MINUTE, run: ({ steady }) => purgeNonces(database, steady) },
-    { name: 'purge-agent-nonces', every: MINUTE, run: ({ steady }) => purgeAgentNonces(database, steady) },
+    { name: 'purge-nonces', every: MINUTE, run: (at) => purgeNonces(database, noncesFrom(at)) },
+    { name: 'purge-agent-nonces', every: MINUTE, run: (at) => purgeAgentNonces(database, noncesFrom(at)) },
     { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
     { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
-    { name: 'purge-outbox', every: MINUTE, run: ({ steady }) => purgeOutbox(database, steady - OUTBOX_MS) },
-    { name: 'purge-summaries', every: MINUTE, run: ({ steady }) => purgeSummaries(database, steady) },
+    {
+      name: 'purge-outbox',
+      every: MINUTE,
+      run: ({ committed }) => purgeOutbox(database, committed - OUTBOX_MS),
+    },
+    { name: 'purge-summaries', every: MINUTE, run: ({ committed }) => purgeSummaries(database, committed) },
     {
       name: 'purge-console',
       every: MINUTE,
-      run: ({ steady }) => purgeConsole(database, steady - DAY, steady - DAY),
+      run: ({ committed }) => purgeConsole(database, committed - DAY, committed - DAY),
     },
-    { name: 'purge-key-traffic', every: MINUTE, run: ({ steady }) => purgeKeyTraffic(database, steady) },
+    {
+      name: 'purge-key-traffic',
+      every: MINUTE,
+      run: ({ committed }) => purgeKeyTraffic(database, committed),
+    },
     { name: 'seal-verdicts', every: MINUTE, each: anchored(anchorVerdicts) },
     { name: 'seal-audit', every: MINUTE, each: anchored(anchorAudit) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
-    { name: 'tally', every: MINUTE, each: (kid, { now, steady }) => tally(database, kid, now, steady) },
-    { name: 'purge-networks', every: MINUTE, run: (at) => purgeNetworks(database, at.now, at.steady) },
-    { name: 'destroy-keys', every: MINUTE, each: (kid, { steady }) => sweepKeys(database, kid, steady) },
+    { name: 'tally', every: MINUTE, each: (kid, { committed }) => tally(database, kid, committed) },
+    { name: 'purge-networks', every: MINUTE, run: ({ committed }) => purgeNetworks(database, committed) },
+    {
+      name: 'destroy-keys',
+      every: MINUTE,
+      each: (kid, { committed }) => sweepKeys(database, kid, committed),
+    },
     { name: 'record-ended', every: MINUTE, run: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
-    { name: 'tell-due', every: MINUTE, each: (kid, { steady }) => deps.tellDue(kid, steady) },
-    { name: 'tell-unfinished', every: MINUTE, each: (kid, { steady }) => deps.tellUnfinished(kid, steady) },
-    { name: 'tell-digests', every: MINUTE, each: (kid, { steady }) => deps.tellDigests(kid, steady) },
+    { name: 'tell-due', every: MINUTE, each: (kid, { committed }) => deps.tellDue(kid, committed) },
+    {
+      name: 'tell-unfinished',
+      every: MINUTE,
+      each: (kid, { committed }) => deps.tellUnfinished(kid, committed),
+    },
+    { name: 'tell-digests', every: MINUTE, each: (kid, { committed }) => deps.tellDigests(kid, committed) },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
       name: RETENTION,
       every: HOUR,
-      each: (kid, { steady }) => retainTenant(database, kid, steady, { goesOn, macs: macsOf(kid) }),
+      each: (kid, { committed }) => retainTenant(database, kid, committed, { goesOn, macs: macsOf(kid) }),
     },
-    { name: 'thin-checkpoints', every: HOUR, run: ({ now }) => deps.thinCheckpoints(now) },
-    { name: 'drop-old-erasures', every: HOUR, run: ({ steady }) => deps.dropOldErasures(steady) },
+    { name: 'thin-checkpoints', every: HOUR, run: ({ committed }) => deps.thinCheckpoints(committed) },
+    { name: 'drop-old-erasures', every: HOUR, run: ({ committed }) => deps.dropOldErasures(committed) },
     { name: 'release-pages', every: HOUR, run: deps.releasePages },
     { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];
@@ -126,8 +150,8 @@ export interface Swept {
   readonly retentionAt: string | null;
 }
 
-/** Not in the table: looking at the clock before all jobs, and writing down how they went. */
-const CLOCK = 'look-at-clock';
+/** Not in the table: committing the time before all jobs, and writing down how they went. */
+const CLOCK = 'commit-time';
 const RECORD = 'record-round';
 
 interface Rounds {
@@ -140,18 +164,20 @@ interface Rounds {
   readonly failing: Set<string>;
   stopping: boolean;
   hourly: Promise<void> | null;
-  watch: ClockWatch | null;
+  clockEvent: ClockEvent;
   swept: Swept;
 }
 
-/** Null where the database cannot say what the last server knew of the time: nothing runs by an unproven clock. */
-async function lookAtClock(rounds: Rounds): Promise<number | null> {
-  const { deps, monotonic, complaints } = rounds;
+/** Null where the time cannot be committed: nothing runs by an unproven clock. Each change of the clock is reported once. */
+async function commitTime(rounds: Rounds): Promise<number | null> {
+  const { clockRule, onClock } = rounds.deps;
   try {
-    rounds.watch ??= await watchClock(deps.database, deps.clock, monotonic, deps.onClock);
-    return await rounds.watch.look();
+    const { at, event, offMs } = await clockRule.commit();
+    if (event !== rounds.clockEvent) onClock(event, offMs);
+    rounds.clockEvent = event;
+    return at;
   } catch (error) {
-    complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
+    rounds.complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
     return null;
   }
 }
@@ -164,15 +190,15 @@ function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[]
 
 async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
   const { deps, ranAt, failing } = rounds;
-  const steady = await lookAtClock(rounds);
-  if (steady === null) return;
+  const committed = await commitTime(rounds);
+  if (committed === null) return;
   const begun = rounds.monotonic();
   const due = dueJobs(rounds, begun).filter(({ every }) => (every === HOUR) === hourly);
   if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
   const tenants = makeTenantStore(deps.database);
   const options = { kids: () => tenants.kids(), stopping: () => rounds.stopping };
-  const failures = [...(await runJobs(due, { now: deps.clock(), steady }, options))];
+  const failures = [...(await runJobs(due, { now: deps.clock(), committed }, options))];
   if (rounds.stopping) return;
   for (const name of ran) {
     ranAt.set(name, begun);
@@ -183,8 +209,7 @@ async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
   const at = deps.clock();
   const complete = failing.size === 0;
   const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
-  const clock = rounds.watch?.steady.memory() ?? null;
-  const round = { at, ran, failures: [...failures], complete, retained, clock };
+  const round = { at, ran, failures: [...failures], complete, retained };
   await recordRound(deps.database, round).catch((error: unknown) =>
     failures.push({ job: RECORD, kid: null, error }),
   );
@@ -218,15 +243,10 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     failing: new Set(),
     stopping: false,
     hourly: null,
-    watch: null,
+    clockEvent: 'clock-right',
     swept: { completeAt: null, retentionAt: null },
   };
-  // Neither waits for the first round: the clock may jump before it.
-  const refilled = deps.refillReserve().catch((error: unknown) => {
-    complaints.note([], [{ job: 'refill-reserve', kid: null, error }]);
-  });
-  const begun = Promise.all([refilled, lookAtClock(rounds)]);
-  const loop = every(() => begun.then(() => runRound(rounds)), {
+  const loop = every(() => runRound(rounds), {
     ms: interval,
     timer: setInterval,
     onFault: (error) => onFailure({ job: RECORD, kid: null, error }),
@@ -240,7 +260,7 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     },
     async stop() {
       rounds.stopping = true;
-      await Promise.all([begun, loop.stop()]);
+      await loop.stop();
       await rounds.hourly;
     },
   };

@@ -1,9 +1,6 @@
-import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { LAST_RETENTION, LAST_SWEEP, readMeta, writeMeta } from '../db/meta-store.ts';
+import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
 import { type Failure, reasonOf } from '../lib/jobs.ts';
-import { parseSteadyMemory, type SteadyMemory } from '../lib/steady-clock.ts';
-import { newestDecision } from './doctor/inspect-store.ts';
 
 /** How the housekeeping of all nodes together is doing: `gpd doctor` reads it, whether a server runs or not. */
 
@@ -11,7 +8,6 @@ interface StoredJobFailure extends Omit<Failure, 'error'> {
   /** Name and code of the error. */
   readonly reason: string;
   readonly since: number;
-  readonly failedAt: number;
 }
 
 export interface Round {
@@ -23,8 +19,6 @@ export interface Round {
   readonly complete: boolean;
   /** Retention ran for every tenant. */
   readonly retained: boolean;
-  /** Of a server; null: a command, which looks at the clock once. */
-  readonly clock: SteadyMemory | null;
 }
 
 /** Notes what fails and since when; a job that ran without failing is forgotten, on whichever node it did. */
@@ -41,11 +35,10 @@ export async function recordRound(database: Database, round: Round): Promise<voi
     }
     for (const { kid, job, error } of failures) {
       await tx('job_failures')
-        .insert({ kid: kid ?? '', job, since: at, failed_at: at, reason: reasonOf(error) })
+        .insert({ kid: kid ?? '', job, since: at, reason: reasonOf(error) })
         .onConflict(['kid', 'job'])
-        .merge(['failed_at', 'reason']);
+        .merge(['reason']);
     }
-    if (round.clock) await writeSteadyMemory(tx, round.clock);
     if (round.complete) await writeMeta(tx, LAST_SWEEP, String(at));
     if (round.retained) await writeMeta(tx, LAST_RETENTION, String(at));
   });
@@ -53,28 +46,6 @@ export async function recordRound(database: Database, round: Round): Promise<voi
 
 export async function readJobFailures(database: Database): Promise<readonly StoredJobFailure[]> {
   const failing = database.read('job_failures').orderBy(['since', 'kid', 'job']);
-  const rows = await failing.select('job', 'kid', 'reason', 'since', { failedAt: 'failed_at' });
+  const rows = await failing.select('job', 'kid', 'reason', 'since');
   return (rows as StoredJobFailure[]).map((row) => ({ ...row, kid: row.kid === '' ? null : row.kid }));
-}
-
-/** What the steady clock of the last server knew: a start compares its clock with it. */
-
-const NAME = 'steady-clock';
-
-/** Null: no server ever wrote it, or nobody can read what is there. */
-export async function readStoredSteady(database: Database): Promise<SteadyMemory | null> {
-  const text = await readMeta(database, NAME);
-  return text === null ? null : parseSteadyMemory(text);
-}
-
-/** The same; without one, the time of the newest decision. */
-export async function readSteadyMemory(database: Database): Promise<SteadyMemory | null> {
-  const stored = await readStoredSteady(database);
-  if (stored) return stored;
-  const newest = await newestDecision(database);
-  return newest === null ? null : { steady: newest, jumps: [] };
-}
-
-function writeSteadyMemory(tx: Knex.Transaction, { steady, jumps }: SteadyMemory): Promise<void> {
-  return writeMeta(tx, NAME, JSON.stringify({ steady, jumps }));
 }

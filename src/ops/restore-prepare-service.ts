@@ -7,7 +7,6 @@ import { quickCheck } from '../db/file-copy.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
-import { SECOND } from '../lib/clock.ts';
 import { closing } from '../lib/closing.ts';
 import { equalBytes } from '../lib/hash.ts';
 import { cutOff, endKeysAgain, makeLostLines } from '../rights/erase/ended.ts';
@@ -30,7 +29,6 @@ import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts
 import { planGoingOn } from './checkpoints-service.ts';
 import { openBook } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
-import { leastSkew } from './skew-store.ts';
 
 /** The copy of a backup is made ready to take the database's place: what was ended since the backup is ended in it again. */
 
@@ -105,13 +103,12 @@ export async function prepareStaged(
     // The backup that a database came from is its last one: it was noted after the copy was taken.
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
     const act = { actorOf: await operatorsOf({ database, masterKey }, by.account), at: by.at };
-    const skew = await leastSkew(database, config.max_clock_skew * SECOND, by.at);
     const back = await database.transaction(async (tx) => {
       await writeMeta(tx, LAST_BACKUP, last);
       await putCount(tx, logKey, count);
       const { createdAt, gpd } = head.header;
       await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
-      await cutOff(tx, by.at, skew);
+      await cutOff(tx, by.at);
       return endKeysAgain(tx, lost.keys);
     });
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);

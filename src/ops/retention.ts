@@ -44,7 +44,7 @@ export async function runRetention(
     },
   };
   const tenants = makeTenantStore(database);
-  const failures = await runJobs([job], { now, steady: now }, { kids: () => tenants.kids() });
+  const failures = await runJobs([job], { now, committed: now }, { kids: () => tenants.kids() });
   if (!dryRun) {
     await recordRound(database, {
       at: now,
@@ -52,7 +52,6 @@ export async function runRetention(
       failures,
       complete: false,
       retained: failures.length === 0,
-      clock: null,
     });
   }
   return { results, failures };

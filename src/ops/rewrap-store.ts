@@ -5,10 +5,9 @@ import { writeMeta } from '../db/meta-store.ts';
 import { bumpTenant } from '../db/revision.ts';
 import {
   archiveSignerContext,
-  openUnder,
   SERVER_SECRET,
   serverSecretContext,
-  tenantSecretContexts,
+  tenantSecretContext,
   webhookSecretContext,
 } from '../keys/contexts.ts';
 import { wrapContext } from '../keys/generation.ts';
@@ -18,34 +17,34 @@ import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/archive-s
 
 /** Everything that the master key wraps, wrapped again in one transaction. */
 
-/** Where secrets of tenants stand: by kid and `part`, each wrapped under one of `contexts`. */
+/** The columns with secrets of tenants, by kid and `part`. */
 const PLACES = [
   {
     table: 'tenant_secrets',
     part: 'purpose',
     column: 'wrapped',
     nameOf: (purpose: string) => purpose,
-    contexts: tenantSecretContexts,
+    contextOf: tenantSecretContext,
   },
   {
     table: 'seal_keys',
     part: 'generation',
     column: 'wrapped_private',
     nameOf: (generation: string) => `seal key ${generation}`,
-    contexts: (kid: string, generation: string) => [wrapContext(kid, Number(generation))],
+    contextOf: (kid: string, generation: string) => wrapContext(kid, Number(generation)),
   },
   {
     table: 'webhooks',
     part: 'id',
     column: 'wrapped_secret',
     nameOf: (id: string) => `webhook ${id}`,
-    contexts: (kid: string, id: string) => [webhookSecretContext(kid, id)],
+    contextOf: webhookSecretContext,
   },
 ] as const;
 
 export async function allWrapped(db: Knex) {
   const all = await Promise.all(
-    PLACES.map(async ({ table, part, column, nameOf, contexts }) => {
+    PLACES.map(async ({ table, part, column, nameOf, contextOf }) => {
       type Row = { kid: string; part: string; wrapped: string };
       const rows = (await db(table).whereNotNull(column).select('kid', { part, wrapped: column })) as Row[];
       return rows.map(({ kid, part: value, wrapped }) => ({
@@ -54,7 +53,7 @@ export async function allWrapped(db: Knex) {
         key: { kid, [part]: value },
         column,
         wrapped,
-        contexts: contexts(kid, value),
+        context: contextOf(kid, value),
       }));
     }),
   );
@@ -78,12 +77,10 @@ export function rewrapAll(
     const kids = await tx('tenants').select<{ kid: string }[]>('kid').orderBy('kid');
     for (const { kid } of kids) await bumpTenant(tx, kid);
     const all = await allWrapped(tx);
-    for (const { table, key, column, wrapped, contexts } of all) {
-      const { secret, context } = openUnder(from, wrapped, contexts);
+    for (const { table, key, column, wrapped, context } of all)
       await tx(table)
         .where(key)
-        .update({ [column]: to.wrap(secret, context) });
-    }
+        .update({ [column]: to.wrap(from.unwrap(wrapped, context), context) });
     const signers = await rewrapArchiveSigner(tx, (wrapped) =>
       to.wrap(from.unwrap(wrapped, archiveSignerContext), archiveSignerContext),
     );

@@ -78,7 +78,7 @@ async function restErasedAt({ read }: Database, kid: string, held: RegisterRow):
 /** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
 async function withEnd(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
   if (row.kind !== 'erasure' || row.state !== 'done') return row;
-  // A receipt of an earlier version, and a damaged one, name no end but the time of the request.
+  // A damaged receipt names no end but the time of the request.
   if (!isHeld(row)) return { ...row, done_at: stored(row)?.doneAt ?? row.done_at };
   const at = await restErasedAt(database, kid, row);
   return { ...row, state: at === null ? 'partly' : 'done', done_at: at };

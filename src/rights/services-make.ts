@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { tellDigests } from '../consent/tell-service.ts';
 import { bound } from '../lib/bound.ts';
-import type { OpenedStore } from '../tenants/installation-files.ts';
+import type { Store } from '../tenants/installation-files.ts';
 import { tenantFor } from './contests/change-service.ts';
 import { contestTextsOf } from './contests/contest-text.ts';
 import { type EraseDeps, makeEraseService } from './erase/erase.ts';
@@ -12,7 +12,7 @@ import { makeRightsApi, type RightsApiDeps } from './service.ts';
 
 export interface RightsPlatform extends Omit<RightsApiDeps, 'database' | 'eraser' | 'contestTexts'> {
   readonly config: Pick<Config, 'data_dir' | 'rewrite_window'>;
-  readonly store: Pick<OpenedStore, 'database' | 'erasing' | 'serverSecret'>;
+  readonly store: Pick<Store, 'database' | 'serverSecret'>;
 }
 
 export type RightsServices = ReturnType<typeof makeRights>;
@@ -21,8 +21,8 @@ export type RightsServices = ReturnType<typeof makeRights>;
 export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'onFault' | 'patienceMs'>) {
   const { config, store, tenantOf, clock, random } = platform;
   const eraser = makeEraseService({
-    ...store.erasing,
     ...erasing,
+    database: store.database,
     dataDir: config.data_dir,
     logKey: erasureLogKey(store.serverSecret),
     rewriteWindow: config.rewrite_window,

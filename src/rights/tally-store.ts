@@ -21,8 +21,6 @@ export async function readVisits(database: Database, kid: string, from: number) 
 
 /** A batch that was stamped before may commit a little later. */
 const LATE_MS = MINUTE;
-/** So far the clocks of two nodes may differ: a bundle would be stale by then. */
-const SKEW_MS = 5 * MINUTE;
 /** Rows a step: short reads, and a short transaction. */
 const STEP = 5000;
 /** An installation that never counted begins this far back. */
@@ -105,32 +103,8 @@ async function tallyStep(database: Database, kid: string, kind: TallyKind, now: 
   return batch.full;
 }
 
-/**
- * A clock that was ahead left the mark in the future, and what is decided until then would never be counted. Counting begins
- * again with the last hour that was counted, as later decisions may be on either side of the mark.
- */
-async function takeBackMark(database: Database, kid: string, now: number): Promise<void> {
-  const mark = await markOf(database.read, kid, 'verdict');
-  if (mark <= now + SKEW_MS) return;
-  const [last] = (await database
-    .read('tallies')
-    .where({ kid, kind: 'verdict' })
-    .where('hour', '<=', now)
-    .max({ hour: 'hour' })) as { hour: unknown }[];
-  const from = Math.max(Number(last?.hour ?? 0), floorHour(now - FIRST_DAYS * DAY));
-  await database.transaction(async (tx) => {
-    const marks = tx('tally_marks').where({ kid, kind: 'verdict', upto: mark });
-    if ((await marks.update({ upto: from - 1 })) !== 1) return;
-    await tx('tallies').where({ kid, kind: 'verdict' }).where('hour', '>=', from).delete();
-  });
-}
-
-/**
- * Counts what is new.
- * @param now a count made under a wrong clock is taken back; a deletion cannot be, so it uses `steady`
- */
-export async function tally(database: Database, kid: string, now: number, steady = now): Promise<void> {
-  await takeBackMark(database, kid, now);
+/** Counts what is new, and deletes counts that are too old. */
+export async function tally(database: Database, kid: string, now: number): Promise<void> {
   for (const kind of ['verdict', 'consent'] as const) {
     while (await tallyStep(database, kid, kind, now));
   }
@@ -138,7 +112,7 @@ export async function tally(database: Database, kid: string, now: number, steady
     tx('tallies')
       .where({ kid })
       .whereIn('kind', ['verdict', 'consent', 'visit'])
-      .where('hour', '<', steady - KEEP_DAYS * DAY)
+      .where('hour', '<', now - KEEP_DAYS * DAY)
       .delete(),
   );
 }

@@ -54,7 +54,7 @@ async function orphanKids({ read }: Database): Promise<readonly string[]> {
   return [...kids].sort();
 }
 
-/** Removes rows without a tenant: what was left by a release that did not look, or by a removal that was interrupted. */
+/** Removes rows without a tenant: what a removal left that was interrupted. */
 export async function sweepOrphans(database: Database): Promise<number> {
   let total = 0;
   for (const kid of await orphanKids(database))
@@ -85,12 +85,9 @@ export async function* tenantRows(database: Database, kid: string, table: TableN
 
 /** Offboarding: the tenant's row first, with the tables that hang on it, then all of its rows in steps. */
 
-/** A server that has not seen it yet refuses to write; one of an earlier release may write until it looks. */
-const ROUNDS = 10;
-
 /**
- * The tenant's row is deleted first, with its keys: running servers no longer answer for it while the rest follows, until a round finds
- * nothing. If interrupted, it continues when it is asked for again. Returns the rows by table, and whether there was anything at all.
+ * The tenant's row is deleted first, with its keys: running servers no longer answer for it, and none writes a row of it, while the
+ * rest follows. If interrupted, it continues when it is asked for again. Returns the rows by table, and whether there was anything at all.
  */
 export async function removeTenant(
   database: Database,
@@ -111,10 +108,5 @@ export async function removeTenant(
     return (await tx('tenants').where({ kid }).delete()) === 1;
   });
   const counts = await emptyTables(database, kid, told.onProgress);
-  for (let round = 1; round < ROUNDS; round += 1) {
-    const more = Object.entries(await emptyTables(database, kid)).filter(([, count]) => count > 0);
-    if (more.length === 0) break;
-    for (const [table, count] of more) counts[table] = (counts[table] ?? 0) + count;
-  }
   return existed || Object.values(counts).some((count) => count > 0) ? counts : null;
 }

@@ -16,23 +16,20 @@ const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: [] } as 
 /** For this machine and its operator. */
 const OWN = { ...OPEN, cors: 'none' } as const;
 
-const SESSION_ERRORS = [
-  'attestation-failed',
-  'unauthenticated',
-  'no-retained-data',
-  'rate-limited',
-  'consent-missing',
-  'unavailable',
-] as const;
 const ATTEST = {
   method: 'post',
   credential: 'none',
   cors: 'ingest',
-  errors: [...SESSION_ERRORS, ...BODY_ERRORS],
+  errors: [
+    'attestation-failed',
+    'unauthenticated',
+    'no-retained-data',
+    'rate-limited',
+    'consent-missing',
+    'unavailable',
+    ...BODY_ERRORS,
+  ],
 } as const;
-/** Asked by the browser itself, so that no page has to be let in. */
-const SESSION = { ...ATTEST, cors: 'none', errors: SESSION_ERRORS } as const;
-const INSTRUCTIONS = { text: 'Session instructions', schema: answers.sessionInstructionsSchema };
 
 export const script = <const Path extends string>(path: Path, summary: string) =>
   ({ ...OPEN, path, summary, responses: { 200: SCRIPT } }) as const;
@@ -75,21 +72,6 @@ export const PUBLIC_ROUTES = {
     summary: 'Takes the passkey’s answer: a new decision for the attested device.',
     request: answers.attestVerifyRequestSchema,
     responses: answer(200, 'The new decision', answers.ingestResponseSchema),
-  },
-  bindSession: {
-    ...SESSION,
-    path: '/_fp/attest/v1/session',
-    summary: 'Binds the session to a key of the device (Device Bound Session Credentials).',
-    responses: { 200: INSTRUCTIONS },
-  },
-  refreshSession: {
-    ...SESSION,
-    path: '/_fp/attest/v1/session/refresh',
-    summary: 'Takes a fresh proof of the key that a session is bound to.',
-    responses: {
-      200: INSTRUCTIONS,
-      403: { ...INSTRUCTIONS, text: 'Secure-Session-Challenge has the challenge to be signed' },
-    },
   },
   pubkey: {
     ...OPEN,

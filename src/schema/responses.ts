@@ -42,8 +42,8 @@ export const consentStateSchema = z.object({
 });
 export type ConsentState = z.infer<typeof consentStateSchema>;
 
-/** A passkey distinguishes this device from identical ones; `dbsc` says that its session is bound to a key. Neither says who uses it. */
-export const attestedSchema = z.object({ by: z.enum(['passkey', 'dbsc']), deviceBound: z.boolean() });
+/** A passkey distinguishes this device from identical ones. It does not say who uses it. */
+export const attestedSchema = z.object({ by: z.literal('passkey'), deviceBound: z.boolean() });
 export type Attested = z.infer<typeof attestedSchema>;
 
 export const ingestResponseSchema = z.object({
@@ -138,6 +138,3 @@ export const attestVerifyRequestSchema = z.object({
   token: z.unknown().optional(),
   credential: z.unknown().optional(),
 });
-
-/** JSON session instructions (W3C dbsc-1). */
-export const sessionInstructionsSchema = z.record(z.string(), z.unknown());

@@ -133,11 +133,6 @@ export const SETTINGS = {
     z.string().regex(/^(?:\[[^\]]+\]|[^:\s]+):\d{1,5}$/, 'write HOST:PORT, for instance 127.0.0.1:9100'),
     'HOST:PORT of the Prometheus listener; off by default.',
   ),
-  disk_reserve: setting(
-    kinds.wholeNumber(0, 1_000_000),
-    32,
-    'Megabytes kept free on the disk of an SQLite database, so that erasures work when it is full; 0 for none.',
-  ),
   erasure_lines_days: setting(
     kinds.wholeNumber(60, 36_500),
     730,

@@ -35,11 +35,7 @@ export function makeApiKeyStore(database: Database) {
           .where({ id })
           .whereNull('revoked_at')
           .update({ revoked_at: by.at });
-        // Those too that a node of the release before opened: it noted no key.
-        await tx('principal_sessions')
-          .where({ kid })
-          .where((either) => void either.where({ key_id: id }).orWhereNull('key_id'))
-          .delete();
+        await tx('principal_sessions').where({ kid, key_id: id }).delete();
         if (revoked === 1) await writeAct(tx, kid, by, 'apikey.revoked', { id, scope });
         const after = await tx<ApiKeyRow>('api_keys').where({ id }).first();
         return after ? fromColumns<ApiKey>(after as ApiKeyRow) : null;

@@ -3,8 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } fro
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
-import type { Database } from '../db/db.ts';
-import { type DiskReserve, makeDiskReserve } from '../db/disk-reserve-files.ts';
+import type { Database, DatabaseOptions } from '../db/db.ts';
 import { makeFolder } from '../db/durable-files.ts';
 import { addMeta, MOVED, MOVING, readMeta } from '../db/meta-store.ts';
 import { schemaState } from '../db/migrate.ts';
@@ -32,20 +31,7 @@ export interface Store {
   readonly serverSecret: Buffer;
 }
 
-/** A store that was there before, on a disk that may be full. */
-export interface OpenedStore extends Store {
-  readonly reserve: DiskReserve;
-  /** The same database for erasures, which may spend the reserve. */
-  readonly erasing: { readonly database: Database; readonly reserve: DiskReserve };
-}
-
 const SECRET_BYTES = 32;
-
-export interface OpenOptions {
-  readonly onUnknownCommit?: (error: Error) => void;
-  /** On a disk that is so full that not even the database opens, its reserve is given up. */
-  readonly mayOpenReserve?: boolean;
-}
 
 export function notInitialised(config: Config): ConfigError {
   return new ConfigError(
@@ -105,11 +91,11 @@ async function refuseMoved(database: Database): Promise<void> {
  * Opens what `gpd init` made, and brings its schema up to date.
  * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
  */
-export async function openStore(config: Config, options: OpenOptions = {}): Promise<OpenedStore> {
+export async function openStore(
+  config: Config,
+  options: Pick<DatabaseOptions, 'onUnknownCommit'> = {},
+): Promise<Store> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
-  // The disk of a PostgreSQL is its own.
-  const reserve = makeDiskReserve(config.data_dir, config.database_url === null ? config.disk_reserve : 0);
-  if (options.mayOpenReserve === true) reserve.openUp();
   const database = await openData(config, options);
   try {
     const state = await schemaState(database);
@@ -120,7 +106,7 @@ export async function openStore(config: Config, options: OpenOptions = {}): Prom
     await refuseMoved(database);
     const unlocked = await unlock(database, config);
     if (!unlocked) throw notInitialised(config);
-    return { database: reserve.guard(database), erasing: { database, reserve }, reserve, ...unlocked };
+    return { database, ...unlocked };
   } catch (error) {
     await database.close();
     throw error;

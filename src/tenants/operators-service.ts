@@ -1,5 +1,5 @@
 import { operatorActor } from '../audit/reference.ts';
-import { openTenantSecret, ROOT_SECRET } from '../keys/contexts.ts';
+import { ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import type { Store } from './installation-files.ts';
 import { deriveTenantKeys } from './tenant.ts';
@@ -15,7 +15,7 @@ export async function operatorsOf(
     const wrapped = roots.get(kid);
     if (wrapped === undefined) return undefined;
     try {
-      const { secret } = openTenantSecret(masterKey, { kid, purpose: ROOT_SECRET, wrapped });
+      const secret = masterKey.unwrap(wrapped, tenantSecretContext(kid, ROOT_SECRET));
       return operatorActor(deriveTenantKeys(secret).rights, 'gpd cli', account);
     } catch {
       // A damaged tenant must not stop a backup; its row says that somebody did it.

@@ -58,7 +58,6 @@ export const tenantSettingsSchema = z.strictObject({
   'review.fourEyes': booleanWord.default(false),
   'rights.profile': z.enum(RIGHTS_PROFILES).default('gdpr'),
   'attest.rpId': domain.default(''),
-  'attest.dbsc': booleanWord.default(false),
   'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
   'notify.email': addresses.default([]),
   'notify.digest': z.enum(['off', 'daily']).default('off'),

@@ -36,7 +36,7 @@ type ListedKey = Readonly<Record<string, unknown>>;
 
 async function pin(...keys: readonly object[]): Promise<void> {
   const read = (await readJwks({ keys })) ?? [];
-  await addAgent(file.database, { ...newDirectory(OLD.directory, 'pinned', NOW), keys: read });
+  await addAgent(file.database, { ...newDirectory(OLD.directory, 'pinned'), keys: read });
 }
 
 async function start(): Promise<Agents> {

@@ -1,13 +1,12 @@
 import type { IngestResponse } from '../../src/schema/responses.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
-import { type Registration, readRegistration } from '../support/dbsc.ts';
 import { expectCore, post, sessionOf } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { makeBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd, type TenantSpec } from '../support/server.ts';
 
-export const SUB = 'https://sub.shop.example';
+const SUB = 'https://sub.shop.example';
 
 /** Two tenants that share an origin; one of them has a subdomain too. */
 export const startShops = (clock: () => number, ...more: readonly TenantSpec[]): Promise<Gpd> =>
@@ -24,8 +23,6 @@ export interface Visit {
   readonly token: string;
   readonly session: string;
   readonly origin: string;
-  /** Where the browser is asked to bind its session. */
-  readonly registration: Registration | null;
 }
 
 /** A machine without a graphics chip: it looks like every other of its kind. */
@@ -49,8 +46,7 @@ export async function visit(gpd: Gpd, options: VisitOptions = {}): Promise<Visit
   const consent = { purposes, ...options.consent };
   const reply = await post(gpd.url, makeBundle(target, { signals, consent }), { origin, ...options.headers });
   const answer = expectCore(reply, 'ok');
-  const registration = readRegistration(reply.headers['secure-session-registration']);
-  return { answer, token: answer.transparencyToken ?? '', session: sessionOf(reply), origin, registration };
+  return { answer, token: answer.transparencyToken ?? '', session: sessionOf(reply), origin };
 }
 
 export interface CallOptions {

@@ -19,7 +19,10 @@ const LATER_TEXT = `
 export async function up(knex) {
   await knex.raw('SELECT pg_sleep(${LONG_SECONDS})');
   await knex.schema.createTable('later', (t) => void t.text('kid').primary());
-  await knex.schema.alterTable('decisions', (t) => void t.text('later'));
+  await knex.schema.alterTable('decisions', (t) => {
+    t.text('later');
+    t.index(['kid', 'later']);
+  });
 }
 `;
 
@@ -73,6 +76,9 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
       const aside = await stop();
       tell('schema', `${later.length} later nodes after ${seconds} s, beside ${JSON.stringify(aside)}`);
       expect(Object.keys(aside).sort()).toEqual(GOOD);
+      // From now on both versions serve the same tables.
+      const both = await keepAsking(cluster, [...present, ...later])();
+      expect(Object.keys(both).sort()).toEqual(GOOD);
       const applied = await cluster.sql('SELECT 1 FROM knex_migrations WHERE name = $1', [LATER]);
       expect(applied).toHaveLength(1);
       expect(cluster.faults()).toEqual([]);

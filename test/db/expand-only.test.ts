@@ -15,14 +15,9 @@ const BREAKS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['changes a column', /\.alter\(|alterNullable|dropNullable|ALTER\s+COLUMN|SET\s+NOT\s+NULL/i],
 ];
 
-/** For the planner of PostgreSQL alone: the type is the one that the column has. */
-const FORGETS = /ALTER COLUMN \S+ SET STATISTICS 0(?:, ALTER COLUMN \?\? TYPE text)?/g;
-
 /** A new column of an old table needs a default, or old nodes cannot insert. */
 function faultsOf(up: string): string[] {
-  const faults = BREAKS.filter(([, pattern]) => pattern.test(up.replaceAll(FORGETS, ''))).map(
-    ([what]) => what,
-  );
+  const faults = BREAKS.filter(([, pattern]) => pattern.test(up)).map(([what]) => what);
   const altered = up.match(/alterTable\([\s\S]*?\n {2}\}\)/g) ?? [];
   const needy = altered.join('\n').match(/^.*notNullable\(\)(?!.*defaultTo).*$/gm) ?? [];
   return needy.length > 0 ? [...faults, 'adds a column that old nodes do not fill'] : faults;

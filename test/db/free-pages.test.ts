@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import sqlite3 from 'sqlite3';
 import { expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
 import { releaseFreePages } from '../../src/db/file-copy.ts';
@@ -33,22 +32,4 @@ it('a new file gives back what is free, but for some pages', async () => {
   await database.truncateLog();
   expect(statSync(file).size).toBeLessThan(FILLED / 2);
   await database.close();
-});
-
-it('an older file stays as it is until it is rewritten', async () => {
-  const directory = tempDir('free');
-  const location = join(directory, 'gpd.db');
-  await new Promise<void>((resolve) => {
-    const made = new sqlite3.Database(location, () => {
-      made.exec('CREATE TABLE old (id text)', () => made.close(() => resolve()));
-    });
-  });
-  const database = await openDatabase({ location });
-  expect(await autoVacuum(database)).toBe(0);
-  await releaseFreePages(database);
-  await database.vacuum();
-  await database.close();
-  const again = await openDatabase({ location });
-  expect(await autoVacuum(again)).toBe(2);
-  await again.close();
 });

@@ -39,7 +39,7 @@ async function start(openDiscovery: boolean, source: DirectorySource | null = nu
   file = await makeSqlite();
   server.asked.length = 0;
   server.answer = jwks([agent.jwk]);
-  if (source) await addAgent(file.database, newDirectory(server.url, source, NOW));
+  if (source) await addAgent(file.database, newDirectory(server.url, source));
   running = await startAgents(file.database, {
     openDiscovery,
     clock: () => now,

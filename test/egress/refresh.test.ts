@@ -42,13 +42,13 @@ async function refresh(before: AgentDirectory, now: number, answer: Answer): Pro
 }
 
 const thumbprints = (directory: AgentDirectory): string[] => directory.keys.map((key) => key.thumbprint);
-const fresh = (path: string): AgentDirectory => newDirectory(`${server.url}/${path}`, 'listed', NOW);
+const fresh = (path: string): AgentDirectory => newDirectory(`${server.url}/${path}`, 'listed');
 
 describe('a refresh that succeeds', () => {
   it('puts the keys of now in the place of those before: what is gone is revoked', async () => {
     const first = await refresh(fresh('replace'), NOW + 1, jwks([ONE.jwk, TWO.jwk]));
     expect(thumbprints(first)).toEqual([ONE.thumbprint, TWO.thumbprint]);
-    expect(first).toMatchObject({ fetchedAt: NOW + 1, triedAt: NOW + 1, failure: null, createdAt: NOW });
+    expect(first).toMatchObject({ fetchedAt: NOW + 1, triedAt: NOW + 1, failure: null });
     const second = await refresh(first, NOW + 2, jwks([TWO.jwk]));
     expect(thumbprints(second)).toEqual([TWO.thumbprint]);
     const third = await refresh(second, NOW + 3, jwks([]));
@@ -139,7 +139,7 @@ describe('two refreshes at a time', () => {
   const stored = async (url: string): Promise<AgentDirectory | undefined> =>
     (await listDirectories(file.database)).find((directory) => directory.url === url);
   async function listed(path: string, source: DirectorySource = 'listed'): Promise<AgentDirectory> {
-    const directory = newDirectory(`${server.url}/${path}`, source, NOW);
+    const directory = newDirectory(`${server.url}/${path}`, source);
     await addAgent(file.database, directory);
     return directory;
   }
@@ -187,7 +187,7 @@ describe('two refreshes at a time', () => {
   });
 
   it('what open discovery met is stored', async () => {
-    const met = newDirectory(`${server.url}/met`, 'discovered', NOW);
+    const met = newDirectory(`${server.url}/met`, 'discovered');
     const under = await begin(met, () => NOW + 1000);
     await under.end([ONE.jwk]);
     expect(await keysOf(met.url)).toEqual([ONE.thumbprint]);

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeCosigner } from '../../src/ledger/cosignature.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { runGpd } from '../support/command.ts';
+import { makeCosigner } from '../support/cosigner.ts';
 import { execute } from '../support/database.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 
@@ -16,6 +16,11 @@ const wrong = makeCosigner('wrong.example/w', randomBytes(32));
 const bodies: string[] = [];
 /** Of the second witness: status, headers aside, and text. */
 let answer: (body: string) => readonly [number, string] = () => [500, ''];
+
+interface WitnessStatus {
+  readonly policy: number;
+  readonly logs: readonly { readonly size: number }[];
+}
 
 const noteOf = (body: string): string => body.slice(body.indexOf('\n\n') + 2);
 const textOf = (body: string): string => noteOf(body).slice(0, noteOf(body).lastIndexOf('\n\n') + 1);
@@ -35,6 +40,12 @@ const server = createServer((request, response) => {
     });
 });
 
+/** Takes webhooks. */
+const told: string[] = [];
+const receiver = createServer((request, response) => {
+  request.on('data', (chunk: Buffer) => told.push(chunk.toString())).on('end', () => response.end());
+});
+
 let gpd: Gpd;
 let key: string;
 beforeAll(async () => {
@@ -49,10 +60,15 @@ beforeAll(async () => {
   const settings = { GPD_WITNESSES: witnesses.join(','), GPD_WITNESS_POLICY: '1' };
   gpd = await startGpd({ dataDir, settings, app: { intervals: { housekeeping: 50 } } });
   key = await addApiKey(gpd);
+  receiver.listen(0, '127.0.0.1');
+  await once(receiver, 'listening');
+  const target = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+  await gpd.json(['webhooks', 'add', 'acme', target, '--allow-private', '--event', 'log.fork']);
 });
 afterAll(async () => {
   await gpd.stop();
   server.close();
+  receiver.close();
 });
 
 const checkpoint = async (): Promise<string> =>
@@ -82,12 +98,16 @@ it.each<[string, typeof answer, string]>([
   ['another size each time', (body) => [409, body.startsWith('old 0') ? '1\n' : '0\n'], 'refused'],
   ['a longer log than ours', () => [409, '1000\n'], 'fork'],
   ['another tree', () => [422, ''], 'fork'],
-])('takes nothing from %s', async (_what, next, told) => {
+])('takes nothing from %s', async (_what, next, result) => {
   answer = next;
   const before = bodies.length;
   await expect.poll(() => bodies.length).toBeGreaterThan(before + 3);
-  await expect.poll(async () => (await doctorLine()).detail).toContain(`${told} wrong.example/w`);
+  await expect.poll(async () => (await doctorLine()).detail).toContain(`${result} wrong.example/w`);
   expect(cosigners(await checkpoint())).toEqual(['good.example/w']);
+  if (result !== 'fork') return;
+  await expect.poll(() => told.join('')).toContain('"type":"log.fork"');
+  expect(JSON.parse(told[0] ?? '{}')).toMatchObject({ data: { witness: 'wrong.example/w' } });
+  expect(gpd.logs()).toContain('"event":"log.fork","tenant":"acme"');
 });
 
 it('goes on from the size that the witness answers, with a proof', async () => {
@@ -96,6 +116,18 @@ it('goes on from the size that the witness answers, with a proof', async () => {
   await expect.poll(async () => cosigners(await checkpoint())).toEqual(['good.example/w', 'wrong.example/w']);
   await expect.poll(async () => (await doctorLine()).status).toBe('pass');
   expect(bodies.at(-1)).toMatch(/^old 1\n[\w+/=\n]*\n\S+\/ledger\/acme\n/);
+  const { policy, logs } = await gpd.json<WitnessStatus>(['witness', 'status']);
+  const size = logs[0]?.size;
+  expect(policy).toBe(1);
+  expect(logs).toMatchObject([
+    {
+      tenant: 'acme',
+      witnesses: [
+        { name: 'good.example/w', size, cosignedAt: '2027-01-15T08:00:00.000Z' },
+        { name: 'wrong.example/w', size },
+      ],
+    },
+  ]);
 });
 
 it('tells no line that somebody wrote into the database', async () => {

@@ -96,7 +96,6 @@ describeWithTool('runbooks', missing(), () => {
             code=0; gpd tenants add no-room || code=$?; echo "a write ended with $code"; test "$code" != 0
             curl -fs "http://127.0.0.1:$PORT/healthz"`,
           after: {
-            1: 'gpd tenants add with-the-reserve --controller Reserve --contact privacy@shop.example',
             2: 'rm /var/lib/gpd/backups/filler',
           },
         },

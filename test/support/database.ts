@@ -2,10 +2,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sqlite3 from 'sqlite3';
 import { loadConfig } from '../../src/config.ts';
+import { toPrincipalRow } from '../../src/consent/principals-store.ts';
 import { stateMacs } from '../../src/consent/state-mac-service.ts';
-import { addTenantMacs } from '../../src/consent/state-mac-store.ts';
+import { toStateRow } from '../../src/consent/state-store.ts';
+import { macTerms } from '../../src/consent/terms-store.ts';
+import { bumpTenant } from '../../src/db/revision.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
-import { readTenantSecret } from '../../src/tenants/tenant-store.ts';
 
 /** The SQLite file beside a running gpd, as another process sees it. */
 
@@ -67,14 +69,21 @@ export async function executeSealed(dataDir: string, ...statements: readonly str
   await execute(dataDir, ...statements);
   const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} }));
   try {
-    for (const [kid, terms] of await stateMacs(store)) {
-      const wrapped = await readTenantSecret(store.database, kid, 'root');
+    for (const [kid, terms] of await stateMacs(store))
       await store.database.transaction(async (tx) => {
-        for (const table of ['consent_state', 'consent_principals'])
-          await tx(table).where({ kid }).update({ mac: null });
+        for (const row of await tx('consent_state').where({ kid })) {
+          const { principal, purpose } = row;
+          const mac = terms.stateMac.ofState(principal, purpose, toStateRow(row));
+          await tx('consent_state').where({ kid, principal, purpose }).update({ mac });
+        }
+        for (const row of await tx('consent_principals').where({ kid })) {
+          const { principal } = row;
+          const mac = terms.stateMac.ofPrincipal(principal, toPrincipalRow(row));
+          await tx('consent_principals').where({ kid, principal }).update({ mac });
+        }
+        await bumpTenant(tx, kid);
+        await macTerms(tx, terms);
       });
-      await addTenantMacs(store.database, terms, String(wrapped));
-    }
   } finally {
     await store.database.close();
   }

@@ -117,8 +117,8 @@ export interface EntryOptions {
   readonly shadow?: ShadowVerdict;
   readonly webhooks?: readonly string[];
   readonly decidedAt?: number;
-  readonly expiresAt?: number;
-  readonly earliestExpiry?: number;
+  /** The bundle's own time. */
+  readonly datedAt?: number;
   readonly summary?: RecordEntry['summary'];
   readonly verdict?: Partial<Verdict>;
 }
@@ -137,8 +137,7 @@ export function makeEntry(options: EntryOptions): TestEntry {
       kid,
       since: NOW,
       nonce: options.nonce ?? `nonce-${id}`,
-      expiresAt: options.expiresAt ?? NOW + 900_000,
-      earliestExpiry: options.earliestExpiry ?? NOW + 900_000,
+      datedAt: options.datedAt ?? NOW,
     },
     identified: durable === null ? null : { durable, visitorId, epoch, epochEndsAt, network, day, marked },
     shadow: options.shadow ?? null,
@@ -192,7 +191,6 @@ export function makeIngestTenant(
     decisionWebhooks: [],
     populationKey: null,
     needsProof: false,
-    bindsSessions: false,
     ...over,
   };
 }

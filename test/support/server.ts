@@ -122,8 +122,7 @@ export async function installationOf(
   run: typeof runGpd = runGpd,
 ) {
   const made = dataDir === undefined ? await initGpd(tenants) : { dataDir, targets: [] };
-  // Hundreds of data directories, each with a reserve of its own: a small one.
-  const env = { GPD_DATA_DIR: made.dataDir, GPD_RATE_INGEST: 'off', GPD_DISK_RESERVE: '1', ...settings };
+  const env = { GPD_DATA_DIR: made.dataDir, GPD_RATE_INGEST: 'off', ...settings };
   return {
     ...made,
     env,

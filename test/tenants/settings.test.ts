@@ -59,7 +59,6 @@ describe('tenant settings', () => {
       'review.fourEyes': false,
       'rights.profile': 'gdpr',
       'attest.rpId': '',
-      'attest.dbsc': false,
       'notify.email': [],
       'notify.digest': 'off',
       'retention.days': 90,

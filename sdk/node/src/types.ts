@@ -131,7 +131,7 @@ export interface Verdict {
   readonly decidedAt: string;
   /** A contest is open: do not act on this verdict. */
   readonly restricted: boolean;
-  /** A key of the device: a passkey distinguished it from identical ones, `dbsc` is the session's. It does not say who uses it. */
+  /** A key of the device: a passkey distinguished it from identical ones. It does not say who uses it. */
   readonly attested?: { readonly by: string; readonly deviceBound: boolean } | undefined;
   readonly [more: string]: unknown;
 }

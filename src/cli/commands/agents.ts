@@ -51,13 +51,13 @@ async function add(urlText: string, options: { readonly jwks?: string }): Promis
     const by = byAll();
     const now = by.at;
     if (pinned) {
-      const directory = { ...newDirectory(url, 'pinned', now), keys: pinned, fetchedAt: now };
+      const directory = { ...newDirectory(url, 'pinned'), keys: pinned, fetchedAt: now };
       await addDirectory(database, directory, by);
       printDirectory(directory);
       return;
     }
     const before = (await listDirectories(database)).find((known) => known.url === url);
-    const start = { ...(before ?? newDirectory(url, 'listed', now)), source: 'listed' as const };
+    const start = { ...(before ?? newDirectory(url, 'listed')), source: 'listed' as const };
     // It is listed from here on, with the keys it had until a fetch succeeds.
     await addDirectory(database, start, by);
     const { directory, ok } = await refreshDirectory(database, start, Date.now);

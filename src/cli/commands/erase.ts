@@ -75,9 +75,6 @@ async function requireKnown(
   throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
 }
 
-/** An erasure may spend what the disk keeps for it. */
-const ERASING = { mayOpenReserve: true } as const;
-
 /** The words of the console for a due date. */
 const views = fileURLToPath(new URL('../../../views', import.meta.url));
 
@@ -119,7 +116,7 @@ async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(await api.eraseFor(by, body));
   };
-  await withRights(run, ERASING);
+  await withRights(run);
 }
 
 const status = onRights((receiptId: string) => async ({ eraser }) => {

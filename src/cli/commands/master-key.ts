@@ -33,7 +33,7 @@ const escrow = onStore(() => (store, config) => {
   const printed = printRecoveryKey(store, config);
   const { groups, fingerprint } = printed;
   print(printed, () => [
-    `# gpd recovery key 1, ${groups.length} groups, fingerprint ${fingerprint}`,
+    `# gpd recovery key, ${groups.length} groups, fingerprint ${fingerprint}`,
     '# Anyone who has it and a backup can read everything: keep it locked up, away from the backups.',
     ...[...chunksOf(groups, GROUPS_A_LINE)].map((line) => line.join(' ')),
   ]);

@@ -1,11 +1,9 @@
 import { stateMacs } from '../../consent/state-mac-service.ts';
+import { confirmTime, latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import { makeSteadyClock } from '../../lib/steady-clock.ts';
-import { TOLD_AHEAD_MS } from '../../ops/clock-watch.ts';
-import { readStoredSteady } from '../../ops/job-store.ts';
 import { runRetention } from '../../ops/retention.ts';
 import type { Actions } from '../define.ts';
 import { failed, print, say, table } from '../output.ts';
@@ -21,19 +19,13 @@ const COUNTED = [
   'audit',
 ] as const;
 
-/** What the last server believed holds for a command too, which cannot wait and see whether the clock stands. */
-async function believedTime(database: Database, trusted: boolean): Promise<number> {
+/** The same time as a server's jobs go by, unless somebody says that the clock is right. */
+async function timeOfRun(database: Database, isRight: boolean): Promise<number> {
   const wall = Date.now();
-  const memory = trusted ? null : await readStoredSteady(database);
-  const steady = makeSteadyClock(
-    () => wall,
-    () => 0,
-    memory,
-  );
-  const now = steady.now();
-  if (wall - now > TOLD_AHEAD_MS)
+  const now = isRight ? wall : latestJobTime(wall, await readNewestTime(database));
+  if (now < wall)
     say(
-      `gpd: the clock is at ${isoTime(wall)}, and the server last trusted ${isoTime(now)}, which retention uses. If the clock is right, let gpd serve run for six hours, or pass --yes`,
+      `gpd: the clock is at ${isoTime(wall)}, over a day past the newest time of a server; retention uses ${isoTime(now)}. If the clock is right, pass --yes`,
     );
   return now;
 }
@@ -41,7 +33,9 @@ async function believedTime(database: Database, trusted: boolean): Promise<numbe
 const run = onStore((options: DestructiveFlags) => async (store) => {
   const { database } = store;
   const macs = await stateMacs(store);
-  const now = await believedTime(database, options.yes === true);
+  const isRight = options.yes === true;
+  const now = await timeOfRun(database, isRight);
+  if (isRight && options.dryRun !== true) await confirmTime(database, now);
   const { results, failures } = await runRetention(
     database,
     now,

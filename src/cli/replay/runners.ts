@@ -11,7 +11,6 @@ import { ingest } from '../../ingest/ingest.ts';
 import { makeIngestDeps } from '../../ingest/ingest-make.ts';
 import { unseal } from '../../ingest/open.ts';
 import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
-import { SECOND } from '../../lib/clock.ts';
 import { sha256Text } from '../../lib/hash.ts';
 import { poolRandom } from '../../lib/random.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
@@ -74,15 +73,14 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       claimNonce: ({ nonce }) => Promise.resolve(claimSignature(nonce)),
     }),
     now: (plaintext) => plaintext.clientTs,
-    leastSkewMs: () => config.max_clock_skew * SECOND,
+    requireClock: () => {},
     recorder: memoryRecorder(store.database, makeClaims(), (shadow) => {
       otherwise = shadow;
     }),
     issueToken: () => '',
     noteVisit: () => {},
-    binding: { root: () => '', offer: () => '', holds: () => Promise.resolve(true) },
     // A file holds no cookies.
-    sessions: { find: () => '' },
+    sessions: { has: () => true },
     updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),

@@ -151,7 +151,7 @@ export const DATABASE_CHECKS: Checks = {
     }
     return lastSweepAt === null ? skipped('no server has run its jobs yet') : pass('no job is failing');
   }),
-  /** Of several nodes the one that is asked may fail at what is its own: the reserve of its disk. */
+  /** Of several nodes the one that is asked may fail at what is its own: its clock, or the files in its data directory. */
   'jobs.sweep': read(({ lastSweepAt }, { now, server }) => {
     if (lastSweepAt === null) return skipped('no server has run its jobs yet');
     const age = Math.max(0, now - Math.min(lastSweepAt, server.sweptAt ?? lastSweepAt));

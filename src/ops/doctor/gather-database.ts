@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
+import { keepNoncesFrom, latestJobTime, readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
 import { quickCheck } from '../../db/file-copy.ts';
 import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
-import { readForgottenTo } from '../../db/time-marks-store.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
 import { SERVER_SECRET } from '../../keys/contexts.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
-import { aheadOf } from '../../lib/steady-clock.ts';
 import { makeLostLines } from '../../rights/erase/ended.ts';
 import { type OutsideLog, scanErasureLog } from '../../rights/erase/erasure-log.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { goingTenants } from '../../tenants/tenant-store.ts';
 import { type Escrow, opens, readEscrow } from '../escrow.ts';
-import { readJobFailures, readStoredSteady } from '../job-store.ts';
+import { readJobFailures } from '../job-store.ts';
 import { allWrapped } from '../rewrap-store.ts';
 import {
   countOrphans,
@@ -24,7 +23,6 @@ import {
   isEncrypted,
   lastBackupAt,
   missingTables,
-  newestDecision,
   overdueContests,
   readDatabaseSettings,
   readPooling,
@@ -32,7 +30,11 @@ import {
 } from './inspect-store.ts';
 
 /** @throws when the database cannot be read at all */
-export async function gatherDatabase(database: Database, now: number, outside: OutsideLog | null) {
+export async function gatherDatabase(
+  database: Database,
+  { now, skewMs }: { readonly now: number; readonly skewMs: number },
+  outside: OutsideLog | null,
+) {
   const begun = performance.now();
   const version = await databaseVersion(database);
   const answerMs = performance.now() - begun;
@@ -42,8 +44,9 @@ export async function gatherDatabase(database: Database, now: number, outside: O
     missing.length === 0 ? look() : otherwise;
   const lost = await unlessMissing(() => makeLostLines(database, now), null);
   const scanned = outside && (await scanErasureLog(outside, lost?.take));
-  const steady = await unlessMissing(() => readStoredSteady(database), null);
-  const ahead = steady && aheadOf(steady);
+  const newestTime = await unlessMissing(() => readNewestTime(database), null);
+  // A clock that is over a day ahead moves the time of jobs only slowly.
+  const jobTime = newestTime !== null && latestJobTime(now, newestTime) < now ? newestTime : now;
   return {
     kind: database.kind,
     answerMs,
@@ -64,16 +67,20 @@ export async function gatherDatabase(database: Database, now: number, outside: O
     /** Rows of tenants that are not there, by kid. */
     orphans: await unlessMissing(() => countOrphanRows(database), []),
     goingTenants: await unlessMissing(() => goingTenants(database), []),
-    newestDecisionAt: await unlessMissing(() => newestDecision(database), null),
-    expiredNonces: await unlessMissing(() => expiredNonces(database, now - (ahead ?? 0) - HOUR), 0),
+    expiredNonces: await unlessMissing(
+      () => expiredNonces(database, keepNoncesFrom(jobTime, skewMs) - HOUR),
+      0,
+    ),
     lastBackupAt: await unlessMissing(() => lastBackupAt(database), null),
     /** Null: no server has started yet. */
     epochLength: await unlessMissing(() => readEpochLength(database), null),
     lastSweepAt: await unlessMissing(() => readMetaNumber(database, LAST_SWEEP), null),
     lastRetentionAt: await unlessMissing(() => readMetaNumber(database, LAST_RETENTION), null),
     jobFailures: await unlessMissing(() => readJobFailures(database), []),
-    /** By how much the server's clock was ahead of what it believed, in its last round; null: no round yet. */
-    clockAheadMs: ahead,
+    /** What a server committed last; null: no round yet. */
+    newestTime,
+    /** What a server's jobs have to have done by now was due by then. */
+    jobTime,
     forgottenTo: await unlessMissing(() => readForgottenTo(database), null),
     /** Erasures that this database, restored, has not done yet. */
     undoneErasures: lost?.countErasures() ?? 0,
@@ -102,7 +109,7 @@ export async function tryMasterKey(database: Database, key: Buffer | null): Prom
   const masterKey = makeMasterKey(key, randomBytes);
   const fits = opens(masterKey, wrapped);
   const all = fits ? await allWrapped(database.read) : [];
-  const unopened = all.filter((secret) => !opens(masterKey, secret.wrapped, secret.contexts));
+  const unopened = all.filter((secret) => !opens(masterKey, secret.wrapped, secret.context));
   const escrow = await readEscrow(database, masterKey);
   return { opens: fits, unopened: unopened.map(({ name }) => name), escrow };
 }

@@ -1,7 +1,6 @@
 import { accessSync, constants, existsSync, readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
-import { reserveSize } from '../../db/disk-reserve-files.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
 import { orElse, works } from '../../lib/or-else.ts';
 import { countLines, erasuresFile, readErasureFile } from '../../rights/erase/erasure-log.ts';
@@ -74,7 +73,6 @@ export function gatherData(config: Config) {
     directory,
     database: fileFact(sqliteFile(config)),
     walBytes: fileFact(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0,
-    reserveBytes: orElse(() => reserveSize(config.data_dir), 0),
     /** Names of what an interrupted command left. */
     leftovers: names.filter((name) => LEFTOVER.test(name)),
     erasureLog: gatherErasureLog(config),

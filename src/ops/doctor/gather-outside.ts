@@ -66,7 +66,7 @@ export async function gatherOidc(config: Config) {
 const healthSchema = z.object({ version: z.string() });
 const readySchema = z.object({
   notReady: z.array(z.string()),
-  housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }).optional(),
+  housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }),
 });
 
 const parseJson = <T>(schema: z.ZodType<T>, text: string | undefined): T | null =>
@@ -74,14 +74,14 @@ const parseJson = <T>(schema: z.ZodType<T>, text: string | undefined): T | null 
 
 /**
  * The server at `url`, else the one on this machine. `health` is null where nothing answers; `sweptAt` where no sweep is
- * complete since the start, or an older gpd runs.
+ * complete since the start.
  */
 export async function gatherServer(config: Config, url?: string) {
   const ask = (path: string) =>
     url === undefined ? askLocalServer(config, path).catch(() => null) : probe(`${url}${path}`);
   const health = parseJson(healthSchema, (await ask('/healthz'))?.text);
   const ready = health && parseJson(readySchema, (await ask('/readyz'))?.text);
-  const at = ready?.housekeeping?.completeAt ?? null;
+  const at = ready?.housekeeping.completeAt ?? null;
   return {
     url: url ?? localUrl(config),
     health,

@@ -13,7 +13,6 @@ import type { CheckpointBook } from '../../log/checkpoint-files.ts';
 import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
 import type { EntryMacs } from '../../log/entry-check.ts';
 import { checkNewEntries } from '../../log/new-entries-service.ts';
-import { readLogSecret } from '../../log/new-log.ts';
 import { type LogHead, readHead } from '../../log/read-store.ts';
 import { unanchoredSince } from '../../log/verdict-anchor-store.ts';
 import { oldestDueDecision } from '../../rights/retention/store.ts';
@@ -48,10 +47,9 @@ async function checkpointProblem(
 ): Promise<string | null> {
   const wrapped = await readTenantSecret(database, kid, LEDGER_SECRET);
   if (wrapped === null) return 'the key of the log is missing';
-  const secret = readLogSecret(masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET)));
-  const keys = { signer: makeNoteSigner(head.origin, secret.seed), checkpointed: secret.checkpointed };
+  const seed = masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
   try {
-    const base = await baseOf({ database, book }, kid, keys);
+    const base = await baseOf({ database, book }, kid, makeNoteSigner(head.origin, seed));
     return base && base.head.size > 0 && !base.head.checkpoint ? 'there is no checkpoint' : null;
   } catch (error) {
     if (error instanceof NotSigned) return error.why;
@@ -111,7 +109,7 @@ function keyFacts(keys: readonly Generation[], now: number, masterKey: MasterKey
   };
 }
 
-/** False too where a tenant has no MACs yet, or its key does not open. */
+/** False too where the key of the tenant does not open. */
 async function isForged(database: Database, terms: TermsOf | undefined): Promise<boolean> {
   if (!terms) return false;
   return (
@@ -133,7 +131,6 @@ async function gatherTenant(database: Database, tenant: Tenant, now: number, tru
     origins: settings.origins,
     wantsMail: settings['notify.email'].length > 0,
     rpId: settings['attest.rpId'],
-    bindsSessions: settings['attest.dbsc'],
     ...keyFacts(await makeSealKeyStore(database).list(kid), now, trusted.keys?.masterKey),
     symmetric: (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null,
     activeApiKeys: active.length,

@@ -5,6 +5,7 @@ import { stateMacs } from '../../consent/state-mac-service.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
 import type { Database } from '../../db/db.ts';
 import { makeMasterKey } from '../../keys/master-key.ts';
+import { SECOND } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { erasureLogKey } from '../../rights/erase/erasure-log.ts';
@@ -59,13 +60,13 @@ async function openKeys(database: Database, key: Buffer | null, dataDir: string)
 async function readStored(
   database: Database,
   key: Buffer | null,
-  dataDir: string,
+  { data_dir: dataDir, max_clock_skew: skew }: Config,
   now: number,
 ): Promise<Stored> {
   const keys = await openKeys(database, key, dataDir);
   // Without the key nothing can be said of the lines of erasures.log.
   const outside = keys && { database, dataDir, logKey: erasureLogKey(keys.secret) };
-  const facts = await gatherDatabase(database, now, outside);
+  const facts = await gatherDatabase(database, { now, skewMs: skew * SECOND }, outside);
   const known = facts.missingTables.length === 0 && facts.unknownMigrations.length === 0;
   // Through a pooler that takes transactions apart no log can be read at one moment.
   const usable = known && facts.pooling?.transactions !== false;
@@ -74,8 +75,7 @@ async function readStored(
   return {
     database: facts,
     tried: await tryMasterKey(database, key),
-    // Jobs go by the time that the server believes.
-    ...(await gatherTenants(database, now - (facts.clockAheadMs ?? 0), { macs, keys })),
+    ...(await gatherTenants(database, facts.jobTime, { macs, keys })),
     agents: await gatherAgents(database, now),
     webhooks: await gatherWebhooks(database),
   };
@@ -87,7 +87,7 @@ async function gatherStored(config: Config, key: Buffer | null, now: number): Pr
   }
   const database = await openData(config);
   try {
-    return await readStored(database, key, config.data_dir, now);
+    return await readStored(database, key, config, now);
   } catch (error) {
     return { ...NOTHING, database: { failure: reasonOf(error) } };
   } finally {

@@ -1,5 +1,4 @@
-import { DAY, isoTime, MINUTE } from '../../lib/clock.ts';
-import { TOLD_AHEAD_MS, TOLD_FORGOTTEN_MS } from '../clock-watch.ts';
+import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
 import { type Checks, fail, mega, pass, read, skipped, some, span, warn } from './check.ts';
 import type { FileFact } from './gather-files.ts';
 
@@ -41,13 +40,6 @@ export const HOST_CHECKS: Checks = {
     if (host.freeBytes < 2 * needed)
       return warn(`${free}, and a backup needs ${mega(2 * needed)} for a while`, 'Make room for a backup.');
     return pass(free);
-  },
-  'data.reserve'({ config, data }) {
-    if (config.database_url !== null) return skipped('the data are in PostgreSQL');
-    if (config.disk_reserve === 0) return skipped('switched off by GPD_DISK_RESERVE');
-    const wanted = config.disk_reserve * 1024 * 1024;
-    if (data.reserveBytes >= wanted) return pass(`${mega(data.reserveBytes)} for erasures`);
-    return warn(`${mega(data.reserveBytes)} of ${mega(wanted)} are reserved for erasures`);
   },
   'host.inodes'({ host }) {
     if (host.freeInodes === null) return skipped('this file system has no inode count');
@@ -187,25 +179,23 @@ export const HOST_CHECKS: Checks = {
       ? pass(`a recovery key was confirmed ${age} ago`)
       : warn(`the recovery key that was confirmed ${age} ago is of an earlier master key`);
   },
-  'host.clock'({ now, database }) {
+  'host.clock'({ now }) {
     if (now < FIRST_DAY) return fail('the clock is set to a time before gpd existed');
-    const newest = 'failure' in database ? null : database.newestDecisionAt;
-    if (newest !== null && newest > now + 5 * MINUTE)
-      return fail(`the newest decision is dated ${span(newest - now)} in the future`);
     return pass('the clock is plausible');
   },
-  'clock.ahead': read(({ clockAheadMs }) => {
-    if (clockAheadMs === null) return skipped('no server has run its jobs yet');
-    return clockAheadMs > TOLD_AHEAD_MS
-      ? warn(`the clock is ${span(clockAheadMs)} ahead of the last time that the server trusts`)
-      : pass('the server trusts the clock');
+  'clock.ahead': read(({ newestTime }, { now }) => {
+    if (newestTime === null) return skipped('no server has run its jobs yet');
+    return now - newestTime > DAY
+      ? warn(`the clock is ${span(now - newestTime)} ahead of the newest time of a server`)
+      : pass('the clock is not a day ahead of the newest time of a server');
   }),
-  'clock.forgotten-ahead': read(({ forgottenTo }, { now }) => {
-    return forgottenTo !== null && forgottenTo - now > TOLD_FORGOTTEN_MS
+  'clock.behind': read(({ newestTime, forgottenTo }, { now, config }) => {
+    const until = Math.max((newestTime ?? 0) - config.max_clock_skew * SECOND, forgottenTo ?? 0);
+    return until > now
       ? fail(
-          `the server ran while a clock was ahead: it refuses bundles as stale until ${isoTime(forgottenTo)}`,
+          `a server ran while its clock was ahead: bundles are refused until ${isoTime(until)}`,
           `Check the clock of every node. ${NTP}`,
         )
-      : pass('no clock was ahead when nonces were deleted');
+      : pass('the clock is not behind the newest time of a server');
   }),
 };

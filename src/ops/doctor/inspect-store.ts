@@ -129,19 +129,8 @@ export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
 
 /** At least so many, where there are more than a page of them. */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {
-  const some = read('nonces').where('expires_at', '<', before).limit(PAGE).select('kid');
+  const some = read('nonces').where('dated_at', '<', before).limit(PAGE).select('kid');
   return countOf(read.from(some.as('some')));
-}
-
-export async function newestDecision(database: Database): Promise<number | null> {
-  // By tenant, as the index is.
-  const [row] = rowsOf<{ at: unknown }>(
-    await database.read.raw(
-      `SELECT max(newest.at) AS at FROM
-        (SELECT (SELECT max(decided_at) FROM decisions WHERE decisions.kid = tenants.kid) AS at FROM tenants) AS newest`,
-    ),
-  );
-  return row?.at == null ? null : Number(row.at);
 }
 
 /** When the oldest delivery that waits was put there; null: none waits. */

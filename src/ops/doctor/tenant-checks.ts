@@ -83,11 +83,6 @@ export const TENANT_CHECKS: Checks = {
     'every origin can be a relying party of passkeys',
     warn('no passkeys: an origin is an address, or not below attest.rpId'),
   ),
-  'tenants.device-sessions': each(
-    ({ bindsSessions }, { config }) => bindsSessions && isPlain(baseUrl(config)),
-    'every tenant with attest.dbsc is reached by https',
-    warn('no browser binds a session: this server is reached by plain http'),
-  ),
   'keys.published': each(
     (tenant) => tenant.publishedKeys !== 1,
     'every tenant has one published seal key',

@@ -1,3 +1,4 @@
+import { statfsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { OUTCOMES } from '../../attest/failed.ts';
@@ -71,7 +72,7 @@ export function makeMeters() {
   const depth = gauge('gpd_batch_waiting', 'Items that waited when the last batch began, by group.', 'group');
   const witnessed = ['cosigned', 'unreachable', 'refused', 'fork'];
   const cosigned = 'Answers of witnesses to checkpoints, by result.';
-  const attested = 'Ceremonies of passkeys and of keys of sessions, by result.';
+  const attested = 'Ceremonies of passkeys, by result.';
   return {
     registry,
     request(route: string, status: number, seconds: number) {
@@ -157,4 +158,17 @@ export function registerStock(registry: Registry, deps: StockDeps): void {
   gauge('gpd_webhooks_failed', 'Deliveries that were given up.', ({ webhooksFailed }) => webhooksFailed);
   gauge('gpd_database_bytes', 'Size of the database.', ({ databaseBytes }) => databaseBytes);
   gauge('gpd_database_wal_bytes', 'Size of the write-ahead log (SQLite).', ({ walBytes }) => walBytes);
+}
+
+/** Every write is refused with 503 once it is 0; an alert below a gigabyte leaves time to make room. */
+export function registerDisk(registry: Registry, dataDir: string): void {
+  new Gauge({
+    name: 'gpd_disk_free_bytes',
+    help: 'Free bytes of the disk with the data directory.',
+    registers: [registry],
+    collect() {
+      const { bavail, bsize } = statfsSync(dataDir);
+      this.set(bavail * bsize);
+    },
+  });
 }

@@ -9,7 +9,7 @@ import type { HotReply } from '../../http/hot.ts';
 import { errorReply } from '../../http/reply.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
-import { makeMeters, registerStock } from './meters.ts';
+import { makeMeters, registerDisk, registerStock } from './meters.ts';
 import { makeRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
@@ -53,6 +53,7 @@ export async function startMetrics(
   const meters = makeMeters();
   const read = () => readStock(database, databaseLocation(config));
   registerStock(meters.registry, { read, onFault });
+  registerDisk(meters.registry, config.data_dir);
   const label = makeRouteLabel(ALL_ROUTES.map(({ path }) => path));
   const onBatch = (begun: unknown): void => meters.batch(begun as BatchBegun);
   const server = makeMetricsServer(meters.registry, onFault);

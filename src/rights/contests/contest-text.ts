@@ -1,7 +1,7 @@
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { contestContext } from '../../keys/contexts.ts';
 
-/** In the order in which a row holds them; older ciphertexts lack the later ones. */
+/** In the order in which a row holds them. */
 const ORDER = [
   'statement',
   /** What the reviewer asked the subject. */
@@ -47,8 +47,7 @@ export function contestTextsOf(tenantOf: (kid: string) => Pick<ConsentTenant, 'w
       if (!tenant) return NO_TEXTS;
       const text = tenant.wrapper.unwrap(ciphertext, contestContext(kid, contestId)).toString();
       const stored = JSON.parse(text) as unknown[];
-      const texts = ORDER.map((name, i) => [name, stored[i] ?? NO_TEXTS[name]]);
-      return Object.fromEntries(texts) as Texts;
+      return Object.fromEntries(ORDER.map((name, i) => [name, stored[i]])) as Texts;
     },
   };
 }

@@ -1,11 +1,10 @@
 import type { Knex } from 'knex';
 import { listAudit } from '../../audit/store.ts';
+import { raiseForgotten } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
 import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.ts';
 import { bumpTenant } from '../../db/revision.ts';
 import { serialise } from '../../db/shared-file-lock.ts';
-import { raiseRestored } from '../../db/time-marks-store.ts';
-import { earliestExpiry } from '../../ingest/freshness.ts';
 import { DAY, isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
 import { goingTenants, makeTenantStore, tenantsSince } from '../../tenants/tenant-store.ts';
@@ -111,14 +110,11 @@ export function recordEnded(outside: OutsideLog, now: number): Promise<void> {
   return serialise(`${erasureLog(outside).path} sweep`, () => recordMissing(outside, now));
 }
 
-/**
- * All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`.
- * @param skewMs the smallest by which any server took them
- */
-export async function cutOff(tx: Knex.Transaction, now: number, skewMs: number): Promise<void> {
+/** All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`. */
+export async function cutOff(tx: Knex.Transaction, now: number): Promise<void> {
   await tx('console_sessions').delete();
   await tx('principal_sessions').delete();
-  await raiseRestored(tx, earliestExpiry(now, skewMs));
+  await raiseForgotten(tx, now);
 }
 
 async function endKeyAgain(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {

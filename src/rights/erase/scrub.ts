@@ -6,19 +6,15 @@ import { PERSONAL_TABLES } from '../subject-folds.ts';
 
 /** Rewrites the files of PostgreSQL: VACUUM gives the room of deleted rows back and does not overwrite it. */
 
-/** This role may not rewrite them; it has to own the tables and, for the statistics, the database. */
+/** This role may not rewrite them: it has to own the tables. */
 export class NotTheOwner extends Error {
   constructor() {
-    super('a role that owns the database and its tables has to do this: set GPD_MIGRATE_DATABASE_URL to it');
+    super('a role that owns the tables has to do this: set GPD_MIGRATE_DATABASE_URL to it');
     this.name = 'NotTheOwner';
   }
 }
 
-/** Dead rows of the statistics keep what was once sampled. */
-const TABLES = [...PERSONAL_TABLES, 'pg_statistic'];
-
-const FOREIGN = `SELECT 1 FROM pg_class, pg_database WHERE pg_class.oid = ANY (?::regclass[])
-  AND datname = current_database() AND NOT pg_has_role(CASE WHEN relname = 'pg_statistic' THEN datdba ELSE relowner END, 'USAGE')`;
+const FOREIGN = `SELECT 1 FROM pg_class WHERE oid = ANY (?::regclass[]) AND NOT pg_has_role(relowner, 'USAGE')`;
 
 /** VACUUM copies dead rows that one of these may still read: transactions, standbys with feedback, slots. */
 const OLDER = `SELECT who FROM (
@@ -54,11 +50,11 @@ async function outlastReaders(connection: Knex, tries: number): Promise<void> {
  */
 export async function scrubFiles(owner: Database, tries = TRIES): Promise<void> {
   await owner.alone(async (connection) => {
-    if (rowsOf(await connection.raw(FOREIGN, [TABLES])).length > 0) throw new NotTheOwner();
+    if (rowsOf(await connection.raw(FOREIGN, [[...PERSONAL_TABLES]])).length > 0) throw new NotTheOwner();
     await outlastReaders(connection, tries);
     // Everything else queues up behind a lock that this waits for.
     await connection.raw("SET lock_timeout = '4s'");
-    for (const table of TABLES) await connection.raw('VACUUM (FULL, ANALYZE) ??', [table]);
+    for (const table of PERSONAL_TABLES) await connection.raw('VACUUM (FULL, ANALYZE) ??', [table]);
     await connection.raw('RESET lock_timeout');
   });
 }

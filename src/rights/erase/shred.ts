@@ -49,6 +49,7 @@ export const SHREDS = [
   'consent_state',
   'idempotency_keys',
   'principal_sessions',
+  'webhook_outbox',
 ] as const;
 
 /**
@@ -64,7 +65,12 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
     'wrapped_key',
   );
   const secrets = await readSecrets(tx, { kid, principal });
-  await tx('principal_sessions').where({ kid, principal }).delete();
+  await eraseAnswers(tx, kid, principal);
+  let openings = 0;
+  for (const table of SHREDS) {
+    const gone = await tx(table).where({ kid, principal }).delete();
+    if (table === 'consent_openings') openings = gone;
+  }
   if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
   const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
@@ -72,12 +78,6 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
   const [appended] = await appendEntries(tx, kid, [entry], { macs: target.stateMac });
   key.fill(0);
-  let openings = 0;
-  await eraseAnswers(tx, target);
-  for (const table of SHREDS) {
-    const gone = await tx(table).where({ kid, principal }).delete();
-    if (table === 'consent_openings') openings = gone;
-  }
   const told = appended ? target.notify(appended.seq) : [];
   await enqueue(
     tx,

@@ -1,4 +1,3 @@
-import { openBound } from '../../attest/admit-service.ts';
 import type { Presented } from '../../attest/presented.ts';
 import { displayHandle, rightsRef } from '../../audit/reference.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
@@ -31,12 +30,12 @@ export interface MeDeps extends DsarDeps {
 
 export type MeService = ReturnType<typeof makeMeService>;
 
-type Opened = Awaited<ReturnType<typeof open>>;
+type Opened = ReturnType<typeof open>;
 
 /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-async function open(deps: MeDeps, presented: Presented) {
+function open(deps: MeDeps, presented: Presented) {
   const { serverSecret, tenantOf, clock } = deps;
-  const subject = await openBound(deps, presented, openPresented(serverSecret, clock(), presented));
+  const subject = openPresented(serverSecret, clock(), presented);
   const tenant = subject === null ? undefined : tenantOf(subject.kid);
   if (subject === null || !tenant?.origins.has(presented.origin ?? '')) throw new Refusal('unauthenticated');
   return { tenant, requestId: subject.requestId };
@@ -139,17 +138,17 @@ export function makeMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
     async check(presented: Presented) {
-      const { tenant, requestId } = await open(deps, presented);
+      const { tenant, requestId } = open(deps, presented);
       return { kid: tenant.kid, notice: await noticeOf(deps.database, tenant), requestId };
     },
-    forget: async (presented: Presented) => forget(deps, await open(deps, presented)),
-    export: async (presented: Presented) => exportAll(deps, await open(deps, presented)),
-    view: async (presented: Presented) => view(deps, await open(deps, presented)),
+    forget: async (presented: Presented) => forget(deps, open(deps, presented)),
+    export: async (presented: Presented) => exportAll(deps, open(deps, presented)),
+    view: async (presented: Presented) => view(deps, open(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
-      const { tenant, requestId } = await open(deps, presented);
+      const { tenant, requestId } = open(deps, presented);
       return deps.cases.file({ kid: tenant.kid, requestId, network }, filing);
     },
     link: async (session: PrincipalSession, presented: Presented) =>
-      link(deps, await open(deps, presented), session),
+      link(deps, open(deps, presented), session),
   };
 }

@@ -130,12 +130,6 @@ async function announce(database: Database, rules: RetentionRules): Promise<void
   });
 }
 
-/** What earlier releases took of a log, which said nothing of it. */
-export function sayRetainedBefore(database: Database, rules: RetentionRules) {
-  const before = cutoffsOf(rules).retention;
-  return database.transaction((tx) => sayRetained(tx, rules, { before, decisions: 0, audit: 0 }));
-}
-
 async function sayRetained(
   tx: Knex.Transaction,
   { kid, now, macs }: RetentionRules,

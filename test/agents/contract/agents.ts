@@ -15,7 +15,7 @@ import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';
 
 function makeDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
-  const times = { fetchedAt: null, triedAt: null, failure: null, createdAt: NOW };
+  const times = { fetchedAt: null, triedAt: null, failure: null };
   return { url, source: 'listed', keys: [], ...times, ...over };
 }
 

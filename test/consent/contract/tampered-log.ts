@@ -21,8 +21,6 @@ import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
 import { checkpointFile, makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { currentCheckpoint, keepCheckpoints, NotSigned } from '../../../src/log/checkpoint-service.ts';
 import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
-import { markCheckpointed } from '../../../src/log/log-secret-store.ts';
-import { readLogSecret } from '../../../src/log/new-log.ts';
 import { readEntries, readHead } from '../../../src/log/read-store.ts';
 import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
 import { createTenant } from '../../../src/ops/new-tenant-service.ts';
@@ -57,11 +55,9 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const book = makeCheckpointBook(dataDir, SECRET);
       const keysOf = async () => {
         const wrapped = (await readTenantSecret(other, kid, LEDGER_SECRET)) ?? '';
-        const { seed, checkpointed } = readLogSecret(
-          masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET)),
-        );
+        const seed = masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
         const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, seed);
-        return { signer, checkpointed, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
+        return { signer, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
       };
       const deps = async () => {
         const keys = await keysOf();
@@ -230,30 +226,6 @@ export function tamperedLogContract(make: MakeDatabase): void {
       expect(
         await makeNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length)).codes(),
       ).toEqual([]);
-    });
-
-    it('of an earlier release begins its checkpoints once, and never again', async () => {
-      const kid = 'earlier';
-      const node = await makeLog(kid);
-      const { seed } = readLogSecret(
-        masterKey.unwrap(
-          (await readTenantSecret(other, kid, LEDGER_SECRET)) ?? '',
-          tenantSecretContext(kid, LEDGER_SECRET),
-        ),
-      );
-      const wrapped = masterKey.wrap(seed, tenantSecretContext(kid, LEDGER_SECRET));
-      await write((tx) => tx('tenant_secrets').where({ kid, purpose: LEDGER_SECRET }).update({ wrapped }));
-      for (const path of [node.file, `${node.file}.lock`]) rmSync(path);
-      const begun = makeNode(kid, db.database);
-      expect(await begun.sign()).toMatchObject({ size: 6 });
-      await markCheckpointed(db.database, masterKey, kid);
-      await markCheckpointed(db.database, masterKey, kid);
-      expect(await begun.codes()).toEqual([]);
-      for (const path of [begun.file, `${begun.file}.lock`]) rmSync(path);
-      await write((tx) =>
-        tx('ledger_heads').where({ kid }).update({ checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 }),
-      );
-      expect(await begun.codes()).toContain('checkpoint-missing');
     });
 
     it('is told by every node by itself, which keeps what the others signed', async () => {

@@ -1,11 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
-import {
-  findSession,
-  insertSession,
-  purgeExpired,
-  type StoredSession,
-} from '../../../src/consent/session-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { sha256 } from '../../../src/lib/hash.ts';
@@ -15,7 +9,6 @@ import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
-import { ensureTenant } from '../../support/recorder.ts';
 import { termsOf } from './consent-support.ts';
 
 const ads = { ...firstPurpose(), id: 'ads', title: 'Werbung für „Kunden“' };
@@ -102,27 +95,6 @@ export function termsContract(make: MakeDatabase): void {
       const own = changed.find(({ tenant }) => tenant.kid === kid);
       expect(own?.purposes).toEqual([ads]);
       expect(own?.consentPolicies).toMatchObject([{ version: 1, material: true }]);
-    });
-
-    it('finds a session until its last millisecond, and forgets it afterwards', async () => {
-      const session: StoredSession = {
-        hash: 'h1',
-        kid: 'acme',
-        principal: 'ref',
-        wrappedPrincipalId: 'wrapped',
-        expiresAt: NOW + 1000,
-        keyId: null,
-      };
-      await ensureTenant(db.database, 'acme');
-      await insertSession(db.database, session, NOW);
-      expect(await findSession(other, 'h1', NOW)).toEqual(session);
-      expect(await findSession(other, 'h1', NOW + 999)).toEqual(session);
-      expect(await findSession(other, 'h1', NOW + 1000)).toBeNull();
-      expect(await findSession(other, 'h2', NOW)).toBeNull();
-      await purgeExpired(db.database, NOW + 1000);
-      expect(await findSession(other, 'h1', NOW)).toEqual(session);
-      await purgeExpired(db.database, NOW + 1001);
-      expect(await other.read('principal_sessions')).toEqual([]);
     });
   });
 }

@@ -1,24 +1,29 @@
 import { describe, expect, it } from 'vitest';
+import { commitTime, followClock, keepNoncesFrom } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { raiseForgotten } from '../../../src/db/time-marks-store.ts';
-import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
-import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
+import { purgeNonces } from '../../../src/ingest/decision-store.ts';
+import { isFresh } from '../../../src/ingest/freshness.ts';
+import { DAY, HOUR, isoTime, MINUTE } from '../../../src/lib/clock.ts';
+import { Unavailable } from '../../../src/lib/errors.ts';
 import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from '../../ops/contract/house.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
+import { fc } from '../../support/property.ts';
+import { makeRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const YEAR = 365 * DAY;
+const SKEW = 5 * MINUTE;
 const KID = 'shop';
 
-/** What nobody can make again, all of it due a year from now. */
+/** What nobody can make again, due in the next two days. */
 async function fill(database: Database): Promise<void> {
   await addTenant(database, KID);
-  await addDecision(database, KID, 'one', NOW - 5 * HOUR);
-  await addRetiringKey(database, KID, NOW + DAY);
-  const day = Math.floor(NOW / DAY);
+  await addDecision(database, KID, 'old', NOW - 88 * DAY);
+  await addRetiringKey(database, KID, NOW + 2 * DAY);
+  const day = Math.floor(NOW / DAY) - 5;
   await database.transaction(async (tx) => {
     await tx('network_days').insert({ day, kid: KID, durable: 'd', networks: 1 });
-    await tx('nonces').insert({ kid: KID, nonce: 'n', expires_at: NOW + DAY });
+    await tx('nonces').insert({ kid: KID, nonce: 'n', dated_at: NOW + DAY });
   });
 }
 
@@ -33,7 +38,7 @@ async function whatIsLeft(database: Database): Promise<readonly string[]> {
 const ALL = [...TABLES, 'private key'];
 
 export function clockContract(make: MakeDatabase): void {
-  describe('housekeeping by a clock that is wrong', () => {
+  describe('a clock that is wrong', () => {
     const within = async (work: (db: TestDatabase) => Promise<void>): Promise<void> => {
       const db = await make();
       await fill(db.database);
@@ -41,107 +46,146 @@ export function clockContract(make: MakeDatabase): void {
       await db.close();
     };
 
-    it('a year ahead at the start: nothing goes that could not be taken back, until it has stood for six hours', () =>
+    it('years ahead: nothing that cannot be taken back goes in its first hour, and then a day of it an hour', () =>
       within(async ({ database }) => {
         const before = makeHouse(database);
         await before.round();
         await before.stop();
-        const house = makeHouse(database, NOW + YEAR);
-        for (const after of [MINUTE, 3 * HOUR, 2 * HOUR]) {
+        const house = makeHouse(database, NOW + 3 * YEAR);
+        for (const after of [MINUTE, 30 * MINUTE]) {
           expect(await house.round(after)).toEqual([]);
           expect(await whatIsLeft(database)).toEqual(ALL);
         }
         expect(house.events).toEqual(['clock-ahead']);
-        await house.round(HOUR);
-        await house.round(HOUR);
-        expect(await whatIsLeft(database)).toEqual([]);
-        expect(house.events).toEqual(['clock-ahead', 'clock-believed']);
+        // Whatever it jumps by, and however often a server starts.
+        house.setClock(YEAR);
+        await house.round(40 * MINUTE);
         await house.stop();
+        const next = makeHouse(database, house.at());
+        await next.round(10 * MINUTE);
+        expect(await whatIsLeft(database)).toEqual(ALL);
+        for (let hour = 0; hour < 2; hour += 1) await next.round(HOUR);
+        expect(await whatIsLeft(database)).not.toEqual(ALL);
+        await next.round(HOUR);
+        await next.round(HOUR);
+        expect(await whatIsLeft(database)).toEqual([]);
+        await next.stop();
       }));
 
-    it('a database of an older release: its newest decision is held against the clock', () =>
+    it('years ahead for less than an hour: all goes on as before', () =>
       within(async ({ database }) => {
-        const house = makeHouse(database, NOW + YEAR);
-        for (const after of [MINUTE, 5 * HOUR]) {
-          await house.round(after);
-          expect(await whatIsLeft(database)).toEqual(ALL);
-        }
+        const house = makeHouse(database);
+        await house.round();
+        house.setClock(YEAR);
+        await house.round(30 * MINUTE);
         house.setClock(-YEAR);
         await house.round();
-        // It was off for some hours as far as anybody knows.
-        await house.round(HOUR);
-        expect(house.events).toEqual(['clock-ahead', 'clock-believed']);
-        expect(await countOf(database, 'decisions', KID)).toBe(1);
+        expect(house.events).toEqual(['clock-ahead', 'clock-right']);
+        const rule = await followClock(database, house.at, SKEW);
+        expect(rule.wrong()).toEqual([]);
         await house.stop();
       }));
 
-    it('off for a week: what comes is recorded at once, and after six hours all is as ever', () =>
+    it('off for a week: after seven hours all is as ever', () =>
       within(async ({ database }) => {
         const before = makeHouse(database);
         await before.round();
         await before.stop();
-        const back = NOW + 7 * DAY;
-        const house = makeHouse(database, back);
-        await house.round();
-        const recorder = makeRecorder(database, () => performance.now());
-        const arrived = makeEntry({ kid: KID, id: 'back', decidedAt: back, expiresAt: back + 900_000 });
-        const { claim, ...entry } = arrived;
-        const record = () =>
-          recorder.record({ claim: { ...claim, earliestExpiry: back }, device: null, decide: () => entry });
-        expect(await record()).toMatchObject({ verdict: { decidedAt: back } });
-        expect(await record()).toBe('replay');
-        for (let i = 0; i < 7; i += 1) expect(await house.round(HOUR)).toEqual([]);
-        expect(await privateKeyOf(database, KID)).toBeNull();
-        expect(await database.read('decisions').where({ kid: KID }).pluck('decided_at')).toContain(back);
-        // The hour of the old decision and the hour of the new one.
-        expect(await countOf(database, 'verdict_seals', KID)).toBe(2);
+        const house = makeHouse(database, NOW + 7 * DAY);
+        for (let hour = 0; hour < 8; hour += 1) expect(await house.round(HOUR)).toEqual([]);
+        expect(house.events).toEqual(['clock-ahead', 'clock-right']);
+        expect(await whatIsLeft(database)).toEqual([]);
         await house.stop();
       }));
 
-    it('a jump between the start and the first round is not believed', () =>
+    it('behind the newest committed time by more than the skew: 503 with the reason, until it has caught up', () =>
       within(async ({ database }) => {
-        await database.transaction((tx) =>
-          tx('seal_keys')
-            .where({ kid: KID, generation: 2 })
-            .update({ retires_at: NOW + 20 * MINUTE }),
-        );
-        const house = makeHouse(database);
-        // Too little for a start to doubt it.
-        house.setClock(30 * MINUTE);
-        await house.round();
-        expect(await whatIsLeft(database)).toEqual(ALL);
-        await house.stop();
+        await commitTime(database, NOW);
+        let now = NOW - SKEW;
+        const rule = await followClock(database, () => now, SKEW);
+        expect(rule.wrong()).toEqual([]);
+        rule.requireClock();
+        now -= 1;
+        const reason = `the clock is behind the newest committed time, ${isoTime(NOW)}`;
+        expect(rule.wrong()).toEqual([`clock: ${reason}`]);
+        expect(rule.requireClock).toThrow(new Unavailable(reason));
+        expect(await rule.commit()).toEqual({ at: now, event: 'clock-behind', offMs: SKEW + 1 });
+        now = NOW + 1;
+        expect(await rule.commit()).toEqual({ at: now, event: 'clock-right', offMs: 0 });
       }));
 
-    it('says that nonces were forgotten ahead of time, until the time has caught up', () =>
-      within(async ({ database }) => {
-        await database.transaction((tx) => raiseForgotten(tx, NOW + 2 * HOUR));
-        const house = makeHouse(database);
-        await house.round();
-        await house.round(HOUR);
-        expect(house.events).toEqual(['clock-forgotten-ahead']);
-        await house.round(2 * HOUR);
-        await house.stop();
+    it('another node learns of a newer time with its next round', () =>
+      within(async ({ database, connect }) => {
+        const behind = await followClock(database, () => NOW - HOUR, SKEW);
+        behind.requireClock();
+        await commitTime(await connect(), NOW);
+        await behind.commit();
+        expect(behind.requireClock).toThrow(Unavailable);
       }));
 
-    it('what the last server knew of the time cannot be read: nothing runs', () =>
+    it('the time cannot be committed: nothing runs', () =>
       within(async ({ database }) => {
-        let away = true;
-        const read = new Proxy(database.read, {
-          apply: (real, self, args) => {
-            if (away) throw new Error('away');
-            return Reflect.apply(real, self, args) as unknown;
+        let away = false;
+        const house = makeHouse(database, NOW + YEAR, {
+          clockRule: {
+            skewMs: SKEW,
+            commit: () =>
+              away
+                ? Promise.reject(new Error('away'))
+                : commitTime(database, NOW).then(() => ({ at: NOW, event: 'clock-right', offMs: 0 })),
           },
         });
-        const house = makeHouse({ ...database, read }, NOW + YEAR);
-        expect(await house.round()).toEqual(['look-at-clock null']);
+        away = true;
+        expect(await house.round()).toEqual(['commit-time null']);
         expect(await house.round()).toEqual([]);
         expect(await whatIsLeft(database)).toEqual(ALL);
         away = false;
         expect(await house.round()).toEqual([]);
-        expect(await whatIsLeft(database)).toEqual(ALL);
-        expect(house.events).toEqual(['clock-ahead']);
         await house.stop();
       }));
+
+    // Guards against: a skew that is raised, or a clock that goes back, makes bundles fresh whose nonces are forgotten.
+    it('no bundle is taken twice, by any clock and any skew', () =>
+      within(async ({ database }) => {
+        const seconds = fc.integer({ min: -4000, max: 4000 });
+        const step = fc.record({ at: seconds, skew: fc.integer({ min: 1, max: 3600 }), dated: seconds });
+        let run = 0;
+        let all = 0;
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
+            run += 1;
+            await database.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
+            const taken: string[] = [];
+            for (const [i, { at, skew, dated }] of [...steps, ...steps].entries()) {
+              const [now, skewMs, clientTs] = [NOW + at * 1000, skew * 1000, NOW + dated * 1000];
+              await purgeNonces(database, keepNoncesFrom(now, skewMs));
+              if (!isFresh(clientTs, now, skewMs)) continue;
+              const nonce = `run${run}-${dated}`;
+              const entry = makeEntry({
+                kid: KID,
+                id: `${run}-${i}`,
+                nonce,
+                datedAt: clientTs,
+                durable: null,
+              });
+              if ((await makeRecorder(database).record(entry)) === 'recorded') taken.push(nonce);
+            }
+            expect(new Set(taken).size).toBe(taken.length);
+            all += taken.length;
+          }),
+          { numRuns: 20 },
+        );
+        expect(all).toBeGreaterThan(10);
+      }));
+
+    it('a nonce is kept for at least twice the skew after its bundle was taken', () => {
+      const ms = fc.integer({ min: 1, max: 86_400_000 });
+      fc.assert(
+        fc.property(ms, fc.double({ min: -1, max: 1, noNaN: true }), (skew, lead) => {
+          const clientTs = NOW + Math.trunc(lead * skew);
+          expect(clientTs).toBeGreaterThanOrEqual(keepNoncesFrom(NOW + 2 * skew, skew));
+        }),
+      );
+    });
   });
 }

@@ -22,7 +22,6 @@ import { ledgerContract } from '../../log/contract/ledger.ts';
 import { daySaltContract } from '../../ops/contract/day-salts.ts';
 import { housekeepingContract } from '../../ops/contract/housekeeping.ts';
 import { rateCounterContract } from '../../ops/contract/rate-counter.ts';
-import { skewContract } from '../../ops/contract/skew.ts';
 import { casesContract } from '../../rights/contract/cases.ts';
 import { eraseBesideContract } from '../../rights/contract/erase-beside.ts';
 import { eraseLargeContract } from '../../rights/contract/erase-large.ts';
@@ -73,7 +72,6 @@ export function storageContract(make: MakeDatabase): void {
   consoleContract(make);
   housekeepingContract(make);
   clockContract(make);
-  skewContract(make);
 }
 
 /** What is erased, kept, told and ruled. */

@@ -36,7 +36,6 @@ export async function startReal(idp: Idp): Promise<Real> {
     GPD_RATE_INGEST: 'off',
     GPD_RATE_PRIVACY: 'off',
     GPD_RATE_CONSENT: 'off',
-    GPD_DISK_RESERVE: '1',
   };
   const environment = { GPD_DATA_DIR: dataDir, GPD_PORT: '0', ...off, ...idp.settings };
   const config = loadConfig({ environment, flags: {} });

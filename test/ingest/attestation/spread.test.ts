@@ -142,7 +142,7 @@ describe('what is kept', () => {
     for (let back = 0; back < 10; back += 1)
       await sight({ kid: 'purge', durable: 'd', network: 'n', day: TODAY - back });
     const before = await look({ kid: 'purge', durable: 'd', network: 'n' });
-    await purgeNetworks(file.database, NOW, NOW);
+    await purgeNetworks(file.database, NOW);
     expect((await rows('network_marks', 'purge')).map(({ day }) => day)).toEqual([TODAY]);
     for (const table of ['network_days', 'network_totals']) {
       const days = (await rows(table, 'purge')).map(({ day }) => Number(day));

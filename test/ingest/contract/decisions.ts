@@ -57,12 +57,12 @@ export function decisionContract(make: MakeDatabase): void {
     it('forgets a nonce once it is past its time, and not in its last millisecond', async () => {
       await db.database.transaction((tx) => tx('nonces').delete());
       const recorder = makeRecorder(db.database);
-      for (const [id, expiresAt] of [
+      for (const [id, datedAt] of [
         ['past', NOW - 1],
         ['due', NOW],
         ['future', NOW + 1],
       ] as const)
-        await recorder.record(makeEntry({ kid: 'purge', id, nonce: id, expiresAt }));
+        await recorder.record(makeEntry({ kid: 'purge', id, nonce: id, datedAt }));
       expect(await purgeNonces(db.database, NOW)).toBe(1);
       expect(await nonces()).toEqual(['due', 'future']);
       expect(await purgeNonces(db.database, NOW)).toBe(0);
@@ -73,14 +73,14 @@ export function decisionContract(make: MakeDatabase): void {
     it('never says that a nonce is new that it may have forgotten, though the clock went back', async () => {
       const recorder = makeRecorder(db.database);
       const forgottenTo = NOW + 3_600_000;
-      const bundle = { kid: 'back', nonce: 'once', earliestExpiry: NOW + 300_000 };
+      const bundle = { kid: 'back', nonce: 'once', datedAt: NOW + 300_000 };
       expect(await recorder.record(makeEntry({ ...bundle, id: 'first' }))).toBe('recorded');
       await purgeNonces(db.database, forgottenTo);
       await purgeNonces(db.database, NOW);
       expect(await nonces()).not.toContain('once');
       expect(await recorder.record(makeEntry({ ...bundle, id: 'again' }))).toBe('stale');
       expect(await findDecision(other, 'back', 'req_again')).toBeNull();
-      const later = { ...bundle, nonce: 'later', earliestExpiry: forgottenTo };
+      const later = { ...bundle, nonce: 'later', datedAt: forgottenTo };
       expect(await recorder.record(makeEntry({ ...later, id: 'later' }))).toBe('recorded');
       await db.database.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
     });
@@ -90,7 +90,7 @@ export function decisionContract(make: MakeDatabase): void {
       const recorder = makeRecorder(db.database);
       await Promise.all(
         Array.from({ length: 1200 }, (_, i) =>
-          recorder.record(makeEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, expiresAt: i })),
+          recorder.record(makeEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, datedAt: i })),
         ),
       );
       expect(await purgeNonces(db.database, 1199)).toBe(1199);
@@ -102,7 +102,7 @@ export function decisionContract(make: MakeDatabase): void {
       const recorder = makeRecorder(db.database);
       await Promise.all(
         Array.from({ length: 2000 }, (_, i) =>
-          recorder.record(makeEntry({ kid: 'both', id: `b${i}`, durable: null, expiresAt: i })),
+          recorder.record(makeEntry({ kid: 'both', id: `b${i}`, durable: null, datedAt: 2000 + i })),
         ),
       );
       const gone = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW)));
@@ -116,10 +116,10 @@ export function decisionContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => tx('nonces').delete());
       const recorder = makeRecorder(db.database);
       for (const id of ['w1', 'w2', 'w3'])
-        await recorder.record(makeEntry({ kid: 'waits', id, durable: null, expiresAt: 1 }));
+        await recorder.record(makeEntry({ kid: 'waits', id, durable: null }));
       await other.transaction(async (tx) => {
         await tx('nonces').where({ nonce: 'nonce-w2' }).delete();
-        expect(await purgeNonces(db.database, NOW)).toBe(2);
+        expect(await purgeNonces(db.database, NOW + 1)).toBe(2);
       });
       expect(await nonces()).toEqual([]);
     });

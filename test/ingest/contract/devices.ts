@@ -128,7 +128,7 @@ export function deviceContract(make: MakeDatabase): void {
       const recorder = makeRecorder(db.database);
       for (const day of [DAY, DAY - 1, DAY - 7, DAY - 8])
         await recorder.record(makeEntry({ kid: 'k9', id: `${day}`, durable: 'd', day }));
-      await purgeNetworks(db.database, NOW, NOW);
+      await purgeNetworks(db.database, NOW);
       const days = (table: string): Promise<number[]> =>
         other.read(table).where({ kid: 'k9' }).orderBy('day').pluck('day');
       expect(await days('network_marks')).toEqual([DAY]);

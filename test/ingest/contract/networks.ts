@@ -61,7 +61,7 @@ export function networkContract(make: MakeDatabase): void {
     it('leaves the total as it is where a hold keeps the counts', async () => {
       const kid = await addTenant(db.database, 'totals-held');
       await visit(kid, 'held', 'n1');
-      const hold = { kid, durable: 'held', scope: 'network-marks', basis: 'case 9', created_at: NOW };
+      const hold = { kid, durable: 'held', basis: 'case 9', created_at: NOW };
       await db.database.transaction((tx) => tx('legal_holds').insert(hold));
       await erase(kid, 'held');
       expect(await pairsOf(kid)).toBe(1);

@@ -40,7 +40,7 @@ export function anchorsContract(make: MakeDatabase): void {
     };
     const keepers: Readonly<Record<string, (kid: string, id: string) => Promise<unknown>>> = {
       'a legal hold': (kid, durable) => {
-        const hold = { kid, durable, scope: 'decisions', basis: 'case 9', created_at: NOW };
+        const hold = { kid, durable, basis: 'case 9', created_at: NOW };
         return db.database.transaction((tx) => tx('legal_holds').insert(hold));
       },
       'an open contest': (kid, durable) => {

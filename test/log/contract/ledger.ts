@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
+import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../../src/ledger/note.ts';
+import { sha256 } from '../../../src/lib/hash.ts';
 import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
 import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
@@ -202,14 +204,18 @@ export function ledgerContract(make: MakeDatabase): void {
           return held.then(() => db.database.transaction(work));
         },
       };
-      const [here, there] = [slow, other].map((database, i) =>
-        makeLogService({
+      const begin = { kid, vkey: signer.vkey, text: signCheckpoint(0, sha256(''), signer), signedAt: 0 };
+      const nodeOf = async (database: Database, now: number) => {
+        const book = makeCheckpointBook(tempDir('book'), Buffer.alloc(32));
+        await book.keep(begin, null);
+        return makeLogService({
           database,
-          book: makeCheckpointBook(tempDir('book'), Buffer.alloc(32)),
-          keysOf: () => ({ signer, checkpointed: false, stateMac: MACS }),
-          clock: () => 1_000_000 + i,
-        }),
-      );
+          book,
+          keysOf: () => ({ signer, stateMac: MACS }),
+          clock: () => now,
+        });
+      };
+      const [here, there] = [await nodeOf(slow, 1_000_000), await nodeOf(other, 1_000_001)];
       const late = here!.checkpoint(kid);
       await hasSigned;
       await append(other, kid, texts(2, 'more'));

@@ -1,15 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/contexts.ts';
-import { makeMasterKey, parseMasterKey } from '../../../src/keys/master-key.ts';
-import { readLogSecret } from '../../../src/log/new-log.ts';
 import { type Api, apiOf, startApi } from '../../consent/app/support/api.ts';
-import { readCheckpoint } from '../../consent/app/support/naive-log.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
-import { execute } from '../../support/database.ts';
 import { startGpd } from '../../support/server.ts';
 
 /** Entries that were signed and are lost: what a restore and an operator say of it before the log goes on. */
@@ -101,43 +95,5 @@ it('a lost checkpoints.log stops signing until an operator accepts it', async ()
   expect((await cli(api, 'consent', 'accept-loss', KID, '--yes')).json).toMatchObject({ accepted: false });
   expect((await api.get(`/v1/consent/proofs/${seq}`)).status).toBe(200);
   expect(await cli(api, 'consent', 'verify', KID)).toMatchObject({ code: 0 });
-  await api.stop();
-});
-
-it('a log of an earlier release begins its checkpoints before the server listens, once', async () => {
-  let api = await startApi();
-  const { dataDir } = api.gpd;
-  await signed(api, 'anna');
-  const masterKey = makeMasterKey(
-    parseMasterKey(readFileSync(join(dataDir, 'master.key'))) as Buffer,
-    randomBytes,
-  );
-  const context = tenantSecretContext(KID, LEDGER_SECRET);
-  const secretOf = async () => {
-    const [row] = await execute(
-      dataDir,
-      `SELECT wrapped FROM tenant_secrets WHERE kid = '${KID}' AND purpose = 'ledger'`,
-    );
-    return readLogSecret(masterKey.unwrap(String(row?.['wrapped']), context));
-  };
-  const older = masterKey.wrap((await secretOf()).seed, context);
-  await execute(
-    dataDir,
-    `UPDATE tenant_secrets SET wrapped = '${older}' WHERE kid = '${KID}' AND purpose = 'ledger'`,
-  );
-  expect((await secretOf()).checkpointed).toBe(false);
-  for (const name of ['checkpoints.log', 'checkpoints.log.lock']) rmSync(join(dataDir, name));
-  api = await again(api);
-  expect((await secretOf()).checkpointed).toBe(true);
-  expect(readFileSync(join(dataDir, 'checkpoints.log'), 'utf8')).toContain(`"tenant":"${KID}"`);
-  const types = (
-    await execute(dataDir, `SELECT entry FROM ledger_entries WHERE kid = '${KID}' ORDER BY seq`)
-  ).map(({ entry }) => (JSON.parse(String(entry)) as { type: string }).type);
-  expect(types.at(-1)).toBe('retention.applied');
-  const size = await signed(api, 'bert');
-  expect(readCheckpoint((await api.get('/v1/ledger/checkpoint')).text).size).toBe(size);
-  expect((await cli(api, 'consent', 'verify', KID)).json).toMatchObject({ ok: true });
-  api = await again(api);
-  expect(readCheckpoint((await api.get('/v1/ledger/checkpoint')).text).size).toBe(size);
   await api.stop();
 });

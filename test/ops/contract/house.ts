@@ -1,3 +1,4 @@
+import { followClock } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { Failure } from '../../../src/lib/jobs.ts';
@@ -6,12 +7,16 @@ import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 
+const SKEW_MS = 5 * MINUTE;
+
 /** Housekeeping whose rounds come when the test says so, at the time that it says. */
 export function makeHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
   let now = begin;
   let ticks = 0;
   const failures: Failure[] = [];
   const events: string[] = [];
+  const rule = followClock(database, () => now, SKEW_MS);
+  rule.catch(() => {});
   const housekeeping = startHousekeeping({
     database,
     resumeErasures: () => Promise.resolve([]),
@@ -19,16 +24,15 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     tellUnfinished: () => Promise.resolve(),
     tellDigests: () => Promise.resolve(),
     releasePages: () => Promise.resolve(),
-    refillReserve: () => Promise.resolve(),
-    noteSkew: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
     macsOf: () => undefined,
     recordEnded: () => Promise.resolve(),
+    dropOldErasures: () => Promise.resolve(),
     keepCheckpoints: () => Promise.resolve(),
     cosignCheckpoints: () => Promise.resolve(),
     thinCheckpoints: () => Promise.resolve(),
-    dropOldErasures: () => Promise.resolve(),
     clock: () => now,
+    clockRule: { skewMs: SKEW_MS, commit: async () => (await rule).commit() },
     monotonic: () => ticks,
     onFailure: (failure) => failures.push(failure),
     onClock: (event) => events.push(event),

@@ -49,7 +49,7 @@ export function erasedTenant(kid: string): ConsentTenant {
     policies: [],
     termsMac: null,
     logOrigin: `gpd.example/ledger/${kid}`,
-    ledger: { seed: sha256(`seed of ${kid}`), checkpointed: true },
+    logSeed: sha256(`seed of ${kid}`),
     settings: makeNewTenant(kid).tenant.settings,
     revision: 1,
     webhooksFor: () => [],

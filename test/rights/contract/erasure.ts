@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import { knowsPrincipal } from '../../../src/consent/principals-store.ts';
-import { findSession, insertSession } from '../../../src/consent/session-store.ts';
+import { insertSession } from '../../../src/consent/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
@@ -60,14 +60,14 @@ export function erasureContract(make: MakeDatabase): void {
         principal: 'ref-1',
         wrappedPrincipalId: 'w',
         expiresAt: NOW + 1000,
-        keyId: null,
+        keyId: 'key',
       };
       await insertSession(db.database, session, NOW);
       expect(await shred(db.database, kid)).toMatchObject({ openings: 2, seq: 3 });
       expect(await wrappedKey(kid)).toBeNull();
       for (const table of ['consent_openings', 'consent_state'])
         expect(await other.read(table).where({ kid, principal: 'ref-1' }), table).toEqual([]);
-      expect(await findSession(other, 'h', NOW)).toBeNull();
+      expect(await other.read('principal_sessions').where({ kid })).toEqual([]);
       expect((await readEntries(other, kid, 0, 10)).slice(0, 3)).toEqual(before);
       expect((await types(kid)).at(-1)).toBe('subject.erased');
       expect(await knowsPrincipal(other, kid, 'ref-1')).toBe(true);
@@ -75,31 +75,6 @@ export function erasureContract(make: MakeDatabase): void {
       expect(await knowsPrincipal(other, 'acme', 'ref-1')).toBe(false);
       expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
       expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
-    });
-
-    it('takes along the exports of its tenant that an older node keeps, and no other', async () => {
-      const [kid, next] = [
-        await addTenant(db.database, 'exported'),
-        await addTenant(db.database, 'not-exported'),
-      ];
-      await appender(db.database).append(makeRequest(kid));
-      const row = {
-        actor: 'a',
-        kind: 'export',
-        state: 'done',
-        done: 1,
-        total: 1,
-        started_at: NOW,
-        beat_at: NOW,
-      };
-      await db.database.transaction(async (tx) => {
-        await tx('console_jobs').insert([kid, next].map((of) => ({ ...row, kid: of, hash: `x-${of}` })));
-        await tx('console_job_subjects').insert(
-          [kid, next].map((of) => ({ hash: `x-${of}`, subject: 'ref-1' })),
-        );
-      });
-      await shred(other, kid);
-      expect(await db.database.read('console_job_subjects').pluck('hash')).toEqual([`x-${next}`]);
     });
 
     it('erases once, however often and on however many nodes it is asked for', async () => {

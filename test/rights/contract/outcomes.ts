@@ -116,15 +116,6 @@ export function outcomesContract(make: MakeDatabase): void {
       };
     }
 
-    /** A large erasure has marked it. */
-    const erasing = (kid: string, name: string) =>
-      db.database.transaction(async (tx) => {
-        const id = { receipt_id: `era_${kid}`, kid };
-        const receipt = { ...id, subject: 's', requested_by: 'dpo', erased_at: NOW };
-        await tx('erasures').insert({ ...receipt, scopes: '[]', refs: '[]', step: 'rows' });
-        await tx('erasing').insert({ ...id, request_id: `req_${kid}-${name}`, staged_at: NOW });
-      });
-
     it('one of many reports at once is stored, and counted once', async () => {
       const { decide, report, counts, rows } = await house('race');
       await decide('x');
@@ -206,7 +197,6 @@ export function outcomesContract(make: MakeDatabase): void {
       await decide('person', { class: 'human', rules: [] });
       await decide('unknown', { class: 'unknown', rules: RULES.slice(0, 1) });
       await decide('agent', agent);
-      await decide('marked');
       for (const [name, outcome] of [
         ['fraud', 'fraud'],
         ['alarm', 'false-alarm'],
@@ -221,7 +211,6 @@ export function outcomesContract(make: MakeDatabase): void {
       await rule('ruled', 'upheld');
       await rule('cleared', 'overturned');
       await rule('unknown', 'upheld');
-      await erasing('gather', 'marked');
       const rules = ['A1', 'M2'];
       const none = { incomplete: false, fixed: null, right: 0, wrong: 0 };
       const found = await readPatterns(other, 'gather');
@@ -263,11 +252,8 @@ export function outcomesContract(make: MakeDatabase): void {
       expect(await counts()).toEqual([0, 0, 1, 0]);
     });
 
-    it('of a tenant that goes, and of a decision that an erasure has marked, is none', async () => {
+    it('of a tenant that goes is none', async () => {
       const { decide, report, rows } = await house('going');
-      await decide('x');
-      await erasing('going', 'x');
-      expect(await report('x', 'fraud')).toBeNull();
       await decide('y');
       await db.database.transaction((tx) => tx('tenants').where({ kid: 'going' }).update({ revision: -1 }));
       await expect(report('y', 'fraud')).rejects.toMatchObject({ code: 'unauthenticated' });

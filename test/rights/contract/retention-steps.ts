@@ -66,11 +66,11 @@ export function retentionStepsContract(make: MakeDatabase): void {
         ids(count).map((id, i) => [kid, `req_${kid}${id}`, OLD + i, 'human', `d${id}`, '{}', 's', 'c']),
       );
     const addDevices = async (kid: string, count: number) => {
-      const columns = 'kid, durable, first_at, last_at, seen, epoch';
+      const columns = 'kid, durable, first_at, last_at, seen';
       await insert(
         'sightings',
         columns,
-        ids(count).map((id) => [kid, `d${id}`, OLD, OLD, 1, 690]),
+        ids(count).map((id) => [kid, `d${id}`, OLD, OLD, 1]),
       );
       await insert(
         'visitor_index',

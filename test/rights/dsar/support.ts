@@ -95,7 +95,7 @@ export async function insertDecisions(
 async function insertDevice(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     const common = { kid: KID, durable: DURABLE };
-    const times = { first_at: NOW, last_at: NOW + 5000, seen: 5, epoch: 680 };
+    const times = { first_at: NOW, last_at: NOW + 5000, seen: 5 };
     await tx('sightings').insert({ ...common, ...times });
     await tx('visitor_index').insert({
       ...common,

@@ -177,6 +177,7 @@ it.each(['wrapped_key', 'salt', 'principal_id', 'wrapped_principal_id'])(
           kid: KID,
           principal: ref,
           wrapped_principal_id: 'W'.repeat(300),
+          key_id: 'key',
           expires_at: Date.now() + HOUR,
         });
         const tables = ['consent_principals', 'consent_openings', 'principal_sessions'];

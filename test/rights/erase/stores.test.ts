@@ -64,7 +64,6 @@ const UNTOLD: Readonly<Record<string, string>> = {
   idempotency_keys: 'answers about what is told',
   principal_sessions: 'the hash of a credential',
   console_drafts: 'a text of staff that is not said yet',
-  console_job_subjects: 'whom an export of staff is about, which is this one',
 };
 /** Of an erasure that waits or is under way; rights.ts and erase-large.ts in ../contract have them. */
 const HOLDS = ['legal_holds', 'erasing'];
@@ -107,17 +106,14 @@ async function linkAndConsent(visit: Visit, principalId: string): Promise<void> 
   await post('/v1/consent/grant', grant, secret, { 'idempotency-key': 'once' });
 }
 
-/** A draft and an export under way of staff, a passkey of the device, and a verdict that supersedes the first. */
+/** A draft of staff, a passkey of the device, and a verdict that supersedes the first. */
 async function leaveTheRest(contestId: string, durable: string, requests: readonly string[]): Promise<void> {
   const now = Date.now();
   await rights.sql(
     `INSERT INTO console_drafts (kid, actor, contest_id, kind, outcome, text, at)
       VALUES ('${KID}', 'staff', '${contestId}', 'ask', NULL, 'a draft', ${now})`,
-    `INSERT INTO console_jobs (hash, kid, actor, kind, state, done, total, started_at, beat_at)
-      VALUES ('job', '${KID}', 'staff', 'export', 'running', 0, 1, ${now}, ${now})`,
     `INSERT INTO credentials (kid, durable, public_key, counter, device_bound, created_at, last_at)
       VALUES ('${KID}', '${durable}', 'key', 0, 1, ${now}, ${now})`,
-    `INSERT INTO console_job_subjects (hash, subject) VALUES ('job', '${durable}')`,
     `INSERT INTO decision_updates (kid, earlier, request_id) VALUES ('${KID}', '${requests.join("', '")}')`,
   );
   await post(`/v1/decisions/${requests[0]}/outcome`, { outcome: 'false-alarm' }, secret);

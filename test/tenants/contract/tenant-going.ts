@@ -167,7 +167,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       expect(await makeAnew(kid, NOW + 1)).toBe(true);
       const ends = await Promise.all([visit(recorder, kid), visit(recorder, kid, NOW + 1)]);
       expect(ends.map(endOf)).toEqual(['gone', 'recorded']);
-      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: null };
+      const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: 'key' };
       await expect(insertSession(db.database, { ...session, hash: 'old' }, NOW)).rejects.toThrow(TenantGone);
       await insertSession(db.database, { ...session, hash: 'new' }, NOW + 1);
       const use = { kid, generation: 1, bundles: 3, lastAt: NOW };
@@ -209,7 +209,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
     });
 
     describe('rows without a tenant', () => {
-      /** What a server of an earlier release leaves, in every table that has a row of this tenant. */
+      /** Rows whose tenant was deleted by hand, in every table that has a row of this one. */
       async function orphan(kid: string): Promise<Record<string, number>> {
         await addTenant(db.database, kid);
         const recorder = makeRecorder(db.database, () => performance.now());
@@ -224,7 +224,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
           makeRecorder(db.database, () => performance.now()),
           acme,
         );
-        const installation = { kid: '', job: 'j', since: 1, failed_at: 1, reason: 'r' };
+        const installation = { kid: '', job: 'j', since: 1, reason: 'r' };
         await db.database.transaction((tx) => tx('job_failures').insert(installation));
         await sweepOrphans(other);
         expect(await countOrphanRows(other)).toEqual([]);
@@ -252,7 +252,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
           },
           { name: 'tally', every: 1, each: (one: string) => tally(own.database, one, NOW + 3 * HOUR) },
         ];
-        const moment = { now: NOW, steady: NOW };
+        const moment = { now: NOW, committed: NOW };
         expect(await runJobs(jobs, moment, { kids: () => Promise.resolve([kid]) })).toEqual([]);
         expect(await countOf(own.database, 'decisions', kid)).toBe(1);
         const house = makeHouse(own.database);

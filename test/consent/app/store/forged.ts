@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addTenantMacs, countInvalid } from '../../../../src/consent/state-mac-store.ts';
+import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { macTerms, savePurposes, termsFit } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/state-invalid.ts';
@@ -118,26 +118,6 @@ export function forgedContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => macTerms(tx, terms(kid)));
       await db.database.transaction((tx) => tx('purposes').where({ kid }).delete());
       expect(await termsFit(other.read, terms(kid))).toBe(false);
-    });
-
-    it('rows of before the MACs get theirs, and those that have one keep it', async () => {
-      const kid = await addLog(db.database, 'upgraded');
-      const people = Array.from({ length: 30 }, (_, i) => makeAppend(kid, { principalId: `p${i}` }));
-      await Promise.all(people.map((request) => append(makeAppender(db.database), request)));
-      const before = await other.read('consent_state').where({ kid }).orderBy('principal');
-      await forge(kid, 'consent_state', { mac: null });
-      await forge(kid, 'consent_principals', { mac: null });
-      await db.database.transaction((tx) =>
-        tx('consent_state').where({ kid, principal: 'ref-p3' }).update({ mac: 'kept' }),
-      );
-      await addTenantMacs(db.database, terms(kid), 'a root');
-      expect(await countInvalid(other, terms(kid))).toBe(1);
-      const after = await other.read('consent_state').where({ kid }).orderBy('principal');
-      const expected = before.map((row) => (row.principal === 'ref-p3' ? { ...row, mac: 'kept' } : row));
-      expect(after).toEqual(expected);
-      expect(await other.read('tenant_secrets').where({ kid, purpose: 'root' }).pluck('wrapped')).toEqual([
-        'a root',
-      ]);
     });
   });
 }

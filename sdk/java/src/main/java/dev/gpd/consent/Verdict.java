@@ -20,7 +20,7 @@ public record Verdict(
     String decidedAt,
     boolean restricted,
     Map<String, Object> fields) {
-  /** A key of the device (`by` `passkey` or `dbsc`, `deviceBound`); null where none was proven. */
+  /** A key of the device (`by` `passkey`, `deviceBound`); null where none was proven. */
   public Map<?, ?> attested() {
     return fields.get("attested") instanceof Map<?, ?> attested ? attested : null;
   }

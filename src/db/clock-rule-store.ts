@@ -1,0 +1,157 @@
+import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
+import type { Database } from './db.ts';
+import { dropMeta, readMetaNumber, writeMeta } from './meta-store.ts';
+import { type Cells, makeReads, type Read } from './reads.ts';
+import { type Bindings, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
+import { GOING } from './tenant-hold.ts';
+
+/**
+ * The one rule about clocks (ADR 0026). The database remembers the newest time that a server committed.
+ * - Each round of housekeeping moves it up to the clock. A clock that is over a day ahead moves it by a day an hour, for the first
+ *   time after an hour. What cannot be taken back (retention, purges, anchoring, destroying keys) runs at that time, never beyond it.
+ * - A server whose clock is behind it by more than the skew takes no bundles.
+ * - A nonce is forgotten by the time that its bundle carries, and no older bundle is taken again, whatever any clock says.
+ */
+
+const NEWEST = 'newest-time';
+/** The clock when it was first seen over a day ahead, or last moved the newest time by a day. */
+const AHEAD_SINCE = 'clock-ahead-since';
+/** Nonces of bundles that are dated earlier may be forgotten. */
+const FORGOTTEN = 'nonces-forgotten-to';
+/** A passkey's challenge lives for six minutes, and its claim is a nonce too. */
+const LEAST_KEPT_MS = 15 * MINUTE;
+
+/** Never lower than it was. */
+async function raise(tx: HotTransaction, name: string, to: number): Promise<void> {
+  await runHot(
+    tx,
+    `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+      WHERE CAST(meta.value AS bigint) < CAST(excluded.value AS bigint)`,
+    [name, String(to)],
+  );
+}
+
+/** Null: no server has run its jobs yet. */
+export const readNewestTime = (database: Pick<Database, 'read'>): Promise<number | null> =>
+  readMetaNumber(database, NEWEST);
+
+/** Bundles that are dated earlier are stale; null: nothing was forgotten yet. */
+export const readForgottenTo = (database: Database): Promise<number | null> =>
+  readMetaNumber(database, FORGOTTEN);
+
+/** The latest time at which something that cannot be taken back may run. */
+export const latestJobTime = (now: number, newest: number | null): number =>
+  newest === null ? now : Math.min(now, newest + DAY);
+
+/** Moves the newest committed time up to the clock as far as the rule allows. @returns the newest committed time */
+export function commitTime(database: Database, now: number): Promise<number> {
+  return database.transaction(async (tx) => {
+    const newest = await readNewestTime({ read: tx });
+    const since = await readMetaNumber({ read: tx }, AHEAD_SINCE);
+    if (newest !== null && now > newest + DAY) {
+      const stood = since === null ? -1 : now - since;
+      if (stood >= 0 && stood < HOUR) return newest;
+      await writeMeta(tx, AHEAD_SINCE, String(now));
+      // Nobody looked for hours, or it jumped once more: it has to stand again.
+      if (stood < 0 || stood > 2 * HOUR) return newest;
+    } else if (since !== null) await dropMeta(tx, AHEAD_SINCE);
+    const to = latestJobTime(now, newest);
+    if (newest !== null && to <= newest) return newest;
+    await raise(tx, NEWEST, to);
+    return to;
+  });
+}
+
+/** Somebody says that the clock is right. */
+export const confirmTime = (database: Database, now: number): Promise<void> =>
+  database.transaction((tx) => raise(tx, NEWEST, now));
+
+/** `clock-ahead`: by more than a day. `clock-behind`: by more than the skew. `clock-right`: neither any more. */
+export type ClockEvent = 'clock-ahead' | 'clock-behind' | 'clock-right';
+
+export type ClockRule = Awaited<ReturnType<typeof followClock>>;
+
+/** The rule on a server, which learns once a minute what other nodes committed. @throws when the database cannot be read */
+export async function followClock(database: Database, clock: Clock, skewMs: number) {
+  let newest = await readNewestTime(database);
+  const isBehind = (): boolean => newest !== null && clock() < newest - skewMs;
+  const reason = (): string => `the clock is behind the newest committed time, ${isoTime(newest ?? 0)}`;
+  return {
+    skewMs,
+    /** Commits the time of now. `at` is the time for what cannot be taken back. */
+    async commit() {
+      const now = clock();
+      newest = await commitTime(database, now);
+      const ahead = now - newest;
+      const event: ClockEvent =
+        ahead < -skewMs ? 'clock-behind' : ahead > DAY ? 'clock-ahead' : 'clock-right';
+      return { at: Math.min(now, newest), event, offMs: Math.abs(ahead) };
+    },
+    /** Why this node is not ready. */
+    wrong: (): readonly string[] => (isBehind() ? [`clock: ${reason()}`] : []),
+    /** @throws {Unavailable} when the clock is behind by more than the skew */
+    requireClock(): void {
+      if (isBehind()) throw new Unavailable(reason());
+    },
+  };
+}
+
+/** The date of the oldest nonces that are kept: each for at least twice the skew (contract section 5). */
+export const keepNoncesFrom = (at: number, skewMs: number): number =>
+  at - Math.max(3 * skewMs, LEAST_KEPT_MS);
+
+/** Nonces of bundles that are dated before `to` may be gone. */
+export const raiseForgotten = (tx: HotTransaction, to: number): Promise<void> => raise(tx, FORGOTTEN, to);
+
+export type TimeMarks = ReturnType<typeof toTimeMarks>;
+
+const MARKS = `SELECT q.kid AS kid, t.created_at AS since, CASE q.kid
+      WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
+      ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
+    FROM q LEFT JOIN`;
+
+/** Read it where nobody else writes, or after a write: then what another node did before is visible. */
+export const TIME_MARKS: Read = {
+  about: { kid: 'text' },
+  sql: `${MARKS} tenants t ON t.kid = q.kid`,
+  columns: ['kid', 'mark', 'since'],
+};
+
+/** The same where rows have locks; no tenant that was found is removed until the transaction ends (`tenant-hold.ts`). */
+const LOCKED_MARKS: Read = {
+  ...TIME_MARKS,
+  sql: `, held AS (SELECT kid, created_at FROM tenants
+      WHERE kid IN (SELECT kid FROM q) AND revision > ${GOING} ORDER BY kid FOR KEY SHARE)
+    ${MARKS} held t ON t.kid = q.kid`,
+};
+
+/** What {@link TIME_MARKS} is asked about. A kid is never empty. */
+export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Set(kids)].map((kid) => [kid]);
+
+/** @param cells of {@link TIME_MARKS} */
+export function toTimeMarks(cells: readonly Cells[]) {
+  const found = new Map(cells.map(([kid, mark, since]) => [kid, { mark, since }]));
+  const markOf = (kid: string): number => Number(found.get(kid)?.mark ?? Number.NEGATIVE_INFINITY);
+  const since = (kid: string): number | null => {
+    const at = found.get(kid)?.since;
+    return at == null ? null : Number(at);
+  };
+  return {
+    /** Nonces of bundles that are dated before it may be forgotten. */
+    forgotten: markOf(''),
+    /** Where the hours of a tenant's verdicts that are anchored end. */
+    anchored: markOf,
+    /** When the tenant was made; null: no such tenant. */
+    since,
+  };
+}
+
+const readMarks = makeReads(TIME_MARKS);
+const readLockedMarks = makeReads(LOCKED_MARKS);
+
+/** In a transaction that writes. */
+export async function readTimeMarks(tx: HotTransaction, kids: Iterable<string> = []): Promise<TimeMarks> {
+  const [cells = []] = await (hasRowLocks(tx) ? readLockedMarks : readMarks)(tx, markedKids(kids));
+  return toTimeMarks(cells);
+}
