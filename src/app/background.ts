@@ -100,8 +100,8 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, clockRule:
     tellDigests,
     flushKeyUse: keyUse.flush,
     recordEnded: () => recordEnded(outsideOf(platform, config), clock()),
-    dropOldErasures: (steady) =>
-      dropOldErasures(outsideOf(platform, config), steady - config.erasure_lines_days * DAY),
+    dropOldErasures: (committed) =>
+      dropOldErasures(outsideOf(platform, config), committed - config.erasure_lines_days * DAY),
     keepCheckpoints: (kid) => keepCheckpoints(checkpoints, kid),
     cosignCheckpoints: cosign,
     async thinCheckpoints(now) {

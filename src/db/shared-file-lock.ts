@@ -58,7 +58,7 @@ export function makeEmpty(path: string): void {
   syncPath(dirname(path));
 }
 
-/** On PostgreSQL without SQLite's module nobody holds it: two processes at one moment would break the chain, and be told. */
+/** On PostgreSQL without SQLite's module nobody holds it: two processes at one moment would give one number twice, which is reported. */
 async function lockOf(path: string): Promise<Release> {
   const lock = `${path}.lock`;
   makeEmpty(lock);

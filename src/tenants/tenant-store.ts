@@ -131,16 +131,6 @@ export async function goingTenants({ read }: Database): Promise<readonly string[
   return read('tenants').where({ revision: GOING }).orderBy('kid').pluck('kid');
 }
 
-/** Of tenants that exist and stay; a later tenant under the same kid has nothing to do with what was said of an earlier one. */
-export async function ofPresentTenants<T extends { readonly tenant: string; readonly at: string }>(
-  database: Database,
-  lines: readonly T[],
-): Promise<readonly T[]> {
-  const since = await tenantsSince(database);
-  for (const kid of await goingTenants(database)) since.delete(kid);
-  return lines.filter(({ tenant, at }) => (since.get(tenant) ?? Number.POSITIVE_INFINITY) <= Date.parse(at));
-}
-
 /** When each tenant was made, in epoch milliseconds, by kid in its order. */
 export async function tenantsSince({ read }: Database): Promise<Map<string, number>> {
   const rows = await read('tenants')

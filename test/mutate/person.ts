@@ -11,6 +11,7 @@ import { tenantGoingContract } from '../tenants/contract/tenant-going.ts';
 // Of one file, as the changed map is not seen by the second file of a process.
 import '../rights/dsar/coverage.test.ts';
 import '../rights/erase/erase-service.test.ts';
+import '../rights/erase/erasure-log.test.ts';
 import '../rights/erase/reapply.test.ts';
 import '../rights/subject-map.test.ts';
 

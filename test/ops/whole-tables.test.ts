@@ -83,7 +83,7 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
     const bad = await plansOf(database, async () => {
       await readStock(database, '');
       await readTraffic(database, NOW);
-      await gatherDatabase(database, { now: NOW, skewMs: 300_000 }, { tombstones: [], problem: null });
+      await gatherDatabase(database, { now: NOW, skewMs: 300_000 }, null);
       await readLogEnd(database, 'acme');
       await oldestWaiting(database, 'acme', 'wh_1');
     });

@@ -25,7 +25,7 @@ import {
   type Tombstone,
   tombstoneOf,
 } from './erasure-log.ts';
-import { erasuresSince, knownReceipts, type StoredErasure } from './receipts.ts';
+import { erasuresOf, knownReceipts, receiptsSince, type StoredErasure } from './receipts.ts';
 
 /** What ended in the database and must stay so: as lines for erasures.log, and from its lines again. */
 
@@ -64,38 +64,42 @@ async function keyLines({ read }: Database, kid: string, since: number): Promise
 /** A line that could not be written is written by any server that runs within so long. */
 const REPAIR_MS = 30 * DAY;
 
-/** At `rows` an erasure writes its line itself; one that had nothing to erase was done at once, and has none. */
-const hasLine = ({ step, doneAt }: StoredErasure): boolean =>
-  step === 'done' ? doneAt !== undefined : step !== 'rows';
-
-async function endedSince(database: Database, since: number): Promise<ErasureLine[]> {
+/** The names of all that ended, and the lines of keys and holds. The name of an erasure is its receipt. */
+async function endedSince(database: Database, since: number) {
   const lines: ErasureLine[] = [];
+  const receipts: string[] = [];
   for (const kid of await makeTenantStore(database).kids()) {
-    const erasures = await erasuresSince(database, kid, since);
-    lines.push(...erasures.filter(hasLine).map(tombstoneOf));
     lines.push(...(await keyLines(database, kid, since)), ...(await holdLines(database, kid, since)));
+    for (const receipt of await receiptsSince(database, kid, since)) receipts.push(receipt);
   }
-  return lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  return { lines, receipts, names: new Set([...receipts, ...lines.map(nameOf)]) };
 }
+
+/** One that had nothing to erase was done at once, and has no line. */
+const hasLine = ({ step, doneAt }: StoredErasure): boolean => step !== 'done' || doneAt !== undefined;
 
 /** By path: the names of what the last sweep found or wrote. A file that another took the place of is read again. */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
 async function recordMissing(outside: OutsideLog, now: number): Promise<void> {
+  const { database } = outside;
   const log = erasureLog(outside);
-  const ended = new Map(
-    (await endedSince(outside.database, now - REPAIR_MS)).map((line) => [nameOf(line), line]),
-  );
-  const missing = new Map(ended);
+  const { lines, receipts, names } = await endedSince(database, now - REPAIR_MS);
+  const missing = new Set(names);
   const known = recorded.get(log.path);
   if (known && isSameFile(known.file, fileOf(log))) for (const name of known.names) missing.delete(name);
   if (missing.size > 0)
-    for await (const { isAuthentic, body } of readLines(log)) {
-      const line = parseLine(body);
+    for await (const { isAuthentic, body, dropped } of readLines(log)) {
+      const line = dropped ? null : parseLine(body, isAuthentic);
       if (line && counts(line, isAuthentic)) missing.delete(nameOf(line));
     }
-  for (const line of missing.values()) await append(outside, line);
-  recorded.set(log.path, { file: fileOf(log), names: new Set(ended.keys()) });
+  const erasures = await erasuresOf(
+    database,
+    receipts.filter((receipt) => missing.has(receipt)),
+  );
+  for (const line of [...lines, ...erasures.filter(hasLine).map(tombstoneOf)])
+    if (missing.has(nameOf(line))) await append(outside, line);
+  recorded.set(log.path, { file: fileOf(log), names });
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { chunksOf } from '../../lib/chunks.ts';
+import { chunksOf, inChunks } from '../../lib/chunks.ts';
 import { toColumns } from '../../lib/columns.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import { type ErasureRef, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
@@ -169,10 +169,24 @@ export async function erasuresAt(
   return rowsToErasures(found);
 }
 
-/** Those of a tenant that began no earlier than `since` and can be read. */
-export async function erasuresSince({ read }: Database, kid: string, since: number) {
-  const found = await rows(read).where({ kid }).where('erased_at', '>=', since);
-  return rowsToErasures(found).erasures;
+/** Receipts of a tenant's erasures that began no earlier than `since` and have gone past `rows`. */
+export const receiptsSince = ({ read }: Database, kid: string, since: number): Promise<string[]> =>
+  read('erasures')
+    .where({ kid })
+    .where('erased_at', '>=', since)
+    .whereNot({ step: 'rows' })
+    .pluck('receipt_id');
+
+/** Those of these receipts that can be read. */
+export async function erasuresOf(
+  { read }: Database,
+  receiptIds: readonly string[],
+): Promise<StoredErasure[]> {
+  const found: StoredErasure[] = [];
+  await inChunks(receiptIds, async (ids) => {
+    found.push(...rowsToErasures(await rows(read).whereIn('receipt_id', ids)).erasures);
+  });
+  return found;
 }
 
 /** Newest first. */
