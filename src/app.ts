@@ -25,11 +25,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const { rights, consent, consentLane, clockRule, ingest } = features;
   const findDecision = makeDecisionFinder(database, platform.ingestTenantOf);
   let draining = false;
-  const notReady = (): string[] => [
-    ...(draining ? ['draining'] : []),
-    ...polling.wrong(),
-    ...clockRule.wrong(),
-  ];
+  const notReady = (): string[] => (draining ? ['draining'] : []).concat(polling.wrong(), clockRule.wrong());
   const pages = (async () => {
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
     const { clientSecret } = settings;

@@ -91,7 +91,7 @@ export async function followClock(database: Database, clock: Clock, skewMs: numb
     /** Why this node is not ready. */
     wrong: (): readonly string[] => (isBehind() ? [`clock: ${reason()}`] : []),
     /** @throws {Unavailable} when the clock is behind by more than the skew */
-    requireClock(): void {
+    requireClock: (): void => {
       if (isBehind()) throw new Unavailable(reason());
     },
   };

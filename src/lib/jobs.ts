@@ -4,8 +4,8 @@ import { TenantGone, Unavailable } from './errors.ts';
 
 export interface Moment {
   readonly now: number;
-  /** For what cannot be taken back: see `db/clock-rule-store.ts`. */
-  readonly committed: number;
+  /** What cannot be taken back goes no further than this: see `db/clock-rule-store.ts`. */
+  readonly until: number;
 }
 
 export type Job = {

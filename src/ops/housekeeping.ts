@@ -85,58 +85,50 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
   const { database, macsOf } = deps;
   const anchored =
     (by: typeof anchorAudit) =>
-    (kid: string, { committed }: Moment) =>
-      by(database, kid, committed, macsOf(kid));
-  const noncesFrom = ({ committed }: Moment): number => keepNoncesFrom(committed, deps.clockRule.skewMs);
+    (kid: string, { until }: Moment) =>
+      by(database, kid, until, macsOf(kid));
+  const noncesFrom = ({ until }: Moment): number => keepNoncesFrom(until, deps.clockRule.skewMs);
   return [
     { name: 'purge-nonces', every: MINUTE, run: (at) => purgeNonces(database, noncesFrom(at)) },
     { name: 'purge-agent-nonces', every: MINUTE, run: (at) => purgeAgentNonces(database, noncesFrom(at)) },
     { name: 'purge-rates', every: MINUTE, run: ({ now }) => purgeCounters(database, now, 10 * MINUTE) },
     { name: 'purge-sessions', every: MINUTE, run: ({ now }) => purgeExpired(database, now) },
-    {
-      name: 'purge-outbox',
-      every: MINUTE,
-      run: ({ committed }) => purgeOutbox(database, committed - OUTBOX_MS),
-    },
-    { name: 'purge-summaries', every: MINUTE, run: ({ committed }) => purgeSummaries(database, committed) },
+    { name: 'purge-outbox', every: MINUTE, run: ({ until }) => purgeOutbox(database, until - OUTBOX_MS) },
+    { name: 'purge-summaries', every: MINUTE, run: ({ until }) => purgeSummaries(database, until) },
     {
       name: 'purge-console',
       every: MINUTE,
-      run: ({ committed }) => purgeConsole(database, committed - DAY, committed - DAY),
+      run: ({ until }) => purgeConsole(database, until - DAY, until - DAY),
     },
-    {
-      name: 'purge-key-traffic',
-      every: MINUTE,
-      run: ({ committed }) => purgeKeyTraffic(database, committed),
-    },
+    { name: 'purge-key-traffic', every: MINUTE, run: ({ until }) => purgeKeyTraffic(database, until) },
     { name: 'seal-verdicts', every: MINUTE, each: anchored(anchorVerdicts) },
     { name: 'seal-audit', every: MINUTE, each: anchored(anchorAudit) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
     { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
-    { name: 'tally', every: MINUTE, each: (kid, { committed }) => tally(database, kid, committed) },
-    { name: 'purge-networks', every: MINUTE, run: ({ committed }) => purgeNetworks(database, committed) },
+    { name: 'tally', every: MINUTE, each: (kid, { until }) => tally(database, kid, until) },
+    { name: 'purge-networks', every: MINUTE, run: ({ until }) => purgeNetworks(database, until) },
     {
       name: 'destroy-keys',
       every: MINUTE,
-      each: (kid, { committed }) => sweepKeys(database, kid, committed),
+      each: (kid, { until }) => sweepKeys(database, kid, until),
     },
     { name: 'record-ended', every: MINUTE, run: deps.recordEnded },
     { name: 'resume-erasures', every: MINUTE, together: deps.resumeErasures },
-    { name: 'tell-due', every: MINUTE, each: (kid, { committed }) => deps.tellDue(kid, committed) },
+    { name: 'tell-due', every: MINUTE, each: (kid, { until }) => deps.tellDue(kid, until) },
     {
       name: 'tell-unfinished',
       every: MINUTE,
-      each: (kid, { committed }) => deps.tellUnfinished(kid, committed),
+      each: (kid, { until }) => deps.tellUnfinished(kid, until),
     },
-    { name: 'tell-digests', every: MINUTE, each: (kid, { committed }) => deps.tellDigests(kid, committed) },
+    { name: 'tell-digests', every: MINUTE, each: (kid, { until }) => deps.tellDigests(kid, until) },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
       name: RETENTION,
       every: HOUR,
-      each: (kid, { committed }) => retainTenant(database, kid, committed, { goesOn, macs: macsOf(kid) }),
+      each: (kid, { until }) => retainTenant(database, kid, until, { goesOn, macs: macsOf(kid) }),
     },
-    { name: 'thin-checkpoints', every: HOUR, run: ({ committed }) => deps.thinCheckpoints(committed) },
-    { name: 'drop-old-erasures', every: HOUR, run: ({ committed }) => deps.dropOldErasures(committed) },
+    { name: 'thin-checkpoints', every: HOUR, run: ({ until }) => deps.thinCheckpoints(until) },
+    { name: 'drop-old-erasures', every: HOUR, run: ({ until }) => deps.dropOldErasures(until) },
     { name: 'release-pages', every: HOUR, run: deps.releasePages },
     { name: 'sweep-orphans', every: HOUR, run: () => sweepOrphans(database) },
   ];
@@ -190,15 +182,15 @@ function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[]
 
 async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
   const { deps, ranAt, failing } = rounds;
-  const committed = await commitTime(rounds);
-  if (committed === null) return;
+  const until = await commitTime(rounds);
+  if (until === null) return;
   const begun = rounds.monotonic();
   const due = dueJobs(rounds, begun).filter(({ every }) => (every === HOUR) === hourly);
   if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
   const tenants = makeTenantStore(deps.database);
   const options = { kids: () => tenants.kids(), stopping: () => rounds.stopping };
-  const failures = [...(await runJobs(due, { now: deps.clock(), committed }, options))];
+  const failures = [...(await runJobs(due, { now: deps.clock(), until }, options))];
   if (rounds.stopping) return;
   for (const name of ran) {
     ranAt.set(name, begun);

@@ -44,7 +44,7 @@ export async function runRetention(
     },
   };
   const tenants = makeTenantStore(database);
-  const failures = await runJobs([job], { now, committed: now }, { kids: () => tenants.kids() });
+  const failures = await runJobs([job], { now, until: now }, { kids: () => tenants.kids() });
   if (!dryRun) {
     await recordRound(database, {
       at: now,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { applyPolicy } from '../../src/ingest/classify/policy.ts';
+import { Unavailable } from '../../src/lib/errors.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
 import { ORIGIN } from '../support/constants.ts';
 import { makePlaintext, makeReceipt, NOW } from '../support/make.ts';
@@ -32,6 +33,13 @@ describe('a good bundle', () => {
       verdict: { requestId: 'req_1', decidedAt: NOW, class: 'human' },
       shadow: null,
     });
+  });
+
+  it('throws before it looks at the time of a bundle when the clock is behind', async () => {
+    const requireClock = () => {
+      throw new Unavailable('behind');
+    };
+    await expect(run({ plaintext: { clientTs: 0 }, deps: { requireClock } })).rejects.toThrow('behind');
   });
 
   it('leaves no raw value behind: not a signal, not the nonce, not the session', async () => {

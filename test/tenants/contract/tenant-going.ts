@@ -252,7 +252,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
           },
           { name: 'tally', every: 1, each: (one: string) => tally(own.database, one, NOW + 3 * HOUR) },
         ];
-        const moment = { now: NOW, committed: NOW };
+        const moment = { now: NOW, until: NOW };
         expect(await runJobs(jobs, moment, { kids: () => Promise.resolve([kid]) })).toEqual([]);
         expect(await countOf(own.database, 'decisions', kid)).toBe(1);
         const house = makeHouse(own.database);
