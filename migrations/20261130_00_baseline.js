@@ -1,11 +1,11 @@
 /**
  * The schema of gpd on SQLite and on PostgreSQL, subject by subject. Later migrations add to it.
  *
- * - `kid`: the tenant. `durable`: keyed hash of a device. `principal`, `actor`, `by`: keyed reference of a person. No raw signal, no
- *   e-mail address and no principal id is in any column as plain text.
+ * - `kid`: the tenant. `durable`: keyed hash of a device. `principal`, `actor`, `by`: keyed reference of a person. No column has a raw
+ *   signal, or a visitor's e-mail address or principal id as plain text.
  * - Moments are milliseconds since 1970; `hour` is the moment at which it begins, `day` counts days since 1970 (UTC).
- * - `wrapped…` is encrypted under the master key or a key of the tenant that it wraps, `sealed` under the tenant's key.
- * - `mac` is computed with a key that is not in the database: a row that somebody wrote without it counts as forged.
+ * - `wrapped…` is encrypted under the master key or under a key of the tenant, `sealed` under a key of the tenant.
+ * - `mac` is computed with a key of the tenant: a row with a wrong or missing one counts as forged (ADR 0042).
  *
  * What PostgreSQL must not sample and when it vacuums is set for each table after each migration (src/db/table-settings.ts).
  */
@@ -60,12 +60,13 @@ const createKeyed = (knex, body) => knex.raw(`CREATE TABLE ${body}${isSqlite(kne
 async function store(knex, table, ...parameters) {
   if (!isSqlite(knex)) await knex.raw(`ALTER TABLE ?? SET (${parameters.join(', ')})`, [table]);
 }
+
 /** Rows that live for minutes: new ones need a vacuum as well, or index scans visit their pages. */
 const SHORT_LIVED = 'autovacuum_vacuum_insert_scale_factor = 0.1';
 /** Few rows that many requests update: room for the next version on the same page. */
 const UPDATED = 'fillfactor = 50';
 
-// ── The installation and its tenants ──
+// The installation and its tenants.
 
 /** @param {Knex} knex */
 async function createTenants(knex) {
@@ -128,7 +129,7 @@ async function createKeys(knex) {
   });
 }
 
-// ── The log: one RFC 6962 tree per tenant. Entries hold commitments; what opens them is in other tables and can be erased. ──
+// The log: one RFC 6962 tree per tenant. Entries hold commitments; what opens them is in other tables and can be erased.
 
 /** @param {Knex} knex */
 async function createLog(knex) {
@@ -210,7 +211,7 @@ async function createAudit(knex) {
   });
 }
 
-// ── Webhooks and agents ──
+// Webhooks and agents.
 
 /** @param {Knex} knex */
 async function createWebhooks(knex) {
@@ -262,7 +263,7 @@ async function createAgents(knex) {
   });
 }
 
-// ── Consent: the terms, what a person said last, and what opens the commitments of the log ──
+// Consent: the terms, what a person said last, and what opens the commitments of the log.
 
 /** @param {Knex} knex */
 async function createTerms(knex) {
@@ -342,7 +343,7 @@ async function createConsent(knex) {
   });
 }
 
-// ── Visits: what an accepted bundle leaves ──
+// Visits: what an accepted bundle leaves.
 
 /** @param {Knex} knex */
 async function createIngest(knex) {
@@ -481,7 +482,7 @@ async function createPolicies(knex) {
   });
 }
 
-// ── Rights ──
+// Rights.
 
 /** @param {Table} t */
 function contestColumns(t) {
@@ -566,7 +567,7 @@ async function createErasures(knex) {
   });
 }
 
-// ── The console and the operation ──
+// The console and the operation.
 
 /** @param {Knex} knex */
 async function createConsole(knex) {

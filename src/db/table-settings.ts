@@ -3,13 +3,25 @@ import { rowsOf } from './sql.ts';
 
 /** Settings of PostgreSQL that follow from the columns of a table, so that a table which a later migration makes has them too. */
 
-/** A table with one of these has rows about a person (src/rights/subject-data.ts). */
+/** A table with one of these columns has rows about persons (src/rights/subject-data.ts). */
 const PERSONAL = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
 
-/** Few values, which tell nobody apart. */
-const FEW = [
-  ...['kid', 'class', 'status', 'outcome', 'resolved_role', 'proposed_outcome', 'webhook', 'event', 'state'],
-  ...['purpose', 'choice', 'scope', 'requested_by', 'step'],
+/** Columns of few values, which tell nobody apart. */
+const FEW_VALUES = [
+  'kid',
+  'class',
+  'status',
+  'outcome',
+  'resolved_role',
+  'proposed_outcome',
+  'webhook',
+  'event',
+  'state',
+  'purpose',
+  'choice',
+  'scope',
+  'requested_by',
+  'step',
 ];
 
 const OWN = `t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND t.relname NOT LIKE 'knex%'`;
@@ -23,7 +35,7 @@ async function sampleNobody(tx: Knex.Transaction): Promise<void> {
     WHERE ${OWN} AND a.atttypid IN ('text'::regtype, 'bytea'::regtype) AND NOT a.attisdropped
       AND a.attname <> ALL(?) AND a.attstattarget IS DISTINCT FROM 0
       AND EXISTS (SELECT 1 FROM pg_attribute p WHERE p.attrelid = t.oid AND p.attname = ANY(?) AND NOT p.attisdropped)`;
-  const columns = rowsOf<{ name: string; col: string }>(await tx.raw(sql, [FEW, PERSONAL]));
+  const columns = rowsOf<{ name: string; col: string }>(await tx.raw(sql, [FEW_VALUES, PERSONAL]));
   for (const { name, col } of columns)
     await tx.raw('ALTER TABLE ?? ALTER COLUMN ?? SET STATISTICS 0', [name, col]);
 }

@@ -63,7 +63,7 @@ export interface HousekeepingDeps
   /** Finishes erasures that something held up. */
   readonly resumeErasures: () => Promise<readonly Fault[]>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
-  readonly dropOldErasures: (committed: number) => Promise<void>;
+  readonly dropOldErasures: (until: number) => Promise<void>;
   readonly clock: Clock;
   readonly clockRule: Pick<ClockRule, 'commit' | 'skewMs'>;
   /** Milliseconds that no change of the clock touches. */
