@@ -62,7 +62,7 @@ async function copyPostgres(database: Database, copy: string): Promise<void> {
     await migrate(made);
     await made.transaction(emptyAll);
     await database.snapshot(async (from) => {
-      await copyRows(from, (work) => made.transaction(work), { onRows: () => {} });
+      await copyRows(from, (work) => made.transaction(work));
       await made.transaction((tx) => copyMeta(from, tx));
     });
     await makeSingleFile(made);

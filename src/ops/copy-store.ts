@@ -6,24 +6,11 @@ import { cellOf, countOf, hasRowLocks, pageBehind, pagesOf } from '../db/sql.ts'
 import type { TableName } from '../rights/subject-data.ts';
 import { rowOf, TABLES } from '../rights/subject-folds.ts';
 
-/** All rows of one database in another of either kind, table by table: for moves, and for backups of PostgreSQL. */
+/** All rows of one database in another of either kind, table by table: for moves, and for backups of PostgreSQL and their restore. */
 
 type Row = Record<string, Knex.Value>;
 /** Runs the work in a transaction of the target. */
 type Write = <T>(work: (tx: Knex.Transaction) => Promise<T>) => Promise<T>;
-
-/** What was copied last. */
-export interface Place {
-  readonly table: TableName;
-  readonly last: Row;
-}
-
-export interface CopyOptions {
-  readonly start?: Place | null;
-  /** In the transaction of each page. */
-  readonly keepPlace?: (tx: Knex.Transaction, place: Place) => Promise<void>;
-  readonly onRows: (rows: number) => void;
-}
 
 /** `meta` comes last, as without it there is no installation; windows of rate limits end before anybody reads the copy. */
 const APART: readonly TableName[] = ['meta', 'rate_counters'];
@@ -58,21 +45,19 @@ async function copyTable(
   from: Knex,
   write: Write,
   table: TableName,
-  { start, keepPlace, onRows }: CopyOptions,
+  onRows: (rows: number) => void,
 ): Promise<void> {
   const { key } = rowOf(table);
   const columns = await write((tx) => tx(table).columnInfo());
   const booleans = Object.keys(columns).filter((name) => columns[name]?.type === 'boolean');
   const size = Math.min(PAGE, Math.floor(MAX_CELLS / Object.keys(columns).length));
-  let last = start?.table === table ? start.last : undefined;
+  let last: Row | undefined;
   for (;;) {
     const page: Row[] = await pageBehind(from<Row>(table), key, size, last);
     last = page.at(-1);
     if (last === undefined) return;
-    const place = { table, last: Object.fromEntries(key.map((name) => [name, last?.[name] ?? null])) };
     await write(async (tx) => {
       await tx(table).insert(page.map((row) => asStored(row, booleans)));
-      await keepPlace?.(tx, place);
     });
     onRows(page.length);
   }
@@ -94,10 +79,16 @@ async function copySequence(from: Knex, write: Write, table: TableName): Promise
   });
 }
 
-/** Everything but `meta`. */
-export async function copyRows(from: Knex, write: Write, options: CopyOptions): Promise<void> {
-  const done = options.start ? COPIED.indexOf(options.start.table) : 0;
-  for (const table of COPIED.slice(done)) await copyTable(from, write, table, options);
+/** Into tables that are empty; everything but `meta`, if nothing else is said. */
+export async function copyRows(
+  from: Knex,
+  write: Write,
+  {
+    tables = COPIED,
+    onRows = () => {},
+  }: { readonly tables?: readonly TableName[]; readonly onRows?: (rows: number) => void } = {},
+): Promise<void> {
+  for (const table of tables) await copyTable(from, write, table, onRows);
   for (const table of COPIED) if (rowOf(table).key[0] === 'seq') await copySequence(from, write, table);
 }
 
@@ -108,12 +99,13 @@ export async function copyMeta(from: Knex, tx: Knex.Transaction): Promise<void> 
   await tx('meta').insert(rows);
 }
 
-/** @throws by PostgreSQL where this role may not truncate */
-export async function emptyAll(tx: Knex.Transaction): Promise<void> {
-  const tables = ['meta', ...[...COPIED].reverse()];
-  if (!hasRowLocks(tx)) for (const table of tables) await tx(table).delete();
-  else await tx.raw(`TRUNCATE ${tables.map(() => '??').join()}`, tables);
+/** @param tables parents first, as in COPIED. @throws by PostgreSQL where this role may not truncate */
+export async function emptyTables(tx: Knex.Transaction, tables: readonly TableName[]): Promise<void> {
+  if (hasRowLocks(tx)) await tx.raw(`TRUNCATE ${tables.map(() => '??').join()}`, [...tables]);
+  else for (const table of [...tables].reverse()) await tx(table).delete();
 }
+
+export const emptyAll = (tx: Knex.Transaction): Promise<void> => emptyTables(tx, [...COPIED, 'meta']);
 
 const canonical = (value: unknown): unknown => {
   if (typeof value === 'boolean') return Number(value);
@@ -136,17 +128,16 @@ async function digestOf(from: Knex, table: TableName): Promise<{ rows: number; s
   return { rows, sum };
 }
 
-/** Rows by table, and the first table whose rows differ; null: none does. */
-export async function compareRows(from: Knex, into: Knex, onRows: (rows: number) => void) {
+/** Rows by table up to the first one whose rows differ; null: none does. */
+export async function compareRows(from: Knex, into: Knex, onRows: (rows: number) => void = () => {}) {
   const rows: Record<string, number> = {};
-  let differs: TableName | null = null;
   for (const table of COPIED) {
     const [ours, theirs] = [await digestOf(from, table), await digestOf(into, table)];
-    if (ours.rows !== theirs.rows || ours.sum !== theirs.sum) differs ??= table;
+    if (ours.rows !== theirs.rows || ours.sum !== theirs.sum) return { rows, differs: table };
     rows[table] = theirs.rows;
     onRows(ours.rows);
   }
-  return { rows, differs };
+  return { rows, differs: null };
 }
 
 /** Other connections of gpd to this PostgreSQL; 0 on SQLite, where the lock of the data directory says it. */

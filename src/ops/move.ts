@@ -13,44 +13,21 @@ import { sha256Text } from '../lib/hash.ts';
 import { collectProblems } from '../log/problem.ts';
 import { readHead } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
-import { migrateData, withDataAlone } from '../tenants/data-lock-files.ts';
+import { withDataAlone } from '../tenants/data-lock-files.ts';
 import { notInitialised, readServerSecret } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
-import {
-  analyze,
-  compareRows,
-  copyMeta,
-  copyRows,
-  countRows,
-  emptyAll,
-  othersConnected,
-  type Place,
-} from './copy-store.ts';
-import { putErasures } from './restore-swap.ts';
+import { analyze, COPIED, compareRows, copyMeta, copyRows, countRows, emptyTables } from './copy-store.ts';
+import { requireAlone } from './restore-swap.ts';
 
-/** All data of a stopped installation from one database into another of either kind. */
+/**
+ * All data of a stopped installation in a database of the other kind, by the copy that backups and restores of PostgreSQL make too. A
+ * restore would do more than that: it ends sessions and makes older bundles stale.
+ */
 
 /** Rows copied and compared, of twice their number. */
 export type OnRows = (done: number, total: number) => void;
-
-/** How far a move came, in the target. */
-interface Begun {
-  /** Which installation: hash of its wrapped secret. */
-  readonly source: string;
-  readonly place: Place | null;
-}
-
-/** Without the user and the password. */
-async function requireAlone(database: Database, name: string): Promise<void> {
-  const others = await othersConnected(database);
-  if (others > 0)
-    throw new BackupFailed(
-      `gpd has ${others} other connections to ${name}: stop the servers and other commands first`,
-      true,
-    );
-}
 
 /** @returns the root of each log in base64, as in a checkpoint. @throws {BackupFailed} when rows or logs of the target differ from those of the source */
 async function compareLogs(source: Database, target: Database) {
@@ -77,49 +54,32 @@ async function compareLogs(source: Database, target: Database) {
 const notEmpty = (): BackupFailed =>
   new BackupFailed('the target already holds an installation: name an empty database', true);
 
-async function begin(target: Database, source: string): Promise<Begun> {
-  const text = await readMeta(target, MOVING);
-  if (text === null) {
-    if ((await readMeta(target, SERVER_SECRET)) !== null) throw notEmpty();
-    return clear(target, source);
-  }
-  const begun = JSON.parse(text) as Begun;
-  if (begun.source !== source)
+/** Until the move is done, the target serves nobody. @param source which installation: hash of its wrapped secret */
+async function begin(target: Database, source: string): Promise<void> {
+  const begun = await readMeta(target, MOVING);
+  if (begun === source) return;
+  if (begun !== null)
     throw new BackupFailed(
       'another move into the target was interrupted: repeat that one, or empty the target',
       true,
     );
-  return begun;
+  if ((await readMeta(target, SERVER_SECRET)) !== null) throw notEmpty();
+  await target.transaction((tx) => writeMeta(tx, MOVING, source));
 }
 
-async function clear(target: Database, source: string): Promise<Begun> {
-  const begun: Begun = { source, place: null };
-  await target.transaction(async (tx) => {
-    await emptyAll(tx);
-    await writeMeta(tx, MOVING, JSON.stringify(begun));
-  });
-  return begun;
-}
-
-/** Copies what is missing and compares all of it. What an interrupted move left may be older than the source. */
-async function fill(source: Database, target: Database, id: string, onRows: OnRows) {
+/** Copies all tables from the first one on that differs: behind it are those that refer to it. Then compares all of them. */
+async function fill(source: Database, target: Database, onRows: OnRows) {
   const total = 2 * (await countRows(source.read));
-  const begun = await begin(target, id);
-  const copy = async ({ place }: Begun): Promise<Awaited<ReturnType<typeof compareRows>>> => {
-    let done = 0;
-    const note = (rows: number): void => {
-      done += rows;
-      onRows(done, total);
-    };
-    await copyRows(source.read, (work) => target.transaction(work), {
-      start: place,
-      keepPlace: (tx, at) => writeMeta(tx, MOVING, JSON.stringify({ source: id, place: at })),
-      onRows: note,
-    });
-    return compareRows(source.read, target.read, note);
+  let done = 0;
+  const note = (rows: number): void => {
+    done += rows;
+    onRows(done, total);
   };
-  let { rows, differs } = await copy(begun);
-  if (differs !== null && begun.place !== null) ({ rows, differs } = await copy(await clear(target, id)));
+  const { differs: start } = await compareRows(source.read, target.read, note);
+  const tables = start === null ? [] : COPIED.slice(COPIED.indexOf(start));
+  if (tables.length > 0) await target.transaction((tx) => emptyTables(tx, tables));
+  await copyRows(source.read, (work) => target.transaction(work), { tables, onRows: note });
+  const { rows, differs } = await compareRows(source.read, target.read, note);
   if (differs !== null) throw new BackupFailed(`${differs} differs in the target: nothing was moved`);
   return rows;
 }
@@ -134,7 +94,8 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
   const moved = await readMeta(source, MOVED);
   if (moved !== null && (moved !== name || (await readMeta(target, MOVING)) === null))
     throw new BackupFailed(`the data was already moved to ${moved}`, true);
-  const rows = await fill(source, target, sha256Text(wrapped), onRows);
+  await begin(target, sha256Text(wrapped));
+  const rows = await fill(source, target, onRows);
   const logs = await compareLogs(source, target);
   await target.transaction((tx) => copyMeta(source.read, tx));
   await source.transaction((tx) => writeMeta(tx, MOVED, name));
@@ -145,7 +106,7 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
 }
 
 /**
- * Resumes where an interrupted move stopped. The source is marked and serves nobody any more.
+ * Repeats an interrupted move; the tables that it had copied and that have not changed are only compared. The source is marked and serves nobody any more.
  * @param to `postgres://…`, or the file of an SQLite database that is made
  * @throws {BackupFailed} {ConfigError}
  */
@@ -164,34 +125,5 @@ export async function requireEmpty(url: string): Promise<void> {
   await closing(openDatabase({ location: url }), async (target) => {
     await migrate(target);
     if ((await readMeta(target, SERVER_SECRET)) !== null) throw notEmpty();
-  });
-}
-
-/** @throws {BackupFailed} when servers use it */
-export async function claimPostgres(url: string): Promise<void> {
-  await closing(openDatabase({ location: url }), (database) => requireAlone(database, locationName(url)));
-}
-
-/** All rows of a checked file replace those in PostgreSQL, in one transaction. */
-export async function putInPostgres(
-  config: Config,
-  url: string,
-  staged: string,
-  erasures: readonly string[],
-) {
-  putErasures(config, erasures);
-  await closing(openDatabase({ location: staged }), async (source) => {
-    await migrate(source);
-    await closing(openDatabase({ location: url }), async (target) => {
-      await migrateData(config, target);
-      await target.longTransaction(async (tx) => {
-        await emptyAll(tx);
-        await copyRows(source.read, (work) => work(tx), { onRows: () => {} });
-        const { differs } = await compareRows(source.read, tx, () => {});
-        if (differs !== null) throw new BackupFailed(`${differs} differs in the target: nothing was changed`);
-        await copyMeta(source.read, tx);
-      });
-      await analyze(target);
-    });
   });
 }

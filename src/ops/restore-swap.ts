@@ -2,18 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { openDatabase } from '../db/db.ts';
+import { locationName } from '../db/availability.ts';
+import { type Database, openDatabase } from '../db/db.ts';
 import { removeLeftStaging, replaceFile, syncPath } from '../db/durable-files.ts';
 import { makeSingleFile } from '../db/file-copy.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
+import { migrate } from '../db/migrate.ts';
 import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { closing } from '../lib/closing.ts';
 import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { erasuresFile } from '../rights/erase/erasure-log.ts';
+import { migrateData } from '../tenants/data-lock-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
+import { analyze, compareRows, copyMeta, copyRows, emptyAll, othersConnected } from './copy-store.ts';
 
 /** The last step of a restore: one database takes the other's place. */
 
@@ -72,7 +76,7 @@ function swapIn(config: Config, staged: string): void {
 }
 
 /** Whole before the database that has to repeat them is there. */
-export function putErasures({ data_dir }: Config, lines: readonly string[]): void {
+function putErasures({ data_dir }: Config, lines: readonly string[]): void {
   if (lines.length > 0) replaceFile(erasuresFile(data_dir), lines.map((line) => `${line}\n`).join(''));
 }
 
@@ -86,6 +90,45 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
   masterKey.unwrap(wrapped ?? '', serverSecretContext);
   removeAside(config);
   syncPath(config.data_dir);
+}
+
+/** @param name without the user and the password. @throws {BackupFailed} when servers or commands are connected */
+export async function requireAlone(database: Database, name: string): Promise<void> {
+  const others = await othersConnected(database);
+  if (others > 0)
+    throw new BackupFailed(
+      `gpd has ${others} other connections to ${name}: stop the servers and other commands first`,
+      true,
+    );
+}
+
+/** @throws {BackupFailed} when servers use it */
+export async function claimPostgres(url: string): Promise<void> {
+  await closing(openDatabase({ location: url }), (database) => requireAlone(database, locationName(url)));
+}
+
+/** All rows of a checked file replace those in PostgreSQL, in one transaction. */
+export async function putInPostgres(
+  config: Config,
+  url: string,
+  staged: string,
+  erasures: readonly string[],
+) {
+  putErasures(config, erasures);
+  await closing(openDatabase({ location: staged }), async (source) => {
+    await migrate(source);
+    await closing(openDatabase({ location: url }), async (target) => {
+      await migrateData(config, target);
+      await target.longTransaction(async (tx) => {
+        await emptyAll(tx);
+        await copyRows(source.read, (work) => work(tx));
+        const { differs } = await compareRows(source.read, tx);
+        if (differs !== null) throw new BackupFailed(`${differs} differs in the target: nothing was changed`);
+        await copyMeta(source.read, tx);
+      });
+      await analyze(target);
+    });
+  });
 }
 
 /** @throws {ConfigError} of another installation, or damaged: it may be evidence, and is not written over */

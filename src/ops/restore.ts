@@ -18,9 +18,8 @@ import {
 } from '../tenants/master-key-files.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { type BackupHead, DamagedBackup, decryptBytes, inUse, readHead } from './backup-stream.ts';
-import { claimPostgres, putInPostgres } from './move.ts';
 import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
-import { claimOld, foldOrThrow, putInPlace } from './restore-swap.ts';
+import { claimOld, claimPostgres, foldOrThrow, putInPlace, putInPostgres } from './restore-swap.ts';
 
 export interface RestoreOptions {
   /** The backup's master key, where the data directory has none or another one. */

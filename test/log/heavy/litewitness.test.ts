@@ -118,7 +118,7 @@ async function serve(data: string) {
     },
     sizes,
     /** Of the newest checkpoint, which is signed when somebody reads it. */
-    async isCosigned() {
+    isCosigned: async () => {
       await read('/v1/ledger/checkpoint');
       const { size, cosigned } = await sizes();
       return cosigned === size;

@@ -130,9 +130,7 @@ describeWithTool('gpd move', await missingPostgres(), () => {
     const { rows } = await client.query(`SELECT value FROM meta WHERE name = 'server-secret'`);
     expect(rows).toHaveLength(1);
     const source = sha256Text((rows[0] as { value: string }).value);
-    const place = { table: 'console_drafts', last: { kid: '', actor: '', contest_id: '', kind: '' } };
-    const begun = JSON.stringify({ source, place });
-    await client.query(`INSERT INTO meta VALUES ('moving', $1)`, [begun]);
+    await client.query(`INSERT INTO meta VALUES ('moving', $1)`, [source]);
     await client.end();
     expect((await runGpd(['tenants', 'list'], { env: envOf(dataDir, url) })).code).toBe(78);
     await gpdJson(['move', '--to', url], { env: envOf(dataDir) });
