@@ -116,10 +116,7 @@ function openCount(key: Uint8Array, value: string | null): KnownCount {
   return opened?.isAuthentic ? opened.number : 'changed';
 }
 
-async function readCount(
-  database: Pick<Database, 'kind' | 'read'>,
-  log: LineLog,
-): Promise<KnownCount> {
+async function readCount(database: Pick<Database, 'kind' | 'read'>, log: LineLog): Promise<KnownCount> {
   return openCount(log.key, await readMeta(database, await nameOfCount(database, log)));
 }
 
