@@ -115,10 +115,10 @@ export function clockContract(make: MakeDatabase): void {
       }));
 
     it('another node learns of a newer time with its next round', () =>
-      within(async ({ database, connect }) => {
-        const behind = await followClock(database, () => NOW - HOUR, SKEW);
+      within(async (db) => {
+        const behind = await followClock(db.database, () => NOW - HOUR, SKEW);
         behind.requireClock();
-        await commitTime(await connect(), NOW);
+        await commitTime(await db.connect(), NOW);
         await behind.commit();
         expect(behind.requireClock).toThrow(Unavailable);
       }));
