@@ -3,9 +3,9 @@ import { makeGroupWriter, PRAGMAS } from './group.mjs';
 /** What one accepted bundle leaves in gpd's database. */
 
 const SCHEMA = `${PRAGMAS}
-CREATE TABLE nonces (kid text not null, nonce text not null, expires_at bigint not null,
+CREATE TABLE nonces (kid text not null, nonce text not null, dated_at bigint not null,
   primary key (kid, nonce)) WITHOUT ROWID;
-CREATE INDEX nonces_expires_at ON nonces (expires_at);
+CREATE INDEX nonces_dated_at ON nonces (dated_at);
 CREATE TABLE sightings (kid text not null, durable text not null, first_at bigint not null, last_at bigint not null,
   seen bigint not null, primary key (kid, durable)) WITHOUT ROWID;
 CREATE TABLE visitor_index (kid text not null, visitor_id text not null, durable text not null, epoch integer not null,
@@ -32,7 +32,7 @@ const DAY = 20_777;
 /** @type {import('./group.mjs').Statement<Entry>[]} */
 const STATEMENTS = [
   [
-    'INSERT INTO nonces (kid, nonce, expires_at)',
+    'INSERT INTO nonces (kid, nonce, dated_at)',
     'ON CONFLICT DO NOTHING',
     (e) => [e.kid, e.nonce, e.now + EXPIRES_MS],
   ],

@@ -45,5 +45,5 @@ export async function decisionKey(db: Knex, kid: string, requestId: string) {
 /** Forgets the nonces of bundles that are dated before `from`, and notes that it did. Returns how many went. */
 export function purgeNonces(database: Database, from: number): Promise<number> {
   const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
-  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('expires_at', '<', from), note);
+  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('dated_at', '<', from), note);
 }

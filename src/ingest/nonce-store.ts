@@ -15,7 +15,7 @@ const idOf = (kid: string, nonce: string): string => `${kid}|${nonce}`;
 
 /** A claim is a row: another node that has the same nonce waits for this transaction. */
 export async function claimRows(tx: HotTransaction, claims: readonly NonceClaim[]): Promise<Claims> {
-  const head = 'INSERT INTO nonces (kid, nonce, expires_at)';
+  const head = 'INSERT INTO nonces (kid, nonce, dated_at)';
   const tail = 'ON CONFLICT DO NOTHING RETURNING kid, nonce';
   const claimed = await insertMany<{ kid: string; nonce: string }>(tx, head, nonceRows(claims), tail);
   const free = new Set(claimed.map(({ kid, nonce }) => idOf(kid, nonce)));

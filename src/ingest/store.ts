@@ -57,7 +57,7 @@ const addTo = (table: string, key: readonly string[], count: string) => {
 };
 
 const writeRows = makeInserts('ingest_rows', [
-  insertInto('nonces', ['kid', 'nonce', 'expires_at']),
+  insertInto('nonces', ['kid', 'nonce', 'dated_at']),
   insertInto(
     'sightings',
     ['kid', 'durable', 'first_at', 'last_at', 'seen'],

@@ -49,7 +49,7 @@ describe('the check of statements', () => {
   it.each([
     ['SELECT count(*) FROM decisions', 'decisions'],
     ['SELECT s.seen FROM q JOIN sightings s ON s.durable = q.durable WHERE q.kid = $1', 'sightings'],
-    ['INSERT INTO nonces (nonce, expires_at) VALUES ($1, $2)', 'nonces'],
+    ['INSERT INTO nonces (nonce, dated_at) VALUES ($1, $2)', 'nonces'],
     ['update "consent_state" set "mac" = $1 where "principal" = $2', 'consent_state'],
   ])('sees that %s names no tenant', (sql, table) => expect(everywhere(sql)).toEqual([table]));
 

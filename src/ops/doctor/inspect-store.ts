@@ -129,7 +129,7 @@ export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
 
 /** At least so many, where there are more than a page of them. */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {
-  const some = read('nonces').where('expires_at', '<', before).limit(PAGE).select('kid');
+  const some = read('nonces').where('dated_at', '<', before).limit(PAGE).select('kid');
   return countOf(read.from(some.as('some')));
 }
 

@@ -23,7 +23,7 @@ async function fill(database: Database): Promise<void> {
   const day = Math.floor(NOW / DAY) - 5;
   await database.transaction(async (tx) => {
     await tx('network_days').insert({ day, kid: KID, durable: 'd', networks: 1 });
-    await tx('nonces').insert({ kid: KID, nonce: 'n', expires_at: NOW + DAY });
+    await tx('nonces').insert({ kid: KID, nonce: 'n', dated_at: NOW + DAY });
   });
 }
 
