@@ -105,15 +105,16 @@ function makeFollower(log: LineLog) {
       lastLines.set(line.vkey, line);
     });
   }
+  async function refresh(): Promise<void> {
+    await serialise(log.path, read);
+    // Its lock stays for ever: the file was begun here.
+    if ((readTo?.number ?? 0) === 0 && existsSync(`${log.path}.lock`))
+      throw new BrokenLog(log, 'it was there once, and the file is missing or empty');
+  }
   return {
     /** Behind the lock, or behind {@link serialise}. */
     read,
-    async refresh(): Promise<void> {
-      await serialise(log.path, read);
-      // Its lock stays for ever: the file was begun here.
-      if ((readTo?.number ?? 0) === 0 && existsSync(`${log.path}.lock`))
-        throw new BrokenLog(log, 'it was there once, and the file is missing or empty');
-    },
+    refresh,
     lastLine: (vkey: string) => lastLines.get(vkey),
     bytes: (): number => readTo?.size ?? 0,
   };

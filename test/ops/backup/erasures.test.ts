@@ -184,7 +184,7 @@ describe('a backup from before lines that were dropped', () => {
 it('the lines of a backup and a directory are merged, each once, ours first', () => {
   const outside = erasureLog({ dataDir: '/nowhere', logKey: Buffer.alloc(32) });
   const seal = (ids: string, from = 1): string[] =>
-    [...ids].map((id, i) => sealLine(outside, from + i, JSON.stringify({ id })));
+    ids.split('').map((id, i) => sealLine(outside, from + i, JSON.stringify({ id })));
   expect(mergeLines(outside, [], seal('a'))).toEqual(seal('a'));
   expect(mergeLines(outside, seal('ab'), seal('a'))).toEqual(seal('ab'));
   expect(mergeLines(outside, seal('ab'), seal('bc'))).toEqual(seal('abc'));
