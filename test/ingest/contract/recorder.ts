@@ -37,7 +37,7 @@ export function recorderContract(make: MakeDatabase): void {
       expect(await makeRecorder(db.database).record(entry)).toBe('recorded');
       expect(await counts(other, 'durable')).toEqual([1, 1, 1, 1]);
       expect(await other.read('nonces').where({ kid: 'durable' })).toEqual([
-        { kid: 'durable', nonce: 'nonce-d1', expires_at: NOW },
+        { kid: 'durable', nonce: 'nonce-d1', dated_at: NOW },
       ]);
       expect(await sighting(other, 'durable')).toEqual({
         first_at: NOW + 7,

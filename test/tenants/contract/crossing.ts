@@ -55,7 +55,7 @@ export function crossingContract(make: MakeDatabase): void {
     it('records each nonce once', async () => {
       const entries = (node: string) =>
         numbers.map((i) => makeEntry({ kid: 'cross', id: `${node}${i}`, nonce: `n${i}`, durable: `d${i}` }));
-      const row = { kid: 'cross', nonce: `n${SIZE / 2}`, expires_at: NOW };
+      const row = { kid: 'cross', nonce: `n${SIZE / 2}`, dated_at: NOW };
       const answers = await whileHeld(
         (tx) => tx('nonces').insert(row),
         () => recordAll(entries('a'), entries('b').reverse()),
