@@ -91,7 +91,7 @@ export interface NonceClaim {
   readonly since: number;
   /** base64url of a hash of the nonce. */
   readonly nonce: string;
-  /** The bundle's own time, by which its nonce is forgotten. (ADR 0026). */
+  /** The bundle's own time, by which its nonce is forgotten (ADR 0026). */
   readonly datedAt: number;
 }
 
