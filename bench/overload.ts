@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_UNDER_WAY } from '../src/http/admission.ts';
+import { MAX_UNDER_WAY } from '../src/http/limiter.ts';
 import { settleDisk } from './lib/disk.ts';
 import { memory } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';

@@ -3,9 +3,14 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '../src/db/db.ts';
 import { type Bindings, insertMany } from '../src/db/sql.ts';
-import { appendLeaves, EMPTY_FRONTIER, type Frontier, frontierRoot } from '../src/ledger/frontier.ts';
-import { inclusionProof } from '../src/ledger/proofs.ts';
-import { makeHashReader } from '../src/log/read-store.ts';
+import {
+  appendLeaves,
+  EMPTY_FRONTIER,
+  type Frontier,
+  frontierRoot,
+  inclusionProof,
+} from '../src/ledger/merkle.ts';
+import { makeHashReader } from '../src/log/entries.ts';
 import { verifyInclusion } from '../test/support/log-reader.ts';
 import { note, type Row } from './lib/report.ts';
 import type { Rig } from './lib/rig.ts';

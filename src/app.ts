@@ -2,11 +2,11 @@ import { followNetworks, startUpkeep, startWebhooks } from './app/background.ts'
 import { makeFeatures, noteEpochs, readSettings } from './app/features.ts';
 import { openPlatform } from './app/platform.ts';
 import { baseUrl, type Config } from './config.ts';
-import { answers } from './db/probe.ts';
+import { answers } from './db/meta-store.ts';
 import { makeServer } from './http/server.ts';
 import { makeDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
-import { makeUlid } from './lib/random.ts';
+import { makeUlid } from './lib/crypto.ts';
 import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
 import { makeForwardedNote } from './ops/untrusted-forwarded.ts';

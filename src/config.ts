@@ -1,7 +1,7 @@
 import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { orElse } from './lib/or-else.ts';
+import { orElse } from './lib/functions.ts';
 import {
   environmentName,
   SETTING_NAMES,

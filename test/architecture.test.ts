@@ -76,7 +76,7 @@ describe('the rules themselves', () => {
   it.each<[string, string, string]>([
     ['the time', 'src/ingest/a.ts', 'export const a = () => Date.now();'],
     ['the clock handed on', 'src/ingest/a.ts', 'export const a = Date.now;'],
-    ['a clock of a store', 'src/log/append-store.ts', 'export const a = () => Date.now();'],
+    ['a clock of a store', 'src/log/entries.ts', 'export const a = () => Date.now();'],
     ['a clock of a service', 'src/consent/service.ts', 'export const a = () => Date.now();'],
     ['a new date of now', 'src/rights/a.ts', 'export const a = new Date();'],
     ['a date as text', 'src/rights/a.ts', 'export const a = Date();'],

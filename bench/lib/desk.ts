@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { makeDirectory } from '../../src/app/directory.ts';
 import { readSnapshot } from '../../src/app/snapshot-store.ts';
-import { hashSecret } from '../../src/auth/api-key.ts';
+import { hashSecret } from '../../src/auth/credentials.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { contestTextsOf, NO_TEXTS } from '../../src/rights/contests/contest-text.ts';
+import { contestTextsOf, NO_TEXTS } from '../../src/rights/contests/contest.ts';
 import { tally } from '../../src/rights/tally-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { note } from './report.ts';

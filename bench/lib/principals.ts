@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { hashSecret, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { hashSecret, makeApiKeySecret } from '../../src/auth/credentials.ts';
 import { loadConfig } from '../../src/config.ts';
-import { principalRef } from '../../src/consent/principal.ts';
 import { makeStateMac } from '../../src/consent/state-mac.ts';
+import { principalRef } from '../../src/consent/tenant.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
-import { principalKeyContext, ROOT_SECRET, tenantSecretContext } from '../../src/keys/contexts.ts';
-import { makeMasterKey } from '../../src/keys/master-key.ts';
+import {
+  makeMasterKey,
+  principalKeyContext,
+  ROOT_SECRET,
+  tenantSecretContext,
+} from '../../src/keys/master-key.ts';
 import { DAY } from '../../src/lib/clock.ts';
 import { makeApiKeyStore } from '../../src/tenants/api-key-store.ts';
 import { openStore, type Store } from '../../src/tenants/installation-files.ts';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../src/config.ts';
 import { wrapContext } from '../../src/keys/generation.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
-import { makeSealKeyStore } from '../../src/tenants/seal-key-store.ts';
+import { makeSealKeyStore } from '../../src/tenants/seal-keys.ts';
 import { writeBundles } from './bundles.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from './child.ts';
 import { drive, type LoadResult } from './requests.ts';

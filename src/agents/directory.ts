@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
-import { decodeBase64Url } from '../lib/base64.ts';
-import { parseUrl } from '../lib/url.ts';
+import { decodeBase64Url } from '../lib/crypto.ts';
+import { parseUrl } from '../lib/text.ts';
 
 /** A directory of an agent's keys (RFC 7517) under the agent's own origin. */
 

@@ -6,8 +6,8 @@ import {
   verifySignature,
 } from 'http-message-sig';
 import { type Item, isInnerList, parseDictionary, parseItem, Token } from 'structured-headers';
-import { headerText } from '../http/network.ts';
-import { orElse } from '../lib/or-else.ts';
+import { headerText } from '../http/request.ts';
+import { orElse } from '../lib/functions.ts';
 import { directoryUrl } from './directory.ts';
 import {
   ALGORITHM,

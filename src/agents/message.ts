@@ -1,5 +1,5 @@
 import type { UntrustedSignatureCandidate } from 'http-message-sig';
-import type { HeaderMap } from '../http/network.ts';
+import type { HeaderMap } from '../http/request.ts';
 
 /** A request as it is verified, and what a signature on it says of itself. */
 

@@ -1,5 +1,5 @@
 import type { ComponentDescriptor, SignatureParameters } from 'http-message-sig';
-import { parseUrl } from '../lib/url.ts';
+import { parseUrl } from '../lib/text.ts';
 import { directoryUrl } from './directory.ts';
 import { fieldContent, MAX_COMPONENTS, type OwnRequest, targetUri } from './message.ts';
 

@@ -1,9 +1,9 @@
 import type { Database } from '../db/db.ts';
-import { readRevision } from '../db/revision.ts';
+import { readRevision } from '../db/meta-store.ts';
 import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
-import { every } from '../lib/every.ts';
-import { orElse } from '../lib/or-else.ts';
+import { orElse } from '../lib/functions.ts';
+import { every } from '../lib/jobs.ts';
 import { type AgentKey, importAgentKey, readJwks, validityOf, WELL_KNOWN_PATH } from './directory.ts';
 import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';
 import type { FindAgentKey } from './verify.ts';

@@ -3,13 +3,13 @@ import { writeActForAll } from '../audit/store.ts';
 import { raiseForgotten, readTimeMarks } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
+import { bump } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
-import { bump } from '../db/revision.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
-import { orElse } from '../lib/or-else.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import { orElse } from '../lib/functions.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 

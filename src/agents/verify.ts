@@ -1,7 +1,7 @@
 import { type KeyObject, verify as verifyBytes } from 'node:crypto';
 import type { SignatureParameters, Verifier } from 'http-message-sig';
-import { headerText } from '../http/network.ts';
-import { sha256Text } from '../lib/hash.ts';
+import { headerText } from '../http/request.ts';
+import { sha256Text } from '../lib/crypto.ts';
 import { agentOrigin } from './directory.ts';
 import { taggedLabels, verifyGeneral } from './general.ts';
 import {

@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
-import { readMeta } from '../db/meta-store.ts';
-import { isWritable } from '../db/probe.ts';
-import { readRevision } from '../db/revision.ts';
-import { SERVER_SECRET } from '../keys/contexts.ts';
-import { type MasterKey, makeMasterKey, WrongMasterKey } from '../keys/master-key.ts';
+import { isWritable, readMeta, readRevision } from '../db/meta-store.ts';
+import { type MasterKey, makeMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { every } from '../lib/every.ts';
+import { every } from '../lib/jobs.ts';
 import { opens } from '../ops/escrow.ts';
 import type { LiveDirectory } from './directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from './snapshot-store.ts';

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import type { ApiKey } from '../auth/api-key.ts';
+import type { ApiKey } from '../auth/credentials.ts';
 import { type ConsentPolicyRow, rowToConsentPolicy } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
-import { readRevision } from '../db/revision.ts';
+import { readRevision } from '../db/meta-store.ts';
 import { type PolicyRow, rowsToPolicies } from '../ingest/policy-store.ts';
 import type { Generation } from '../keys/generation.ts';
-import { fromColumns } from '../lib/columns.ts';
+import { fromColumns } from '../lib/collections.ts';
 import type { ApiKeyRow } from '../tenants/api-key-store.ts';
-import type { SealKeyRow } from '../tenants/seal-key-store.ts';
+import type { SealKeyRow } from '../tenants/seal-keys.ts';
 import { type PurposeRow, rowToPurpose, rowToTenant } from '../tenants/tenant-store.ts';
 import { rowToWebhook, type WebhookRow } from '../webhooks/store.ts';
 

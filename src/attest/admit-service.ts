@@ -2,15 +2,14 @@ import type { Check } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
-import { findDecision } from '../ingest/decision-store.ts';
 import type { IngestTenant, TenantLookup } from '../ingest/ports.ts';
+import { findDecision } from '../ingest/stored.ts';
 import type { Verdict } from '../ingest/verdict.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
-import type { FailedDeps } from './failed.ts';
-import type { OpenedToken, Presented } from './presented.ts';
-import { relyingPartyOf } from './publickey.ts';
+import type { FailedDeps, OpenedToken, Presented } from './ceremony.ts';
+import { relyingPartyOf } from './ceremony.ts';
 
 /** Who may hold a ceremony: a browser with a token for a visit that has to be told apart, and with consent to that. */
 

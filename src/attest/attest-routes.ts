@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { cookieValues } from '../http/cookies.ts';
-import { hasGpcHeader } from '../http/network.ts';
 import type { Handlers } from '../http/register.ts';
+import { cookieValues, hasGpcHeader } from '../http/request.ts';
 import type { Asker } from './admit-service.ts';
-import type { Presented } from './presented.ts';
+import type { Presented } from './ceremony.ts';
 import type { AttestService } from './service.ts';
 
 export const present = ({ origin, cookie }: IncomingHttpHeaders, token: unknown): Presented => ({

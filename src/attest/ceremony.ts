@@ -1,6 +1,10 @@
 import { z } from 'zod';
-import { orElse } from '../lib/or-else.ts';
-import { ALGORITHMS } from './publickey.ts';
+import type { IssueToken } from '../ingest/ports.ts';
+import { MINUTE } from '../lib/clock.ts';
+import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
+import { Refusal } from '../lib/errors.ts';
+import { orElse } from '../lib/functions.ts';
+import { parseUrl } from '../lib/text.ts';
 
 /** What a browser's answer proves, by @simplewebauthn/server, which is loaded by the first of them. Null: nothing. */
 
@@ -121,3 +125,143 @@ export async function verifyUsed(
 /** A counter that does not rise is a copy's (WebAuthn section 6.1.1); one that stays at 0 counts nothing. */
 export const isCloned = (stored: number, signed: number): boolean =>
   (stored > 0 || signed > 0) && signed <= stored;
+
+/**
+ * A challenge is its own record: what it was made for is under its MAC, so that any node knows it again. That it is used once
+ * is a nonce's claim, in the transaction that writes the decision.
+ */
+
+const CHALLENGE_TTL_MS = 5 * MINUTE;
+const RANDOM_BYTES = 16;
+const TIME_BYTES = 6;
+const MAC_BYTES = 32;
+const HEAD_BYTES = TIME_BYTES + RANDOM_BYTES;
+
+export type Ceremony = 'create' | 'get';
+/** The key that every challenge is MACed with. */
+export const challengeKeyOf = (deps: { readonly serverSecret: Uint8Array }): Buffer =>
+  hmacSha256(deps.serverSecret, 'gpd/attest-challenge/v1');
+
+/** The token is bound to its request, session and origin: so is what is bound to the token. */
+export interface ChallengeBinding {
+  readonly token: string;
+  readonly kid: string;
+  readonly ceremony: Ceremony;
+  readonly rpId: string;
+}
+
+function macOf(key: Uint8Array, head: Uint8Array, { token, kid, ceremony, rpId }: ChallengeBinding): Buffer {
+  const bound = [sha256Text(token), kid, ceremony, rpId, Buffer.from(head).toString('base64url')];
+  return hmacSha256(key, JSON.stringify(bound));
+}
+
+export function makeChallenge(key: Uint8Array, random: Random, now: number, binding: ChallengeBinding) {
+  const head = Buffer.alloc(TIME_BYTES);
+  head.writeUIntBE(now + CHALLENGE_TTL_MS, 0, TIME_BYTES);
+  const whole = Buffer.concat([head, random(RANDOM_BYTES)]);
+  return Buffer.concat([whole, macOf(key, whole, binding)]).toString('base64url');
+}
+
+/** When it was made; null for a challenge that was not made for this, or is over. */
+export function readChallenge(key: Uint8Array, now: number, challenge: string, binding: ChallengeBinding) {
+  const bytes = Buffer.from(challenge, 'base64url');
+  if (bytes.length !== HEAD_BYTES + MAC_BYTES || bytes.toString('base64url') !== challenge) return null;
+  const head = bytes.subarray(0, HEAD_BYTES);
+  if (!equalBytes(bytes.subarray(HEAD_BYTES), macOf(key, head, binding))) return null;
+  const expiresAt = head.readUIntBE(0, TIME_BYTES);
+  const isLive = now < expiresAt && expiresAt <= now + CHALLENGE_TTL_MS + MINUTE;
+  return isLive ? expiresAt - CHALLENGE_TTL_MS : null;
+}
+
+/** What the browser is asked (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
+
+const TIMEOUT_MS = 120_000;
+const ES256 = -7;
+const ED25519 = -8;
+const RS256 = -257;
+export const ALGORITHMS = [ES256, ED25519, RS256];
+
+/** @param asked `userId` is random for each passkey: it identifies no person */
+export function publicKeyOf(
+  ceremony: Ceremony,
+  { rpId, challenge, userId }: Readonly<Record<'rpId' | 'challenge' | 'userId', string>>,
+): Record<string, unknown> {
+  const both = { challenge, timeout: TIMEOUT_MS };
+  if (ceremony === 'get') return { ...both, rpId, allowCredentials: [], userVerification: 'preferred' };
+  return {
+    ...both,
+    rp: { id: rpId, name: rpId },
+    user: { id: userId, name: rpId, displayName: rpId },
+    pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
+    excludeCredentials: [],
+    attestation: 'none',
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: 'preferred',
+    },
+  };
+}
+
+/**
+ * The host of the page, or the tenant's `attest.rpId` where that is a parent of it. Null for an address: a relying party is a
+ * domain (WebAuthn section 5.1.3). That it is registrable is the browser's to say, which has the list.
+ */
+export function relyingPartyOf(origin: string, setting: string): string | null {
+  const host = parseUrl(origin)?.hostname ?? '';
+  // A host of digits and dots is an IPv4 address in a URL, whatever its spelling was.
+  if (host === '' || host.startsWith('[') || /^[\d.]+$/.test(host)) return null;
+  return setting !== '' && host.endsWith(`.${setting}`) ? setting : host;
+}
+
+/** A transparency token as it was presented. */
+export interface Presented {
+  readonly token: unknown;
+  /** Values of the gp_session cookie: a sibling host may have added one. */
+  readonly sessions: readonly string[];
+  readonly origin: string | undefined;
+}
+
+/** The request and the session that the token was issued for. */
+export type OpenedToken = Omit<Parameters<IssueToken>[0], 'origin' | 'now'>;
+
+/** A ceremony that failed, and how. */
+export class Failed extends Error {
+  override readonly name = 'Failed';
+  readonly outcome: Outcome;
+
+  constructor(outcome: Outcome) {
+    super(outcome);
+    this.outcome = outcome;
+  }
+}
+
+export interface FailedDeps {
+  readonly openToken: (presented: Presented) => OpenedToken | null;
+  /** Of whose ceremony what came. */
+  readonly onOutcome: (outcome: Outcome, kid: string) => void;
+}
+
+/** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
+export async function telling<T>(deps: FailedDeps, presented: Presented, ceremony: Promise<T>): Promise<T> {
+  try {
+    return await ceremony;
+  } catch (error) {
+    if (!(error instanceof Failed)) throw error;
+    deps.onOutcome(error.outcome, deps.openToken(presented)?.kid ?? '');
+    throw new Refusal('attestation-failed');
+  }
+}
+
+/** The result of a ceremony; the client gets one refusal for all but the first two. */
+export const OUTCOMES = [
+  'created',
+  'used',
+  'malformed',
+  'challenge',
+  'signature',
+  'unknown',
+  'cloned',
+  'replay',
+] as const;
+export type Outcome = (typeof OUTCOMES)[number];

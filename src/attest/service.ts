@@ -1,19 +1,29 @@
 import { reconcile } from '../ingest/decisions-service.ts';
 import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/identity.ts';
 import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
-import type { RecordAlone } from '../ingest/recorder-store.ts';
+import type { RecordAlone } from '../ingest/record-batch.ts';
 import { verdictResponse } from '../ingest/respond.ts';
 import { DAY } from '../lib/clock.ts';
+import type { Random } from '../lib/crypto.ts';
+import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
-import { hmacSha256Text, sha256 } from '../lib/hash.ts';
-import type { Random } from '../lib/random.ts';
 import type { IngestResponse } from '../schema/responses.ts';
 import { type AdmitDeps, type Admitted, type Asker, admit, requireConsent } from './admit-service.ts';
-import { isCloned, type Presentation, readCredential, verifyCreated, verifyUsed } from './ceremony.ts';
-import { type Ceremony, challengeKeyOf, makeChallenge, readChallenge } from './challenge.ts';
+import {
+  type Ceremony,
+  challengeKeyOf,
+  Failed,
+  isCloned,
+  makeChallenge,
+  type Presentation,
+  publicKeyOf,
+  readChallenge,
+  readCredential,
+  telling,
+  verifyCreated,
+  verifyUsed,
+} from './ceremony.ts';
 import { addCredential, type Credential, findCredential, takeCredential } from './credential-store.ts';
-import { Failed, telling } from './failed.ts';
-import { publicKeyOf } from './publickey.ts';
 
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { GOING, holdTenant } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
-import { GOING, holdTenant } from '../db/tenant-hold.ts';
-import { commitAudit } from '../ledger/commitment.ts';
+import { commitAudit } from '../ledger/entries.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
-import type { Json } from '../lib/canonical-json.ts';
+import type { Json } from '../lib/json.ts';
 import {
   type AuditAction,
   type AuditEvent,

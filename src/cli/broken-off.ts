@@ -17,7 +17,7 @@ export async function whileRunning<T>(stop: () => void, work: () => Promise<T>):
 
 /** For work on copies in the clear, which takes several stages: none is left behind. */
 export async function leavingNothing<T>(work: (onProgress: OnProgress) => Promise<T>): Promise<T> {
-  const { removeTemporaryFiles } = await import('../db/durable-files.ts');
+  const { removeTemporaryFiles } = await import('../db/files.ts');
   const stop = (): void => {
     removeTemporaryFiles();
     say('gpd: interrupted; unfinished files were removed');

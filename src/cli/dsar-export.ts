@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { baseUrl, type Config } from '../config.ts';
-import { orElse } from '../lib/or-else.ts';
-import { openArchiveSigner } from '../rights/dsar/archive-signer-service.ts';
+import { orElse } from '../lib/functions.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
+import { openArchiveSigner } from '../rights/dsar/signer.ts';
 import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { whileRunning } from './broken-off.ts';

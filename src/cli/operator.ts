@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Config } from '../config.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { orElse } from '../lib/or-else.ts';
+import { orElse } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
 import { noSuchTenant, within, withStore } from './run.ts';

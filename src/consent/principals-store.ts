@@ -2,11 +2,18 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault } from '../db/group-commit.ts';
-import { type Cells, makeReads } from '../db/reads.ts';
-import { type Bindings, countOf, type HotTransaction, insertMany, isTrue } from '../db/sql.ts';
-import { tellInvalid } from '../db/state-invalid.ts';
-import { principalKeyContext } from '../keys/contexts.ts';
+import { tellInvalid } from '../db/meta-store.ts';
+import {
+  type Bindings,
+  type Cells,
+  countOf,
+  type HotTransaction,
+  insertMany,
+  isTrue,
+  makeReads,
+} from '../db/sql.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import { principalKeyContext } from '../keys/master-key.ts';
 import type { AppendRequest } from './plan-write.ts';
 import { macFits, type PrincipalRow, type StateMac } from './state-mac.ts';
 

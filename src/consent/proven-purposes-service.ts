@@ -1,8 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { readEntries } from '../log/read-store.ts';
+import { readEntries } from '../log/entries.ts';
 import type { ConsentDecision } from './decide.ts';
-import type { GrantClaim } from './doubt-service.ts';
+import type { GrantClaim } from './doubts.ts';
 import type { ConsentService } from './service.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';

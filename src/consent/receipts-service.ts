@@ -1,7 +1,7 @@
 import { CompactSign, importJWK } from 'jose';
 import type { Database } from '../db/db.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
-import { readEntries } from '../log/read-store.ts';
+import { readEntries } from '../log/entries.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import type { ConsentTenant } from './tenant.ts';

@@ -1,22 +1,93 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
-import { FOREVER, SHORT, sendBuilt } from '../http/built-file.ts';
-import { type Caller, isBrowser, requireOwnPrincipal } from '../http/caller.ts';
-import { charge } from '../http/limiter.ts';
-import { hasGpcHeader } from '../http/network.ts';
-import type { Call, Handlers } from '../http/register.ts';
-import { Refusal } from '../lib/errors.ts';
-import { hmacSha256Text } from '../lib/hash.ts';
+import { type ConcurrencyLimit, charge } from '../http/limiter.ts';
+import {
+  type AuthorizeDeps,
+  authorize,
+  type Call,
+  type Caller,
+  declaresTooMuch,
+  type Handlers,
+  isBrowser,
+  isPlainJson,
+  parseBody,
+  requireOwnPrincipal,
+} from '../http/register.ts';
+import {
+  API_CORS,
+  corsHeaders,
+  errorReply,
+  FOREVER,
+  fullReply,
+  jsonReply,
+  type KnowsOrigin,
+  preflightHeaders,
+  SHORT,
+  sendBuilt,
+  unavailable,
+  withHeaders,
+} from '../http/reply.ts';
+import { type HotHandler, type HotReply, type HotRequest, hasGpcHeader } from '../http/request.ts';
+import { hmacSha256Text } from '../lib/crypto.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
 import { languageSchema } from '../schema/banner.ts';
-import type { ConsentWrite, WriteResponse } from '../schema/consent.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import type { ConsentWrite, DecisionAnswer, WriteResponse } from '../schema/consent.ts';
 import type { CONSENT_ROUTES } from '../schema/consent-routes.ts';
-import type { Routes } from '../schema/routes.ts';
+import { allowedMethods, ROUTES, type Routes } from '../schema/routes.ts';
+import type { Embed } from './banner.ts';
 import type { makeConsentApi } from './consent-make.ts';
-import type { Embed } from './embed.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
-import { browserPrincipalId } from './principal.ts';
 import { issueReceipt } from './receipts-service.ts';
+import type { Check } from './service.ts';
+import { browserPrincipalId } from './tenant.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
+
+/** POST /v1/consent/can-process: one keyed read between a request and its answer. */
+
+export interface ConsentLaneDeps extends AuthorizeDeps {
+  readonly check: (kid: string, request: Check) => Promise<DecisionAnswer>;
+  readonly admission: ConcurrencyLimit;
+  readonly knowsOrigin: KnowsOrigin;
+}
+
+const { path, method, request: bodySchema } = ROUTES.check;
+const METHOD = method.toUpperCase();
+const ALLOW = allowedMethods(path).join(', ');
+
+async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotReply> {
+  const { headers } = request;
+  if (request.method !== METHOD) throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
+  const closing = { headers: { connection: 'close' } };
+  const caller = await authorize(deps, request, ROUTES.check);
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
+    throw new Refusal('payload-too-large', closing);
+  if (!isPlainJson(headers)) {
+    throw new Refusal('unsupported-media-type', closing);
+  }
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (!body) throw new Refusal('payload-too-large', closing);
+  if (deps.admission.isFull()) return fullReply();
+  const asked = parseBody(body, bodySchema);
+  return jsonReply(200, await deps.admission.hold(deps.check(caller.kid, asked)));
+}
+
+function refused(thrown: unknown): HotReply {
+  const error = thrown instanceof Unavailable ? unavailable(thrown) : thrown;
+  if (error instanceof Refusal) return errorReply(error.code, error.headers, error.details);
+  throw error;
+}
+
+export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
+  return async (request) => {
+    if (request.method === 'OPTIONS') {
+      const headers = preflightHeaders(request.headers, deps.knowsOrigin, API_CORS);
+      return { status: 204, headers, body: '' };
+    }
+    const reply = await answer(deps, request).catch(refused);
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
+  };
+}
 
 type ConsentRouteDeps = ReturnType<typeof makeConsentApi>['routes'];
 

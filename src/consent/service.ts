@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { ConsentStateInvalid } from '../db/state-invalid.ts';
-import { outboxContext } from '../keys/contexts.ts';
-import { bound } from '../lib/bound.ts';
-import { canonicalJson, type Json } from '../lib/canonical-json.ts';
+import { ConsentStateInvalid } from '../db/meta-store.ts';
+import { outboxContext } from '../keys/master-key.ts';
 import { iso, isoTime } from '../lib/clock.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
-import { hmacSha256 } from '../lib/hash.ts';
+import { bound } from '../lib/functions.ts';
+import { canonicalJson, type Json } from '../lib/json.ts';
 import type {
   ConsentWrite,
   canProcessRequestSchema,
@@ -21,7 +21,7 @@ import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type Notification, planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
 import { knowsPrincipal } from './principals-store.ts';
-import { openSession, readSession, type SessionDeps } from './session-service.ts';
+import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import type { ConsentStateReader, StateQuery } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { listHistory, listState } from './terms-store.ts';
@@ -204,3 +204,42 @@ export const makeConsentService = (deps: Deps) => ({
 });
 
 export type ConsentService = ReturnType<typeof makeConsentService>;
+
+/** What this node does not know, another one may have defined a moment ago: looked up before it is refused. */
+
+interface FreshDeps {
+  readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
+  /** @throws {TenantGone} */
+  readonly tenantOf: (kid: string) => ConsentTenant;
+  /** Reads what changed in the database before this call. */
+  readonly refresh: () => Promise<void>;
+}
+
+const isUnknown = ({ reason }: DecisionAnswer): boolean => reason === 'unknown-purpose';
+
+export function makeFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
+  const twice = async <T>(ask: () => Promise<T>, lacks: (answer: T) => boolean): Promise<T> => {
+    const answer = await ask();
+    if (!lacks(answer)) return answer;
+    await refresh();
+    return ask();
+  };
+  return {
+    check: (kid: string, request: Check) => twice(() => service.check(tenantOf(kid), request), isUnknown),
+    checkAll: (kid: string, checks: readonly Check[]) =>
+      twice(
+        () => service.checkAll(tenantOf(kid), checks),
+        (answers) => answers.some(isUnknown),
+      ),
+    /** @throws {Refusal} `unknown-purpose`, `invalid-request` */
+    async checkTerms(kid: string, body: ConsentWrite): Promise<void> {
+      try {
+        service.checkTerms(tenantOf(kid), body);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        await refresh();
+        service.checkTerms(tenantOf(kid), body);
+      }
+    },
+  };
+}

@@ -1,5 +1,5 @@
-import { ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
-import { orElse } from '../lib/or-else.ts';
+import { ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
+import { orElse } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { tenantSecrets } from '../tenants/tenant-store.ts';

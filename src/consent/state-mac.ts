@@ -1,4 +1,4 @@
-import { equalBytes, makeHmacSha256 } from '../lib/hash.ts';
+import { equalBytes, makeHmacSha256 } from '../lib/crypto.ts';
 import type { Purpose } from '../tenants/tenant.ts';
 import type { ConsentEvent } from './decide.ts';
 

@@ -1,9 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
+import { ConsentStateInvalid, logLost } from '../db/meta-store.ts';
 import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
-import { ConsentStateInvalid } from '../db/state-invalid.ts';
-import { logLost } from '../db/tenant-hold.ts';
-import type { Columns } from '../lib/columns.ts';
+import type { Columns } from '../lib/collections.ts';
 import type { PrincipalState } from './decide.ts';
 import { isOptedOut, type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
 import { macFits, type StateMac, type StateRow } from './state-mac.ts';

@@ -1,8 +1,8 @@
 import type { Database } from '../db/db.ts';
 import type { HotTransaction } from '../db/sql.ts';
-import { outboxContext } from '../keys/contexts.ts';
+import { outboxContext } from '../keys/master-key.ts';
 import { DAY } from '../lib/clock.ts';
-import { orElse } from '../lib/or-else.ts';
+import { orElse } from '../lib/functions.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { DIGEST_LANE, MAIL_LANE, type MailItem, type MailPayload } from '../webhooks/mail.ts';
 import { enqueue, hasDigest, takeDigest } from '../webhooks/store.ts';

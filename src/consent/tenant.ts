@@ -1,12 +1,10 @@
 import { makeMasterKey } from '../keys/master-key.ts';
-import { makeNoteSigner } from '../ledger/note.ts';
-import { parseVkey } from '../ledger/vkey.ts';
-import type { Random } from '../lib/random.ts';
+import { makeNoteSigner, parseVkey } from '../ledger/note.ts';
+import { decodeBase64Url, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
 import { attestationPurpose, type Purpose, type TenantKeys } from '../tenants/tenant.ts';
 import type { ConsentRules } from './decide.ts';
-import { principalRef } from './principal.ts';
 import { type ConsentPolicy, macFits, makeStateMac } from './state-mac.ts';
 
 /** What the consent half knows of a tenant; held in memory, at most 5 s behind the database. */
@@ -68,4 +66,20 @@ export function makeConsentTenant(parts: ConsentTenantParts) {
       seed: logSeed.toString('base64url'),
     },
   };
+}
+
+/**
+ * The keyed reference under which a principal is stored: without the tenant's key it names nobody. In NFC once more:
+ * whatever way an id came in by, its spellings have one reference.
+ */
+export function principalRef(principalKey: Uint8Array, principalId: string): string {
+  return hmacSha256(principalKey, principalId.normalize('NFC')).toString('base64url');
+}
+
+const SECRET_BYTES = 32;
+
+/** A browser principal's id: `b_` + base64url(SHA-256(its 32 secret bytes)). */
+export function browserPrincipalId(principalSecret: string): string | null {
+  const bytes = decodeBase64Url(principalSecret);
+  return bytes?.length === SECRET_BYTES ? `b_${sha256Text(bytes)}` : null;
 }

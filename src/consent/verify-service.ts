@@ -1,15 +1,21 @@
 import type { Database } from '../db/db.ts';
 import { BrokenLog } from '../db/line-log.ts';
-import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
-import { frontierRoot } from '../ledger/frontier.ts';
+import { frontierRoot } from '../ledger/merkle.ts';
+import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { checkAnchoredHours } from '../log/anchor-check-store.ts';
 import type { CheckpointBook, KeptCheckpoint } from '../log/checkpoint-files.ts';
 import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
-import { makeEntryCheck } from '../log/entry-check.ts';
+import {
+  collectProblems,
+  LogDamaged,
+  type LogProblem,
+  type MacedRow,
+  makeEntryCheck,
+  type Problems,
+  readHead,
+} from '../log/entries.ts';
 import { addEntry, emptyFold, type Fold, parseStored } from '../log/fold.ts';
-import { collectProblems, type LogProblem, type Problems } from '../log/problem.ts';
-import { LogDamaged, type MacedRow, readHead } from '../log/read-store.ts';
 import { walkLog } from '../log/walk-service.ts';
 import {
   checkOpenings,

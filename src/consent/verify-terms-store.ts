@@ -1,9 +1,9 @@
 import type { Database } from '../db/db.ts';
 import { isTrue } from '../db/sql.ts';
 import { entryTime } from '../ledger/entries.ts';
-import { sha256 } from '../lib/hash.ts';
+import { sha256 } from '../lib/crypto.ts';
+import type { Problems } from '../log/entries.ts';
 import type { Fold } from '../log/fold.ts';
-import type { Problems } from '../log/problem.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import type { ConsentPolicyRow } from './terms-store.ts';
 

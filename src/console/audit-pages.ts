@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_ACTIONS, type AuditFilter, type AuditRow } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { csvRecord } from '../lib/csv.ts';
+import { csvRecord } from '../lib/text.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterCursor } from '../rights/register-store.ts';
 import { requireTenant } from './context-make.ts';

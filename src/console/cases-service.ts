@@ -1,15 +1,20 @@
-import { rightsRef } from '../audit/reference.ts';
+import { rightsRef } from '../audit/audit.ts';
 import { listAudit } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { findDecision } from '../ingest/decision-store.ts';
-import { orElse } from '../lib/or-else.ts';
-import { isPlainText } from '../lib/plain-text.ts';
+import { findDecision } from '../ingest/stored.ts';
+import { orElse } from '../lib/functions.ts';
+import { isPlainText } from '../lib/text.ts';
 import type { Contest } from '../rights/contests/contest.ts';
-import { NO_TEXTS } from '../rights/contests/contest-text.ts';
-import { PERIODS } from '../rights/contests/due.ts';
-import { COUNT_CAP, queueCounts, queuePage, resolvedPage, workload } from '../rights/contests/queue-store.ts';
+import { NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
 import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
-import { findContest } from '../rights/contests/store.ts';
+import {
+  COUNT_CAP,
+  findContest,
+  queueCounts,
+  queuePage,
+  resolvedPage,
+  workload,
+} from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, deviceContests, deviceTrail, heldOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';

@@ -1,5 +1,5 @@
 import type { Router } from 'express';
-import { exactRouter } from '../http/json-route.ts';
+import { exactRouter } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';

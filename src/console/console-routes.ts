@@ -1,5 +1,5 @@
 import type { RequestHandler, Router } from 'express';
-import { exactRouter } from '../http/json-route.ts';
+import { exactRouter } from '../http/register.ts';
 import type { ConsoleParts } from './context-make.ts';
 
 /** The console is loaded when somebody opens it: an appliance that only ingests does not pay for it in memory or start. */

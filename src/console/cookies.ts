@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { LoginBegun, Switching } from '../auth/login.ts';
+import type { LoginBegun, Switching } from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { decryptText, encryptText } from '../lib/gcm.ts';
-import type { Random } from '../lib/random.ts';
+import type { Random } from '../lib/crypto.ts';
+import { decryptText, encryptText } from '../lib/crypto.ts';
 
 /**
  * The console's cookies. Over https both are `__Host-` (RFC 6265bis section 4.1.3.2): no sibling host can set them. Plain

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { readBody } from '../http/body.ts';
+import { readBody } from '../http/request.ts';
+import { equalBytes, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
-import { equalBytes, sha256 } from '../lib/hash.ts';
 import { OUTCOMES } from '../schema/rights.ts';
 import type { Draft } from './session-store.ts';
 

@@ -1,4 +1,4 @@
-import { displayHandle, rightsRef } from '../audit/reference.ts';
+import { displayHandle, rightsRef } from '../audit/audit.ts';
 import { writeAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { isoTime } from '../lib/clock.ts';

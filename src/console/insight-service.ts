@@ -1,20 +1,19 @@
 import type { AuditFilter, AuditRow } from '../audit/audit.ts';
 import { listAudit, recordAudit } from '../audit/store.ts';
-import { bannerAnswer } from '../consent/banner-service.ts';
-import { countDoubts, listDoubts } from '../consent/doubt-store.ts';
+import { bannerAnswer } from '../consent/banner.ts';
+import { countDoubts, listDoubts } from '../consent/doubts.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
 import { ruleText } from '../ingest/classify/policy.ts';
-import { pagesBy } from '../lib/chunks.ts';
 import { DAY } from '../lib/clock.ts';
+import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
-import { readHead } from '../log/read-store.ts';
-import { COUNT_CAP, openByDue } from '../rights/contests/queue-store.ts';
+import { readHead } from '../log/entries.ts';
+import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
 import { oldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
-import { readKeyTraffic } from '../tenants/key-traffic-store.ts';
-import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
+import { makeSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { actorOf, type Context, type Staff } from './context-make.ts';
 

@@ -1,8 +1,7 @@
 import type { Request, Response, Router } from 'express';
-import { CONSOLE_ABSOLUTE_MS } from '../auth/console-session.ts';
-import { type LoginFault, LoginRefused, type Switching } from '../auth/login.ts';
-import { cookieValues, cookieNames as sentNames } from '../http/cookies.ts';
-import { limitClients } from '../http/json-route.ts';
+import { CONSOLE_ABSOLUTE_MS, type LoginFault, LoginRefused, type Switching } from '../auth/credentials.ts';
+import { limitClients } from '../http/register.ts';
+import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Context } from './context-make.ts';
 import {

@@ -1,8 +1,8 @@
 import type { Response } from 'express';
 import { AUDIT_ACTIONS } from '../audit/audit.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
-import type { Random } from '../lib/random.ts';
-import { due, SOON_DAYS } from '../rights/contests/due.ts';
+import type { Random } from '../lib/crypto.ts';
+import { due, SOON_DAYS } from '../rights/contests/contest.ts';
 import type { Translate } from './strings-files.ts';
 import { excerpt, visible } from './text.ts';
 

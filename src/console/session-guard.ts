@@ -1,8 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express';
-import { type ConsoleSession, isLiveSession, type StaffRole } from '../auth/console-session.ts';
-import { hasLeft } from '../http/body.ts';
-import { cookieValues } from '../http/cookies.ts';
+import { type ConsoleSession, isLiveSession, type StaffRole } from '../auth/credentials.ts';
 import { toRefusal } from '../http/reply.ts';
+import { cookieValues, hasLeft } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
 import { keepTyped } from './cases-service.ts';
 import type { Context, Staff } from './context-make.ts';

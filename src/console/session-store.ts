@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import type { ConsoleSession } from '../auth/console-session.ts';
+import type { ConsoleSession } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
-import { holdsTenant } from '../db/tenant-hold.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
+import { holdsTenant } from '../db/meta-store.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
 

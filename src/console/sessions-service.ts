@@ -1,7 +1,12 @@
 import type { AuditAction } from '../audit/audit.ts';
 import { writeAudit } from '../audit/store.ts';
-import { hashSecret } from '../auth/api-key.ts';
-import { CONSOLE_ABSOLUTE_MS, type ConsoleSession, isLiveSession, roleOf } from '../auth/console-session.ts';
+import {
+  CONSOLE_ABSOLUTE_MS,
+  type ConsoleSession,
+  hashSecret,
+  isLiveSession,
+  roleOf,
+} from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { actorOf, type Context, type Staff } from './context-make.ts';
 import {

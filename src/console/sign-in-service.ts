@@ -1,15 +1,17 @@
-import { actorRef } from '../audit/reference.ts';
+import { actorRef } from '../audit/audit.ts';
 import { writeAudit } from '../audit/store.ts';
-import { hashSecret } from '../auth/api-key.ts';
-import { type Claimant, ClaimRefused, readClaimant } from '../auth/claims.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
+  hashSecret,
+  type LoginBegun,
+  LoginRefused,
   makeConsoleToken,
   roleOf,
-} from '../auth/console-session.ts';
-import type { Claims } from '../auth/jwt.ts';
-import { type LoginBegun, LoginRefused, type VerifiedLogin } from '../auth/login.ts';
+  type VerifiedLogin,
+} from '../auth/credentials.ts';
+import type { Claims } from '../auth/tokens.ts';
+import { type Claimant, ClaimRefused, readClaimant } from '../auth/tokens.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { environmentName } from '../schema/settings.ts';

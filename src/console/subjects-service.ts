@@ -1,11 +1,11 @@
 import type { Writable } from 'node:stream';
 import type { AuditEvent } from '../audit/audit.ts';
-import { displayHandle } from '../audit/reference.ts';
+import { displayHandle } from '../audit/audit.ts';
 import { recordAudit } from '../audit/store.ts';
 import { tellNow } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import { holdsOn } from '../ingest/legal-holds.ts';
+import { holdsOn } from '../ingest/networks.ts';
 import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { openContests } from '../rights/contests/store.ts';

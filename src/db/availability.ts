@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { Unavailable } from '../lib/errors.ts';
-import { parseUrl } from '../lib/url.ts';
+import { parseUrl } from '../lib/text.ts';
 
 /** Which failures of a database are a time to try again, and clients that say so for every statement. */
 

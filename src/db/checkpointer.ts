@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { runSqlite } from './sqlite-client.ts';
+import { runSqlite } from './sqlite.ts';
 
 /**
  * A separate connection copies what the writer appended to the write-ahead log into the database file, a little at a

@@ -1,10 +1,16 @@
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Database } from './db.ts';
-import { dropMeta, readMetaNumber, writeMeta } from './meta-store.ts';
-import { type Cells, makeReads, type Read } from './reads.ts';
-import { type Bindings, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
-import { GOING } from './tenant-hold.ts';
+import { dropMeta, GOING, readMetaNumber, writeMeta } from './meta-store.ts';
+import {
+  type Bindings,
+  type Cells,
+  type HotTransaction,
+  hasRowLocks,
+  makeReads,
+  type Read,
+  runHot,
+} from './sql.ts';
 
 /**
  * The one rule about clocks (ADR 0026). The database remembers the newest time that a server committed.

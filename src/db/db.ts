@@ -1,14 +1,29 @@
 import { existsSync } from 'node:fs';
-import knexModule, { type Knex } from 'knex';
-import { closeWhenUseless, snapshotOn, withAvailability } from './availability.ts';
+import type { Knex } from 'knex';
+import knexModule from 'knex';
+import { OutcomeUnknown } from '../lib/errors.ts';
+import {
+  asUnavailable,
+  closeWhenUseless,
+  driverError,
+  errorCode,
+  isIoError,
+  isTransient,
+  snapshotOn,
+  withAvailability,
+} from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
-import { poolableClient, type TransactionOptions, withTls } from './postgres-client.ts';
-import { makeQuiet } from './quiet.ts';
-import { runTransaction, type Transact } from './run-transaction.ts';
+import { poolableClient, RolledBack, type TransactionOptions, withTls } from './postgres-client.ts';
+import { unreadWrites } from './round-trip.ts';
 import type { HotTransaction } from './sql.ts';
-import { immediateSqliteClient } from './sqlite-client.ts';
-import type { Connection } from './sqlite-prepared.ts';
-import { BUSY_MS, runSqliteTransaction, type SqliteTransaction } from './sqlite-transaction.ts';
+import {
+  BUSY_MS,
+  type Connection,
+  immediateSqliteClient,
+  runSqlite,
+  runSqliteTransaction,
+  type SqliteTransaction,
+} from './sqlite.ts';
 
 /** The one place that knows a driver. Everything else speaks knex, in SQL that both databases take. */
 export interface Database {
@@ -237,4 +252,87 @@ async function openPostgres({ location, onUnknownCommit }: DatabaseOptions): Pro
 /** @throws when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the first query */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return /^postgres(ql)?:\/\//.test(options.location) ? openPostgres(options) : openSqlite(options);
+}
+
+/** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
+const ROLLED_BACK = /^(40001|40P01)$/;
+
+/** SQLite answers whether it was done, unless the disk failed; a PostgreSQL that is gone answers nothing. */
+function outcomeUnknown(error: Error): boolean {
+  const code = errorCode(error);
+  if (isIoError(error)) return true;
+  return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
+}
+
+export type Transact<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
+
+/** One transaction, and what its failure says: was nothing written, or does nobody know? */
+export async function runTransaction<Tx extends object, T>(
+  transact: Transact<Tx>,
+  work: (tx: Tx) => Promise<T>,
+  onUnknownCommit: ((error: Error) => void) | undefined,
+  retries = 1,
+): Promise<T> {
+  let finished = false;
+  let unread: Promise<unknown> | undefined;
+  try {
+    const written = await transact(async (tx) => {
+      try {
+        const result = await work(tx);
+        finished = true;
+        return result;
+      } finally {
+        unread = unreadWrites(tx);
+      }
+    });
+    // What the driver could not send was not written, and COMMIT does not know of it.
+    await unread;
+    return written;
+  } catch (caught) {
+    const why = await unread?.then(() => undefined, driverError);
+    const error = why ?? driverError(caught);
+    if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
+      return runTransaction(transact, work, onUnknownCommit, retries - 1);
+    }
+    if (finished && !(caught instanceof RolledBack) && outcomeUnknown(error)) {
+      if (isIoError(error)) onUnknownCommit?.(error);
+      // Done or not, nobody knows, so nobody may say "not".
+      throw new OutcomeUnknown(error);
+    }
+    throw asUnavailable(why ?? caught);
+  }
+}
+
+type Work<T> = (tx: Knex.Transaction) => Promise<T>;
+
+/**
+ * When somebody wrote last to a SQLite file, long deletions left out: in this process, or in another one, whose commits
+ * `PRAGMA data_version` counts (sqlite.org/pragma.html).
+ */
+export function makeQuiet() {
+  let wroteAt = Number.NEGATIVE_INFINITY;
+  let version: number | undefined;
+  function wrote(): void {
+    wroteAt = performance.now();
+  }
+  async function lookForOthers(tx: Knex.Transaction): Promise<void> {
+    const [seen] = (await runSqlite(tx, 'PRAGMA data_version', [])) as { data_version: number }[];
+    if (version !== undefined && version !== seen?.data_version) wrote();
+    version = seen?.data_version;
+  }
+  return {
+    ms: () => performance.now() - wroteAt,
+    wrote,
+    /** A deletion that can be repeated looks for others, anything else is one. */
+    watched<T>(work: Work<T>, how: TransactionOptions | undefined): Work<T> {
+      if (how?.repeatable !== true) {
+        wrote();
+        return work;
+      }
+      return async (tx) => {
+        await lookForOthers(tx);
+        return work(tx);
+      };
+    },
+  };
 }

@@ -1,11 +1,19 @@
 import { constants, lstatSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { closing } from '../lib/closing.ts';
-import { equalBytes, hmacSha256Text } from '../lib/hash.ts';
-import { works } from '../lib/or-else.ts';
-import { NO_LINK, refuseLink, syncPath, temporaryFile, unguessable } from './durable-files.ts';
-import { isThere, locked, makeEmpty, ownAsDirectory } from './shared-file-lock.ts';
+import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
+import { closing, works } from '../lib/functions.ts';
+import {
+  isThere,
+  locked,
+  makeEmpty,
+  NO_LINK,
+  ownAsDirectory,
+  refuseLink,
+  syncPath,
+  temporaryFile,
+  unguessable,
+} from './files.ts';
 
 /**
  * A file of numbered lines. Each is JSON with its number and a MAC over the name of the log, the number and the rest. So a line that was

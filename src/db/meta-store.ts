@@ -1,6 +1,9 @@
+import { channel } from 'node:diagnostics_channel';
 import type { Knex } from 'knex';
+import { TenantGone, Unavailable } from '../lib/errors.ts';
+import { driverError, errorCode, isRefusal, READ_ONLY } from './availability.ts';
 import type { Database } from './db.ts';
-import { cellOf } from './sql.ts';
+import { cellOf, type Hot, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
 
 /** When the last backup was made, and how large it is. */
 export const LAST_BACKUP = 'last-backup';
@@ -41,4 +44,123 @@ export async function addMeta(tx: Knex.Transaction, name: string, value: string)
   if (await tx('meta').where({ name }).first('name')) return false;
   await writeMeta(tx, name, value);
   return true;
+}
+
+/** What has its own revision counter. */
+export type Revisioned = 'tenants' | 'agents';
+
+/** Takes the next revision; the row lock orders concurrent writers, so that a poll never skips one. */
+export async function bump(tx: Knex.Transaction, scope: Revisioned): Promise<number> {
+  await tx('revisions').where({ scope }).increment('revision', 1);
+  const row = await tx('revisions').where({ scope }).first<{ revision: number }>('revision');
+  if (!row) throw new Error(`the table revisions has lost its row \`${scope}\``);
+  return row.revision;
+}
+
+export async function readRevision(database: Database, scope: Revisioned): Promise<number> {
+  return (await cellOf<number>(database.read('revisions').where({ scope }), 'revision')) ?? 0;
+}
+
+/**
+ * Marks a tenant as changed and takes its row lock, before anything of it is read that the change depends on.
+ * @returns whether there is such a tenant; false too for one whose removal has begun, which no change may revive
+ */
+export async function bumpTenant(tx: Knex.Transaction, kid: string): Promise<boolean> {
+  const revision = await bump(tx, 'tenants');
+  return (await tx('tenants').where({ kid }).where('revision', '>', GOING).update({ revision })) === 1;
+}
+
+/**
+ * Rows of a tenant are written where it is known to be there until the COMMIT: no row outlives its tenant, and none becomes
+ * another's that is created later under the same kid.
+ */
+
+/** The revision of a tenant whose removal has begun: nobody holds it any more, and those who do are waited for. */
+export const GOING = -1;
+
+/**
+ * Asked in the transaction that writes, which keeps the tenant from being removed until it ends.
+ * @param since when the tenant was made, where that is known: a later one under its kid is another
+ */
+export async function holdsTenant(tx: HotTransaction, kid: string, since?: number): Promise<boolean> {
+  // What a foreign key locks: a change of the tenant's settings does not wait for it.
+  const lock = hasRowLocks(tx) ? 'FOR KEY SHARE' : '';
+  const sql = `SELECT created_at AS since FROM tenants WHERE kid = ? AND revision > ${GOING} ${lock}`;
+  const [row] = await runHot<{ since: number }>(tx, sql, [kid]);
+  return row !== undefined && (since === undefined || Number(row.since) === since);
+}
+
+/** The same. @throws {TenantGone} */
+export async function holdTenant(tx: HotTransaction, kid: string, since?: number): Promise<void> {
+  if (!(await holdsTenant(tx, kid, since))) throw new TenantGone();
+}
+
+/** Why the log of a tenant is not there: it left with its tenant, or it was lost. */
+export async function logLost(hot: Hot, kid: string): Promise<Error> {
+  const rows = await runHot(hot, 'SELECT kid FROM tenants WHERE kid = ?', [kid]);
+  return rows.length === 0 ? new TenantGone() : new Error('a tenant has lost its log');
+}
+
+/** Told the tenant of each row whose MAC was wrong: the log and the metrics listen. */
+export const STATE_INVALID = 'gpd.consent-state-invalid';
+const invalid = channel(STATE_INVALID);
+export const tellInvalid = (kid: string): void => invalid.publish(kid);
+
+/** Somebody wrote to a row without its key, and nothing is answered from it. */
+export class ConsentStateInvalid extends Unavailable {
+  readonly code = 'consent-state-invalid';
+
+  constructor(kid: string) {
+    super('a row that consent is decided from does not carry its MAC');
+    tellInvalid(kid);
+  }
+}
+
+/**
+ * Whether reader and writer answer: a read, and a transaction that takes the writer and writes nothing. A refusal of the
+ * database is an answer: restarting this process would not change it. Does not resolve while a query hangs.
+ */
+export async function answers(database: Database): Promise<boolean> {
+  try {
+    await database.read('meta').first('name');
+    await database.transaction((tx) => tx('meta').first('name'));
+    return true;
+  } catch (error) {
+    return isRefusal(error);
+  }
+}
+
+/** @throws {Unavailable} */
+export async function ping(database: Database): Promise<void> {
+  await database.read.raw('SELECT 1');
+}
+
+/** Raises the error of a write, so that the pool drops a read-only connection. */
+const AS_A_WRITE = `DO $$ BEGIN
+  IF current_setting('transaction_read_only') = 'on' THEN RAISE SQLSTATE '${READ_ONLY}'; END IF;
+END $$`;
+
+/** Whether a transaction could write: after a failover the pool may reach a standby. @throws any other error */
+export async function isWritable({ kind, read }: Database): Promise<boolean> {
+  if (kind === 'sqlite') return true;
+  try {
+    await read.raw(AS_A_WRITE);
+    return true;
+  } catch (error) {
+    if (errorCode(driverError(error)) === READ_ONLY) return false;
+    throw error;
+  }
+}
+
+/** PostgreSQL's timeline, which changes with each promotion; null: SQLite, a standby, or no permission to read it. */
+export async function timelineOf({ kind, read }: Database): Promise<string | null> {
+  if (kind === 'sqlite') return null;
+  const sql = 'SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline';
+  const { rows } = await read.raw<{ rows: { timeline: string }[] }>(sql).catch(() => ({ rows: [] }));
+  return rows[0]?.timeline ?? null;
+}
+
+/** Names of the tables of a SQLite file. */
+export function tablesOfFile({ read }: Database): Promise<readonly string[]> {
+  return read('sqlite_master').where({ type: 'table' }).pluck('name');
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Knex } from 'knex';
-import { parseUrl } from '../lib/url.ts';
+import { parseUrl } from '../lib/text.ts';
 
 const require = createRequire(import.meta.url);
 

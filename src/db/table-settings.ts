@@ -3,7 +3,7 @@ import { rowsOf } from './sql.ts';
 
 /** Settings of PostgreSQL that follow from the columns of a table, so that a table which a later migration makes has them too. */
 
-/** A table with one of these columns has rows about persons (src/rights/subject-data.ts). */
+/** A table with one of these columns has rows about persons (src/rights/person-map.ts). */
 const PERSONAL = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
 
 /** Columns of few values, which tell nobody apart. */

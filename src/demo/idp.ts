@@ -7,7 +7,7 @@ import ejs from 'ejs';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type Provider from 'oidc-provider';
 import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-provider';
-import { readBody } from '../http/body.ts';
+import { readBody } from '../http/request.ts';
 
 /**
  * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page

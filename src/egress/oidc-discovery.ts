@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readSigningKeys } from '../auth/jwks.ts';
+import { readSigningKeys } from '../auth/tokens.ts';
 import { SECOND } from '../lib/clock.ts';
 import { EgressRefused } from './guard.ts';
 import { anywhere, type FetchOptions, fetchJsonDocument } from './send.ts';

@@ -17,15 +17,14 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
-import { hasBegun } from '../auth/claims.ts';
-import { readClaims, readJws } from '../auth/jwt.ts';
-import type { LoginBegun, Switching, VerifiedLogin } from '../auth/login.ts';
-import { LoginRefused } from '../auth/login.ts';
-import { bound } from '../lib/bound.ts';
+import type { LoginBegun, Switching, VerifiedLogin } from '../auth/credentials.ts';
+import { LoginRefused } from '../auth/credentials.ts';
+import { hasBegun, readClaims, readJws } from '../auth/tokens.ts';
 import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
+import type { Random } from '../lib/crypto.ts';
 import { Unavailable } from '../lib/errors.ts';
+import { bound } from '../lib/functions.ts';
 import { isLoopback } from '../lib/ip.ts';
-import type { Random } from '../lib/random.ts';
 import { anywhere, call, onlyLoopback, readBody } from './send.ts';
 
 /** The console's sign-in, by openid-client: every byte to the identity provider passes the guard. */

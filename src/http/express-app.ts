@@ -1,8 +1,8 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from 'express';
 import helmet from 'helmet';
 import { ERRORS, Refusal } from '../lib/errors.ts';
-import { hasLeft } from './body.ts';
 import { errorReply, HSTS_SECONDS, toRefusal } from './reply.ts';
+import { hasLeft } from './request.ts';
 import { requestFacts } from './server.ts';
 
 /** Scripts and styles from ourselves, nothing inline, no framing. */

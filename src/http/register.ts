@@ -1,10 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Response, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import type { z } from 'zod';
-import type { Claimant } from '../auth/claims.ts';
+import { type ApiKey, bearerToken, isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
+import type { Claimant } from '../auth/tokens.ts';
 import { Refusal } from '../lib/errors.ts';
+import { orElse } from '../lib/functions.ts';
+import { parseStrictJson } from '../lib/json.ts';
 import type { Answer } from '../schema/answer.ts';
-import type { Credential, Parameter, Route, RouteAnswer } from '../schema/route.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import type { Cors, Credential, KeyScope, Parameter, Route, RouteAnswer } from '../schema/route.ts';
 import {
   ALL_ROUTES,
   allowedMethods,
@@ -14,11 +18,210 @@ import {
   type RouteName,
   type Routes,
 } from '../schema/routes.ts';
-import { type AuthorizeDeps, authorize, type KeyCaller, type SessionCaller } from './caller.ts';
-import { open } from './cors.ts';
-import type { HotRequest } from './hot.ts';
-import { exactRouter, readJson } from './json-route.ts';
+import { charge, refuseOver, type WatchedLimiter } from './limiter.ts';
+import {
+  API_CORS,
+  corsHeaders,
+  INGEST_CORS,
+  type KnowsOrigin,
+  noteRefusal,
+  open,
+  preflightHeaders,
+} from './reply.ts';
+import { type HotRequest, type Limiter, readBody } from './request.ts';
 import { requestFacts } from './server.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Parameters are allowed, another type or a compressed body is not: Node passes over a coding of the transfer but chunked. */
+export function isPlainJson(headers: IncomingHttpHeaders): boolean {
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  const transfer = headers['transfer-encoding']?.trim().toLowerCase() ?? 'chunked';
+  return type === 'application/json' && encoding === 'identity' && transfer === 'chunked';
+}
+
+/** Content-Length is judged before a byte of the body is read. */
+export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
+  return contentLength !== undefined && Number(contentLength) > limit;
+}
+
+/** Where it does not fit, never what was sent. */
+function detailsOf(error: z.ZodError): string[] {
+  return error.issues.slice(0, 10).map((issue) => {
+    const path = issue.path.map(String).join('.');
+    const keys = issue.code === 'unrecognized_keys' ? 'it has an unknown field' : issue.message;
+    return path === '' ? keys : `${path}: ${keys}`;
+  });
+}
+
+/** @throws {Refusal} `invalid-json`, or `invalid-request` with what to fix */
+export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Schema): z.output<Schema> {
+  const value = orElse(() => parseStrictJson(utf8.decode(body)), undefined);
+  if (value === undefined) throw new Refusal('invalid-json');
+  return parseShape(value, schema);
+}
+
+/** @throws {Refusal} `invalid-request` with what to fix */
+export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Schema): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new Refusal('invalid-request', { details: detailsOf(parsed.error) });
+  return parsed.data;
+}
+
+/** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
+export async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema) {
+  const { headers } = request;
+  const closing = { headers: { connection: 'close' } };
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
+    throw new Refusal('payload-too-large', closing);
+  if (!isPlainJson(headers)) {
+    throw new Refusal('unsupported-media-type', closing);
+  }
+  const body = await readBody(request, MAX_BODY_BYTES);
+  if (!body) throw new Refusal('payload-too-large', closing);
+  return parseBody(body, schema);
+}
+
+/** Paths are compared by case: a proxy that keeps /console from strangers has to keep /CONSOLE from them as well. */
+export function exactRouter(): Router {
+  return Router({ caseSensitive: true });
+}
+
+/** `/v1/consent`, `/v1/sessions`, `/privacy` …: all below answers preflights, what is not there too. */
+const AREA = /^(?:\/v1)?\/[^/]+/;
+
+const answerCors =
+  (knowsOrigin: KnowsOrigin, allow: typeof API_CORS): RequestHandler =>
+  (request, response, next) => {
+    if (request.method === 'OPTIONS') {
+      response
+        .set(preflightHeaders(request.headers, knowsOrigin, allow))
+        .status(204)
+        .end();
+      return;
+    }
+    response.set(corsHeaders(request.headers, knowsOrigin));
+    next();
+  };
+
+/** CORS for a registered origin, on errors too; answers preflights. */
+export function apiCors(knowsOrigin: KnowsOrigin): Router {
+  const paths = (cors: Cors): string[] =>
+    ALL_ROUTES.filter((route) => route.cors === cors && !route.lane).map(({ path }) => path);
+  const areas = new Set(paths('api').flatMap((path) => AREA.exec(path) ?? []));
+  return exactRouter()
+    .use([...areas], answerCors(knowsOrigin, API_CORS))
+    .use(paths('ingest'), answerCors(knowsOrigin, INGEST_CORS));
+}
+
+/** A bucket a client, before anything else is looked at: 429 past it. */
+export function limitClients(limiter: Limiter): RequestHandler {
+  return async (request, _response, next) => {
+    await charge(limiter, requestFacts(request).limitKey);
+    next();
+  };
+}
+
+/** Who calls the consent API: a key of a tenant, or a person in a session. */
+export interface KeyCaller {
+  readonly kind: 'key';
+  readonly kid: string;
+  readonly key: ApiKey;
+}
+export interface SessionCaller {
+  readonly kind: 'session';
+  readonly kid: string;
+  readonly session: PrincipalSession;
+}
+export type Caller = KeyCaller | SessionCaller;
+
+/**
+ * By the secret as presented, for a client; null for unknown and revoked alike.
+ * @param spent seconds for which this client may cause no look-up
+ */
+export type FindApiKey = (secret: string, client: string, spent: number) => Promise<ApiKey | null>;
+
+/** Of a request what says who sent it. */
+export type Asker = Pick<HotRequest, 'headers' | 'limitKey'>;
+
+/** The buckets of the consent API (ADR 0035). */
+export interface ConsentLimits {
+  /** By key, or by the principal of a session. */
+  readonly key: Limiter;
+  /** Per client address: for callers without a secret. */
+  readonly client: WatchedLimiter;
+  /** By client: withdrawals of the same. */
+  readonly withdrawal: WatchedLimiter;
+  /** By client: grants and denials of browser principals that the tenant does not know. */
+  readonly newcomer: Limiter;
+}
+
+export interface AuthorizeDeps {
+  readonly findApiKey: FindApiKey;
+  readonly findSession: (token: string) => Promise<PrincipalSession | null>;
+  readonly limits: ConsentLimits;
+}
+
+/** A publishable key is in every page: its caller may be anybody. */
+export const isBrowser = (caller: Caller): caller is KeyCaller =>
+  caller.kind === 'key' && caller.key.scope === 'publishable';
+
+async function identify(
+  deps: AuthorizeDeps,
+  token: string,
+  client: string,
+  spent: number,
+): Promise<Caller | null> {
+  if (isSessionToken(token)) {
+    refuseOver(spent);
+    const session = await deps.findSession(token);
+    return session && { kind: 'session', kid: session.kid, session };
+  }
+  const key = await deps.findApiKey(token, client, spent);
+  return key && { kind: 'key', kid: key.kid, key };
+}
+
+/** Of a row of the table of routes what this needs. */
+interface Admits {
+  readonly credential: readonly (KeyScope | 'session')[];
+  readonly counted?: Route['counted'] | undefined;
+}
+
+/** Rate, then 401, then 403 (contract section 1). @throws {Refusal} */
+export async function authorize(
+  deps: AuthorizeDeps,
+  { headers, limitKey }: Asker,
+  { credential, counted }: Admits,
+): Promise<Caller> {
+  const { limits } = deps;
+  const ofClient = counted === 'withdrawal' ? limits.withdrawal : limits.client;
+  const token = bearerToken(headers.authorization);
+  const caller = token === null ? null : await identify(deps, token, limitKey, ofClient.spent(limitKey));
+  const browser = caller !== null && isBrowser(caller);
+  if (token !== null && (!caller || browser)) await charge(ofClient.charge, limitKey);
+  if (token !== null && !caller) noteRefusal('unknown-key');
+  if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
+  const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
+  if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
+  // Browsers send Sec-Fetch-Site and let no page's script set or remove it (W3C Fetch Metadata); no backend sends it.
+  const inPage = headers['sec-fetch-site'] !== undefined;
+  if (inPage && caller.kind === 'key' && !browser) {
+    noteRefusal('secret-key-in-page');
+    throw new Refusal('secret-key-in-page');
+  }
+  if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
+    throw new Refusal('insufficient-scope');
+  // All visitors share this bucket: what is refused is not counted in it, nor what any of them needs to withdraw.
+  if (browser && counted === undefined) await charge(limits.key, id);
+  return caller;
+}
+
+/** A session speaks for its own principal and for nobody else. @throws {Refusal} */
+export function requireOwnPrincipal(caller: Caller, principalId: string): void {
+  if (caller.kind === 'session' && caller.session.principalId !== principalId)
+    throw new Refusal('not-your-principal');
+}
 
 /**
  * A handler under its row of the table: credential → what the handler admits → body → headers → answer. The types of all

@@ -1,5 +1,13 @@
+import { channel } from 'node:diagnostics_channel';
+import { readFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Response } from 'express';
+import { sha256Text } from '../lib/crypto.ts';
 import { ERRORS, type ErrorCode, errorBody, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
-import type { HotReply } from './hot.ts';
+import { preflightAllows } from '../schema/routes.ts';
+import type { HotReply } from './request.ts';
 
 /** A year, where the public origin is https. */
 export const HSTS_SECONDS = 31_536_000;
@@ -56,3 +64,98 @@ export function toRefusal(error: unknown): Refusal | null {
   const status = (error as { status?: unknown } | null)?.status;
   return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;
 }
+
+/** Open to every origin: nothing of it depends on who asks. */
+export const open = {
+  'access-control-allow-origin': '*',
+  'cross-origin-resource-policy': 'cross-origin',
+} as const;
+
+/** Whether pages of an origin may read the answer. A preflight cannot know the kid (contract 3.1): any tenant's origin may. */
+export type KnowsOrigin = (origin: string) => boolean;
+
+const PREFLIGHT_SECONDS = '600';
+
+/** CORS with credentials, only for a registered origin, never `*`; `Vary: Origin` on everything, errors too. */
+export function corsHeaders(headers: IncomingHttpHeaders, knowsOrigin: KnowsOrigin): Record<string, string> {
+  const { origin } = headers;
+  if (origin === undefined || !knowsOrigin(origin)) return { vary: 'Origin' };
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    // Date: a browser whose clock is off learns the time that it is judged by.
+    'access-control-expose-headers': 'X-Request-Id, Retry-After, Date',
+  };
+}
+
+export function preflightHeaders(
+  headers: IncomingHttpHeaders,
+  knowsOrigin: KnowsOrigin,
+  allow: { readonly methods: string; readonly headers: string },
+): Record<string, string> {
+  const cors = corsHeaders(headers, knowsOrigin);
+  if (cors['access-control-allow-origin'] === undefined) return cors;
+  return {
+    ...cors,
+    'access-control-allow-methods': allow.methods,
+    'access-control-allow-headers': allow.headers,
+    'access-control-max-age': PREFLIGHT_SECONDS,
+  };
+}
+
+export const INGEST_CORS = preflightAllows('ingest');
+export const API_CORS = preflightAllows('api');
+
+/** A file that the build made for browsers, and the same compressed: the level that costs most is paid once. */
+type BuiltFile = Awaited<ReturnType<typeof read>>;
+
+export const SHORT = 'public, max-age=300';
+export const FOREVER = 'public, max-age=31536000, immutable';
+
+const compress = promisify(gzip);
+
+async function read(url: URL) {
+  const body = await readFile(url).catch(() => {
+    throw new Refusal('not-found', { details: ['The browser files are not built: run `npm run build`.'] });
+  });
+  const gzipped = (await compress(body, { level: 9 })) as Buffer;
+  return { body, gzipped, etag: sha256Text(body) };
+}
+
+/** Files of one directory, each read once, on first use. The caller knows which names there are. */
+export function builtFiles(directory: URL) {
+  const cache = new Map<string, BuiltFile>();
+  return async (name: string): Promise<BuiltFile> => {
+    const cached = cache.get(name);
+    if (cached) return cached;
+    const file = await read(new URL(name, directory));
+    cache.set(name, file);
+    return file;
+  };
+}
+
+export function sendBuilt(
+  response: Response,
+  file: BuiltFile,
+  { type, cache }: { readonly type: string; readonly cache: string },
+): void {
+  const zipped = response.req.acceptsEncodings('gzip', 'identity') === 'gzip';
+  response.set({
+    'content-type': `${type}; charset=utf-8`,
+    'cache-control': cache,
+    vary: 'Accept-Encoding',
+    // A strong tag is of one representation (RFC 9110, 8.8.3).
+    etag: `"${file.etag}${zipped ? '-gzip' : ''}"`,
+    ...(zipped ? { 'content-encoding': 'gzip' } : {}),
+  });
+  response.send(zipped ? file.gzipped : file.body);
+}
+
+/** Refusals that say something is set up wrongly: the caller sees a code, and the operator would see nothing. */
+export type NotedRefusal = 'unknown-origin' | 'unknown-kid' | 'unknown-key' | 'secret-key-in-page';
+
+/** The log listens. */
+export const REFUSED = 'gpd.refused';
+const refused = channel(REFUSED);
+export const noteRefusal = (kind: NotedRefusal): void => refused.publish(kind);

@@ -1,18 +1,32 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
+import { makeSlotList } from '../lib/collections.ts';
+import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
 import type { Range } from '../lib/ip.ts';
-import { makeSlotList } from '../lib/slot-list.ts';
-import { readBody } from './body.ts';
-import { type Client, countHeader, dropSeveralCredentials, makeClientReader } from './client.ts';
-import { makeClientErrors } from './client-error.ts';
-import { corsHeaders, type KnowsOrigin } from './cors.ts';
-import type { HotHandler, HotReply, HotRequest } from './hot.ts';
-import { drainConnections, makeLinger } from './linger.ts';
-import { headerText } from './network.ts';
-import { errorReply, HSTS_SECONDS } from './reply.ts';
-import { literalTarget, originForm, pathOf } from './target.ts';
+import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
+import {
+  type Client,
+  countHeader,
+  dropSeveralCredentials,
+  type HotHandler,
+  type HotReply,
+  type HotRequest,
+  headerText,
+  literalTarget,
+  makeClientReader,
+  originForm,
+  pathOf,
+  readBody,
+} from './request.ts';
 
 const CLIENT_LEFT = 499;
 /** An answer in JSON loads nothing and may not be framed. */
@@ -207,6 +221,161 @@ export function makeServer(deps: ServerDeps) {
     drain(deadlineMs: number) {
       closeAfterAnswers();
       return drainConnections(server, deadlineMs);
+    },
+  };
+}
+
+/**
+ * Closing on bytes that nobody read resets the connection, and the peer may lose the answer it was sent. So our half is
+ * closed, and what still comes is thrown away for a short while: no more than a polite peer needs to notice.
+ */
+
+export const LINGER_MS = 1000;
+const MAX_BYTES = 16 * 1024 * 1024;
+/** More at once are closed as they are: reading for nothing has a bound. */
+const MAX_AT_ONCE = 100;
+
+/**
+ * For the listener of new connections.
+ * @param hasUnread the newest request of the connection was answered before all of it was read
+ */
+export function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
+  let lingering = 0;
+
+  function linger(socket: Socket): void {
+    lingering += 1;
+    let left = MAX_BYTES;
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => {
+      lingering -= 1;
+      clearTimeout(timer);
+    });
+    socket.once('end', () => socket.destroy());
+    socket.end();
+    // node:http reads the handle past the stream, and may have stopped: its own listener of `resume` starts it again, before
+    // `data` takes it from the parser. Which hears nothing of what follows: a request behind is not one.
+    socket.pause();
+    socket.once('resume', () => {
+      socket.removeAllListeners('data');
+      socket.on('data', (chunk) => {
+        left -= chunk.length;
+        if (left < 0) socket.destroy();
+      });
+    });
+    socket.resume();
+  }
+
+  return (socket) => {
+    const destroySoon = socket.destroySoon.bind(socket);
+    // What node:http calls when the last answer of a connection is out.
+    socket.destroySoon = () => {
+      if (!socket.destroyed && lingering < MAX_AT_ONCE && hasUnread(socket)) linger(socket);
+      else destroySoon();
+    };
+  };
+}
+
+/** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
+const SILENT_MS = 1000;
+
+/** Node's default for how many connections may wait to be accepted. */
+const BACKLOG = 511;
+
+const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** Closing a listener resets the connections that the kernel has made and nobody has accepted; a turn of the loop accepts one. */
+async function acceptWaiting(server: Server): Promise<void> {
+  let accepted = true;
+  const note = (): void => {
+    accepted = true;
+  };
+  server.on('connection', note);
+  for (let turns = 0; accepted && turns < BACKLOG; turns += 1) {
+    accepted = false;
+    await turnOfTheLoop();
+    await turnOfTheLoop();
+  }
+  server.off('connection', note);
+}
+
+/**
+ * Takes nobody new and waits until every connection is closed, at the deadline by force.
+ * Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
+ */
+export async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
+  const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
+  await acceptWaiting(server);
+  // After what has arrived was read: a busy loop may be late with it.
+  const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), SILENT_MS);
+  await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
+  clearTimeout(deadline);
+  clearTimeout(silent);
+}
+
+/** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
+
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
+  HPE_HEADER_OVERFLOW: 'headers-too-large',
+};
+
+/** The newest answer of a connection. Pipelined: answers come in the order of requests. */
+interface Newest {
+  readonly response: ServerResponse;
+  readonly before: ServerResponse | null;
+}
+
+function refuse(socket: Socket, code: ErrorCode, requestId: string): void {
+  const body = JSON.stringify(errorBody(code));
+  const head = [
+    `HTTP/1.1 ${ERRORS[code][0]} ${STATUS_CODES[ERRORS[code][0]]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${requestId}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function afterwards(response: ServerResponse | null, next: () => void): void {
+  if (response && !response.writableFinished) response.once('finish', next);
+  else next();
+}
+
+export function makeClientErrors(makeRequestId: () => string) {
+  const newest = new WeakMap<Socket, Newest>();
+  const refused = new WeakSet<Socket>();
+
+  function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
+    // One answer for one request: early, or now.
+    if (!response.headersSent) refuse(socket, code, makeRequestId());
+    else if (response.writableEnded) socket.destroySoon();
+    else socket.destroy();
+  }
+
+  return {
+    /** The newest request of its connection. */
+    began(response: ServerResponse) {
+      const { socket } = response.req;
+      const before = newest.get(socket)?.response ?? null;
+      newest.set(socket, { response, before: before?.writableFinished === true ? null : before });
+    },
+    /** Not all of it has arrived, or was read. */
+    hasUnread: (socket: Socket) => newest.get(socket)?.response.req.complete === false,
+    onError(error: NodeJS.ErrnoException, socket: Socket) {
+      if (!socket.writable || error.code === 'ECONNRESET') {
+        socket.destroy();
+        return;
+      }
+      // The parser continues to fail with every byte that follows.
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const code = CODES[error.code ?? ''] ?? 'invalid-request';
+      const { response, before = null } = newest.get(socket) ?? {};
+      if (!response) refuse(socket, code, makeRequestId());
+      else if (response.req.complete) afterwards(response, () => refuse(socket, code, makeRequestId()));
+      else afterwards(before, () => onBadBody(socket, response, code));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { decodeBase64 } from '../lib/base64.ts';
-import { orElse } from '../lib/or-else.ts';
-import { parseStrictJson } from '../lib/strict-json.ts';
+import { decodeBase64 } from '../lib/crypto.ts';
+import { orElse } from '../lib/functions.ts';
+import { parseStrictJson } from '../lib/json.ts';
 import { type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
 import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
 

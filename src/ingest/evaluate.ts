@@ -1,6 +1,6 @@
-import type { GrantClaim } from '../consent/doubt-service.ts';
-import { hasGpcHeader, type RequestTier } from '../http/network.ts';
-import { sha256 } from '../lib/hash.ts';
+import type { GrantClaim } from '../consent/doubts.ts';
+import { hasGpcHeader, type RequestTier } from '../http/request.ts';
+import { sha256 } from '../lib/crypto.ts';
 import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';

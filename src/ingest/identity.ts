@@ -1,5 +1,5 @@
 import { DAY } from '../lib/clock.ts';
-import { hmacSha256, hmacSha256Text } from '../lib/hash.ts';
+import { hmacSha256, hmacSha256Text } from '../lib/crypto.ts';
 import type { Signals } from '../schema/signals.ts';
 import type { Identified, Identity, IngestTenant } from './ports.ts';
 import { aboveFloor, stableInputs, type Unusable } from './stable.ts';

@@ -1,17 +1,17 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
-import { makeConcurrencyLimit } from '../http/admission.ts';
-import type { Limiter } from '../http/hot.ts';
+import { makeConcurrencyLimit } from '../http/limiter.ts';
+import type { Limiter } from '../http/request.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
-import type { Random } from '../lib/random.ts';
+import type { Random } from '../lib/crypto.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import type { Decryptor } from './decrypt/decrypt-worker.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
 import type { IngestDeps, TenantLookup, Updates } from './ports.ts';
-import { makeRecorder } from './recorder-store.ts';
+import { makeRecorder } from './record-batch.ts';
 import { makeSessions } from './session.ts';
-import { endsChain } from './update-store.ts';
+import { endsChain } from './stored.ts';
 
 /** What a server and `gpd replay` each bring. */
 type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;

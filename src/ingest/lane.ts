@@ -1,8 +1,17 @@
-import type { ConcurrencyLimit } from '../http/admission.ts';
-import { corsHeaders, INGEST_CORS, type KnowsOrigin, preflightHeaders } from '../http/cors.ts';
-import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/hot.ts';
-import { declaresTooMuch, isPlainJson } from '../http/json-body.ts';
-import { errorReply, fullReply, jsonReply, unavailable, withHeaders } from '../http/reply.ts';
+import type { ConcurrencyLimit } from '../http/limiter.ts';
+import { declaresTooMuch, isPlainJson } from '../http/register.ts';
+import {
+  corsHeaders,
+  errorReply,
+  fullReply,
+  INGEST_CORS,
+  jsonReply,
+  type KnowsOrigin,
+  preflightHeaders,
+  unavailable,
+  withHeaders,
+} from '../http/reply.ts';
+import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/request.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';

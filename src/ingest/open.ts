@@ -1,6 +1,6 @@
-import { noteRefusal } from '../http/noted-refusal.ts';
-import { orElse } from '../lib/or-else.ts';
-import { parseStrictJson } from '../lib/strict-json.ts';
+import { noteRefusal } from '../http/reply.ts';
+import { orElse } from '../lib/functions.ts';
+import { parseStrictJson } from '../lib/json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle } from '../schema/bundle.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';
 

@@ -1,4 +1,4 @@
-import type { GrantClaim } from '../consent/doubt-service.ts';
+import type { GrantClaim } from '../consent/doubts.ts';
 import type { ConsentState, IngestReason } from '../schema/responses.ts';
 import { classify } from './classify/classify.ts';
 import { consentGate } from './consent-gate.ts';

@@ -1,6 +1,6 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { bumpTenant } from '../db/revision.ts';
+import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import { applyPolicy } from './classify/policy.ts';

@@ -1,9 +1,9 @@
 import type { BotAuth } from '../agents/bot-auth-make.ts';
-import type { Grants } from '../consent/doubt-service.ts';
+import type { Grants } from '../consent/doubts.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
-import type { RequestTier } from '../http/network.ts';
+import type { RequestTier } from '../http/request.ts';
+import type { Random } from '../lib/crypto.ts';
 import type { Address } from '../lib/ip.ts';
-import type { Random } from '../lib/random.ts';
 import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';

@@ -1,4 +1,4 @@
-import { type RequestTier, readNetwork } from '../http/network.ts';
+import { type RequestTier, readNetwork } from '../http/request.ts';
 import { type ReadSignals, type Signals, saysAnything } from '../schema/signals.ts';
 import { recogniseDefenses } from './classify/defenses.ts';
 import type { Facts } from './classify/facts.ts';

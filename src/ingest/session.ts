@@ -1,7 +1,6 @@
-import { cookieValues } from '../http/cookies.ts';
+import { cookieValues } from '../http/request.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { equalBytes, hmacSha256, makeHmacSha256 } from '../lib/hash.ts';
-import { ulidTime } from '../lib/random.ts';
+import { equalBytes, hmacSha256, makeHmacSha256, ulidTime } from '../lib/crypto.ts';
 
 export type Sessions = ReturnType<typeof makeSessions>;
 

@@ -1,4 +1,4 @@
-import type { Json } from '../lib/canonical-json.ts';
+import type { Json } from '../lib/json.ts';
 import { type Signals, saysAnything } from '../schema/signals.ts';
 import type { AgentFacts } from './user-agent.ts';
 

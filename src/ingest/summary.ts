@@ -1,5 +1,5 @@
-import type { Json } from '../lib/canonical-json.ts';
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
+import type { Json } from '../lib/json.ts';
 
 /**
  * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is in the tenant's

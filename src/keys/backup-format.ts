@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
-import { equalBytes, sha256 } from '../lib/hash.ts';
-import { orElse } from '../lib/or-else.ts';
-import type { Random } from '../lib/random.ts';
+import type { Random } from '../lib/crypto.ts';
+import { decryptGcm, encryptGcm, equalBytes, GCM_IV_BYTES, sha256 } from '../lib/crypto.ts';
+import { orElse } from '../lib/functions.ts';
 import type { MasterKey } from './master-key.ts';
 
 /**

@@ -1,7 +1,5 @@
 import { hkdfSync } from 'node:crypto';
-import { decodeBase64 } from '../lib/base64.ts';
-import { decryptGcm, encryptGcm, GCM_IV_BYTES } from '../lib/gcm.ts';
-import type { Random } from '../lib/random.ts';
+import { decodeBase64, decryptGcm, encryptGcm, GCM_IV_BYTES, type Random } from '../lib/crypto.ts';
 
 const VERSION = 'gpd-wrap/1';
 const KEY_BYTES = 32;
@@ -60,3 +58,46 @@ export function makeMasterKey(key: Uint8Array, random: Random) {
     derive: (salt: Uint8Array, info: string) => Buffer.from(hkdfSync('sha256', key, salt, info, KEY_BYTES)),
   };
 }
+
+/** What every wrapped secret but the seal keys is bound to. */
+
+export const SERVER_SECRET = 'server-secret';
+
+/** Secrets of a tenant by purpose: everything else of it is derived from the root. */
+export const ROOT_SECRET = 'root';
+export const LEDGER_SECRET = 'ledger';
+export const SYMMETRIC_SECRET = 'symmetric';
+
+const bound = (table: string, tenant: string, purpose: string): WrapContext => ({
+  table,
+  tenant,
+  purpose,
+  generation: 1,
+});
+
+export const serverSecretContext: WrapContext = bound('meta', '', SERVER_SECRET);
+
+/** The private key that signs exports for subjects. */
+export const archiveSignerContext: WrapContext = bound('meta', '', 'archive-signer');
+
+const boundTo = (table: string) => (kid: string, id: string) => bound(table, kid, id);
+
+export const tenantSecretContext = boundTo('tenant_secrets');
+
+export const webhookSecretContext = boundTo('webhooks');
+
+/** Payloads that wait in the outbox, under the tenant's own key. */
+export function outboxContext(kid: string): WrapContext {
+  return bound('webhook_outbox', kid, 'payload');
+}
+
+/** What was written about a contest, under the tenant's own key. */
+export const contestContext = boundTo('contests');
+
+/** A principal's key, under the tenant's own key. */
+export const principalKeyContext = boundTo('consent_principals');
+
+/** A principal's id, under the tenant's own key. */
+export const principalIdContext = boundTo('consent_openings');
+
+export const sessionContext = boundTo('principal_sessions');

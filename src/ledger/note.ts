@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
-import { decodeBase64 } from '../lib/base64.ts';
-import { formatVkey, isKeyName, KEY_ID_BYTES, makeVerifierKey, type VerifierKey } from './vkey.ts';
+import { decodeBase64, sha256 } from '../lib/crypto.ts';
+import { HASH_BYTES } from './merkle.ts';
 
 /** C2SP signed-note: a text, an empty line, then lines of `— name base64(key id || signature)`. */
 
@@ -95,4 +95,143 @@ export function isSigned(text: string, signature: Uint8Array, key: VerifierKey):
 export function verifyNote(note: SignedNote, key: VerifierKey): boolean {
   const own = linesOf(note, key);
   return own.length > 0 && own.every(({ signature }) => isSigned(note.text, signature, key));
+}
+
+/** C2SP signed-note: the names, ids and text form of Ed25519 keys. */
+
+/** Signature type 0x01: Ed25519 over the text of the note. */
+const ED25519 = 0x01;
+/** Signature type 0x04: a cosignature of a witness, over a time and the text. */
+export const COSIGNATURE = 0x04;
+const PUBLIC_KEY_BYTES = 32;
+export const KEY_ID_BYTES = 4;
+
+export interface VerifierKey {
+  readonly name: string;
+  readonly type: number;
+  /** 4 bytes. With the name it says which key signed; it is too short to prove anything. */
+  readonly id: Buffer;
+  /** 32 bytes (RFC 8032). */
+  readonly publicKey: Buffer;
+}
+
+/** Neither spaces (of all Unicode) nor control characters nor a plus. */
+export function isKeyName(name: string): boolean {
+  return name.isWellFormed() && /^[^\s\p{Cc}+]+$/u.test(name);
+}
+
+/** @throws {TypeError} for a name that a note cannot carry, or a key that is not 32 bytes */
+export function makeVerifierKey(name: string, publicKey: Uint8Array, type = ED25519): VerifierKey {
+  if (!isKeyName(name)) throw new TypeError('a key name is not empty and has no spaces and no plus');
+  if (publicKey.length !== PUBLIC_KEY_BYTES) throw new TypeError('an Ed25519 public key has 32 bytes');
+  const key = Buffer.from(publicKey);
+  const digest = sha256(Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([type]), key]));
+  return { name, type, id: digest.subarray(0, KEY_ID_BYTES), publicKey: key };
+}
+
+/** `name+hex(id)+base64(type || public key)`. */
+export function formatVkey({ name, type, id, publicKey }: VerifierKey): string {
+  const typed = Buffer.concat([Buffer.from([type]), publicKey]);
+  return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
+}
+
+/** Null unless every part is right, the id included. Split at the first two pluses: base64 contains pluses too. */
+export function parseVkey(text: string, type = ED25519): VerifierKey | null {
+  const [, name, base64] = /^([^+]*)\+[^+]*\+(.*)$/s.exec(text) ?? [];
+  if (name === undefined || base64 === undefined || !isKeyName(name)) return null;
+  const typed = decodeBase64(base64);
+  if (typed?.length !== 1 + PUBLIC_KEY_BYTES) return null;
+  const key = makeVerifierKey(name, typed.subarray(1), type);
+  return formatVkey(key) === text ? key : null;
+}
+
+/** C2SP tlog-cosignature, `cosignature/v1`: as of a time, this checkpoint was the longest of its log that the witness knew. */
+
+const TIME_BYTES = 8;
+
+const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
+
+/** The last one of this witness, at a time in epoch seconds; null unless it cosigned, and each line that claims to be of it is right. */
+export function cosignatureOf(note: SignedNote, key: VerifierKey) {
+  const all = linesOf(note, key).map((one) => {
+    const { signature } = one;
+    const time = signature.length > TIME_BYTES ? Number(signature.readBigUInt64BE()) : Number.NaN;
+    const holds =
+      Number.isSafeInteger(time) &&
+      isSigned(signedText(note.text, time), signature.subarray(TIME_BYTES), key);
+    return holds ? { time, line: formatSignature(one) } : null;
+  });
+  const good = all.filter((one) => one !== null).sort((a, b) => b.time - a.time);
+  return good.length === all.length ? (good[0] ?? null) : null;
+}
+
+/** C2SP tlog-checkpoint: the signed head of a log. */
+
+export interface Checkpoint {
+  /** What the log is called: the first line, and the name of its key. */
+  readonly origin: string;
+  readonly size: number;
+  /** RFC 6962 root of the first `size` entries. */
+  readonly root: Buffer;
+}
+
+export type CheckpointRefusal = 'malformed-checkpoint' | 'not-signed' | 'other-log';
+
+export type CheckpointResult =
+  | { readonly ok: true; readonly checkpoint: Checkpoint }
+  | { readonly ok: false; readonly why: CheckpointRefusal };
+
+/** A decimal without leading zeros, or null. */
+export function parseDecimal(text: string): number | null {
+  const value = Number(text);
+  return /^(0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(value) ? value : null;
+}
+
+/** A SHA-256 hash as padded base64, or null. */
+export function parseHash(text: string): Buffer | null {
+  const bytes = decodeBase64(text);
+  return bytes?.length === HASH_BYTES ? bytes : null;
+}
+
+export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${root.toString('base64')}\n`;
+}
+
+/** Null unless it is these three lines. Extension lines are refused: no gpd log writes any, and no monitor can audit one. */
+export function parseCheckpoint(text: string): Checkpoint | null {
+  const [origin, digits, base64, end, ...more] = text.split('\n');
+  if (!origin || digits === undefined || base64 === undefined || end !== '' || more.length > 0) return null;
+  const size = parseDecimal(digits);
+  const root = parseHash(base64);
+  return size === null || root === null ? null : { origin, size, root };
+}
+
+/** The signed note. Sign only what extends every checkpoint signed before: two that disagree are proof of a forked log. */
+export function signCheckpoint(size: number, root: Buffer, signer: NoteSigner): string {
+  return signNote(formatCheckpoint({ origin: signer.name, size, root }), signer);
+}
+
+/** The checkpoint of a note, once its signature by `key` holds and its origin is the name of that key. */
+export function verifyCheckpoint(note: string, key: VerifierKey): CheckpointResult {
+  const signed = parseNote(note);
+  if (signed === null) return { ok: false, why: 'malformed-checkpoint' };
+  if (!verifyNote(signed, key)) return { ok: false, why: 'not-signed' };
+  const checkpoint = parseCheckpoint(signed.text);
+  if (checkpoint === null) return { ok: false, why: 'malformed-checkpoint' };
+  return checkpoint.origin === key.name ? { ok: true, checkpoint } : { ok: false, why: 'other-log' };
+}
+
+/** The checkpoint of a note that the log with this key signed, else null. */
+export function signedCheckpoint(note: string, vkey: string): Checkpoint | null {
+  const key = parseVkey(vkey);
+  const verified = key && verifyCheckpoint(note, key);
+  return verified?.ok ? verified.checkpoint : null;
+}
+
+/**
+ * The origin line of a tenant's log: `<host of the base URL>/ledger/<kid>`, the port included when it is not the
+ * scheme's own. Fixed when the tenant is made: a changed base URL must not rename a log that proofs already name.
+ */
+export function logOrigin(baseUrl: string, kid: string): string {
+  return `${new URL(baseUrl).host}/ledger/${kid}`;
 }

@@ -1,4 +1,4 @@
-import { equalBytes } from '../lib/hash.ts';
+import { equalBytes } from '../lib/crypto.ts';
 import { HASH_BYTES, nodeHash } from './merkle.ts';
 
 const half = (n: number): number => Math.floor(n / 2);

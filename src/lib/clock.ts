@@ -13,3 +13,32 @@ export function isoTime(epochMs: number): string {
 
 /** Null for what has not happened. */
 export const iso = (epochMs: number | null): string | null => (epochMs === null ? null : isoTime(epochMs));
+
+const UNITS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+
+/** Parses `30s`, `15m`, `12h`, `7d` (also `0d`) into milliseconds, or returns null. */
+export function parseDuration(text: string): number | null {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  const unit = match?.[2] === undefined ? undefined : UNITS[match[2]];
+  return match && unit !== undefined ? Number(match[1]) * unit : null;
+}
+
+/** A part of each day in UTC, in milliseconds since midnight; it may end on the next day. */
+export interface DailyWindow {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** @param text `HH:MM-HH:MM`; null: invalid */
+export function parseDailyWindow(text: string): DailyWindow | null {
+  const match = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/.exec(text);
+  if (!match) return null;
+  const [fromHour = 0, fromMinute = 0, toHour = 0, toMinute = 0] = match.slice(1).map(Number);
+  const [from, to] = [(fromHour * 60 + fromMinute) * MINUTE, (toHour * 60 + toMinute) * MINUTE];
+  return from === to ? null : { from, to };
+}
+
+export function isWithin({ from, to }: DailyWindow, now: number): boolean {
+  const time = now % DAY;
+  return from < to ? time >= from && time < to : time >= from || time < to;
+}

@@ -3,12 +3,10 @@ import { anchoredTo } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { cellOf } from '../db/sql.ts';
 import { HOUR, isoTime } from '../lib/clock.ts';
-import { AUDIT } from './audit-anchor-store.ts';
+import { type AnchoredTable, AUDIT, bodyOf, VERDICTS } from './anchors.ts';
+import type { Problems } from './entries.ts';
+import { textsSince } from './entries.ts';
 import { type AnchoredHour, type Expired, expiredBy, type Fold, floorHour, parseStored } from './fold.ts';
-import { type AnchoredTable, bodyOf } from './hourly-anchor-store.ts';
-import type { Problems } from './problem.ts';
-import { textsSince } from './read-store.ts';
-import { VERDICTS } from './verdict-anchor-store.ts';
 
 /** The anchored hours of a log against their rows: the entries say what must be there, not the anchor tables. */
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { serialise } from '../db/files.ts';
 import {
   appendLine,
   BrokenLog,
@@ -10,10 +11,9 @@ import {
   readLines,
   readOn,
 } from '../db/line-log.ts';
-import { serialise } from '../db/shared-file-lock.ts';
-import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
+import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
 
 /**
  * DATA_DIR/checkpoints.log: what this node has signed, or seen signed, of every log. A writer of the database alone cannot

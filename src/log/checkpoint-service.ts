@@ -1,17 +1,15 @@
 import type { Database } from '../db/db.ts';
 import { BrokenLog } from '../db/line-log.ts';
-import { type Checkpoint, signCheckpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
-import type { NoteSigner } from '../ledger/note.ts';
-import { consistencyProof, rootAt } from '../ledger/proofs.ts';
+import { consistencyProof, rootAt } from '../ledger/merkle.ts';
+import type { NoteSigner, VerifierKey } from '../ledger/note.ts';
+import { type Checkpoint, signCheckpoint, signedCheckpoint } from '../ledger/note.ts';
 import { verifyConsistency } from '../ledger/verify.ts';
-import type { VerifierKey } from '../ledger/vkey.ts';
 import { type Clock, HOUR, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
 import { putCheckpoint } from './checkpoint-store.ts';
-import type { EntryCode, EntryMacs } from './entry-check.ts';
-import { checkNewEntries } from './new-entries-service.ts';
-import { LogDamaged, type LogHead, makeHashReader, readHead } from './read-store.ts';
+import type { EntryCode, EntryMacs } from './entries.ts';
+import { checkNewEntries, LogDamaged, type LogHead, makeHashReader, readHead } from './entries.ts';
 
 /** Signs checkpoints, and only such as extend all that this node has signed or seen before (docs/adr/0039). */
 

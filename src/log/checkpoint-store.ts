@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { cellOf, hasRowLocks } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
-import type { LogHead } from './read-store.ts';
+import type { LogHead } from './entries.ts';
 
 /** Checkpoints as rows: the last one in the head of its log, all of them in a table. */
 

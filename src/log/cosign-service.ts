@@ -2,11 +2,8 @@ import { type Config, ConfigError } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { EgressRefused } from '../egress/guard.ts';
 import { addCheckpoint } from '../egress/send.ts';
-import { parseDecimal } from '../ledger/checkpoint.ts';
-import { cosignatureOf } from '../ledger/cosignature.ts';
-import { parseNote } from '../ledger/note.ts';
-import { consistencyProof } from '../ledger/proofs.ts';
-import { COSIGNATURE, parseVkey } from '../ledger/vkey.ts';
+import { consistencyProof } from '../ledger/merkle.ts';
+import { COSIGNATURE, cosignatureOf, parseDecimal, parseNote, parseVkey } from '../ledger/note.ts';
 import { HOUR, isoTime, SECOND } from '../lib/clock.ts';
 import {
   type CheckpointDeps,
@@ -15,7 +12,7 @@ import {
   type WitnessPolicy,
 } from './checkpoint-service.ts';
 import { addCosignatures, listCosigned } from './checkpoint-store.ts';
-import { makeHashReader } from './read-store.ts';
+import { makeHashReader } from './entries.ts';
 
 /** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds those that are cosigned. */
 

@@ -1,5 +1,5 @@
 import { HOUR } from '../lib/clock.ts';
-import { orElse } from '../lib/or-else.ts';
+import { orElse } from '../lib/functions.ts';
 
 /** What all entries of a log say together, gathered in their order. It grows with hours and definitions, not with people. */
 

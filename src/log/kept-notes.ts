@@ -1,5 +1,5 @@
-import { type Checkpoint, signedCheckpoint } from '../ledger/checkpoint.ts';
-import { orElse } from '../lib/or-else.ts';
+import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
+import { orElse } from '../lib/functions.ts';
 
 /** Signed notes, one behind the other (C2SP tlog-checkpoint): name, size, root, an empty line, and lines of signatures. */
 function notesIn(lines: readonly string[]): string[] {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
-import { makeReadWhole } from '../http/admission.ts';
+import { makeReadWhole } from '../http/limiter.ts';
 import type { Handlers } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { LEDGER_ROUTES } from '../schema/ledger-routes.ts';

@@ -1,11 +1,15 @@
-import { inclusionProof } from '../ledger/proofs.ts';
-import { encodeEntryBundle, encodeHashTile } from '../ledger/tile-bytes.ts';
-import { parseTilePath, tileSpan } from '../ledger/tile-path.ts';
-import { formatTlogProof } from '../ledger/tlog-proof.ts';
+import { inclusionProof } from '../ledger/merkle.ts';
+import {
+  encodeEntryBundle,
+  encodeHashTile,
+  formatTlogProof,
+  parseTilePath,
+  tileSpan,
+} from '../ledger/tiles.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts';
 import { lastWitnessed } from './cosign-service.ts';
-import { entryLines, makeHashReader, readEntries, readHead } from './read-store.ts';
+import { entryLines, makeHashReader, readEntries, readHead } from './entries.ts';
 
 /** What a tenant's log tells: checkpoints, proofs, tiles. Nothing here is on the way of a check. */
 

@@ -1,8 +1,7 @@
 import type { Database } from '../db/db.ts';
-import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../ledger/frontier.ts';
-import { leafHash } from '../ledger/merkle.ts';
-import type { Problems } from './problem.ts';
-import { type LogHead, type MacedRow, makeHashReader, readMacedEntries } from './read-store.ts';
+import { appendLeaves, EMPTY_FRONTIER, frontierRoot, leafHash } from '../ledger/merkle.ts';
+import type { Problems } from './entries.ts';
+import { type LogHead, type MacedRow, makeHashReader, readMacedEntries } from './entries.ts';
 
 /** Every entry of a log, hashed again in its order, trusting no stored hash. */
 

@@ -8,21 +8,24 @@ import type { Config } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/db.ts';
 import {
+  copyInto,
+  makeSingleFile,
   publishFile,
+  quickCheck,
   removeLeftStaging,
   removeStaging,
   stagingFile,
   temporaryFile,
-} from '../db/durable-files.ts';
-import { copyInto, makeSingleFile, quickCheck, usedBytes } from '../db/file-copy.ts';
+  usedBytes,
+} from '../db/files.ts';
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
 import { beginBackup, openBackup } from '../keys/backup-format.ts';
-import { SERVER_SECRET } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import { SERVER_SECRET } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
-import { closing } from '../lib/closing.ts';
+import { closing } from '../lib/functions.ts';
 import { meter } from '../lib/pass-bytes.ts';
 import { countLines, readErasureFile } from '../rights/erase/erasure-log.ts';
 import type { Store } from '../tenants/installation-files.ts';

@@ -1,11 +1,10 @@
 import type { Database } from '../db/db.ts';
-import { LEDGER_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
-import { signCheckpoint } from '../ledger/checkpoint.ts';
-import { makeNoteSigner } from '../ledger/note.ts';
+import { LEDGER_SECRET, tenantSecretContext } from '../keys/master-key.ts';
+import { makeNoteSigner, signCheckpoint } from '../ledger/note.ts';
 import type { CheckpointBook, NewCheckpoint } from '../log/checkpoint-files.ts';
 import { isExtended } from '../log/checkpoint-service.ts';
-import { type LogHead, readHead } from '../log/read-store.ts';
+import { type LogHead, readHead } from '../log/entries.ts';
 import { makeTenantStore, readTenantSecret } from '../tenants/tenant-store.ts';
 
 /** What checkpoints.log has to say of logs that go on from an older state: after a restore, or when an operator accepts a loss. */

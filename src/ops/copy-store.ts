@@ -3,8 +3,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { MOVED, MOVING } from '../db/meta-store.ts';
 import { cellOf, countOf, hasRowLocks, pageBehind, pagesOf } from '../db/sql.ts';
-import type { TableName } from '../rights/subject-data.ts';
-import { rowOf, TABLES } from '../rights/subject-folds.ts';
+import type { TableName } from '../rights/person-map.ts';
+import { rowOf, TABLES } from '../rights/person-map.ts';
 
 /** All rows of one database in another of either kind, table by table: for moves, and for backups of PostgreSQL and their restore. */
 

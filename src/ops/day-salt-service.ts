@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
-import type { Random } from '../lib/random.ts';
+import type { Random } from '../lib/crypto.ts';
 import { renewDaySalts } from './day-salt-store.ts';
 
 /** Random, and deleted with its day: neither a backup nor the master key brings an address back from its hash. */

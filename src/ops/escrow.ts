@@ -4,14 +4,18 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import type { Database } from '../db/db.ts';
-import { makeFolder } from '../db/durable-files.ts';
+import { makeFolder } from '../db/files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
-import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
-import { type MasterKey, makeMasterKey, type WrapContext } from '../keys/master-key.ts';
+import {
+  type MasterKey,
+  makeMasterKey,
+  SERVER_SECRET,
+  serverSecretContext,
+  type WrapContext,
+} from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
-import { closing } from '../lib/closing.ts';
-import { equalBytes } from '../lib/hash.ts';
-import { works } from '../lib/or-else.ts';
+import { equalBytes } from '../lib/crypto.ts';
+import { closing, works } from '../lib/functions.ts';
 import { openData } from '../tenants/data-lock-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';

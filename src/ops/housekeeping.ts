@@ -1,17 +1,16 @@
 import { purgeAgentNonces } from '../agents/store.ts';
-import { purgeExpired } from '../consent/session-store.ts';
+import { purgeExpired } from '../consent/sessions.ts';
 import { purgeConsole } from '../console/session-store.ts';
 import { type ClockEvent, type ClockRule, keepNoncesFrom } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
-import { purgeNonces } from '../ingest/decision-store.ts';
-import { purgeNetworks } from '../ingest/network-store.ts';
-import { purgeSummaries } from '../ingest/summary-store.ts';
+import { purgeNetworks } from '../ingest/networks.ts';
+import { purgeNonces, purgeSummaries } from '../ingest/stored.ts';
 import type { Generation } from '../keys/generation.ts';
-import { type KeyPlan, planSweep } from '../keys/rotate.ts';
+import { type KeyPlan, planSweep } from '../keys/generation.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
-import { every } from '../lib/every.ts';
 import {
   type Complaints,
+  every,
   type Failure,
   type Fault,
   type Job,
@@ -19,13 +18,11 @@ import {
   makeComplaints,
   runJobs,
 } from '../lib/jobs.ts';
-import { anchorAudit } from '../log/audit-anchor-store.ts';
-import type { EntryMacs } from '../log/entry-check.ts';
-import { anchorVerdicts } from '../log/verdict-anchor-store.ts';
+import { anchorAudit, anchorVerdicts } from '../log/anchors.ts';
+import type { EntryMacs } from '../log/entries.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
-import { purgeKeyTraffic } from '../tenants/key-traffic-store.ts';
-import { makeSealKeyStore } from '../tenants/seal-key-store.ts';
+import { makeSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { purgeOutbox } from '../webhooks/store.ts';
 import { recordRound } from './job-store.ts';

@@ -1,9 +1,9 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
-import type { Limiter } from '../http/hot.ts';
 import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
+import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
-import { hmacSha256, sha256Text } from '../lib/hash.ts';
+import { hmacSha256, sha256Text } from '../lib/crypto.ts';
 import type { RateSpec } from '../schema/setting-kinds.ts';
 import type { DaySalts } from './day-salt-service.ts';
 import { makeSharedCounter } from './rate-store.ts';

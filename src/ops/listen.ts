@@ -3,8 +3,8 @@ import type { Server } from 'node:http';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
+import { orElse, works } from '../lib/functions.ts';
 import { parseRange, type Range } from '../lib/ip.ts';
-import { orElse, works } from '../lib/or-else.ts';
 
 /** @throws {ConfigError} */
 export function parseRanges(texts: readonly string[]): Range[] {

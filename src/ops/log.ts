@@ -1,9 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { driverError, errorCode } from '../db/availability.ts';
-import { STATE_INVALID } from '../db/state-invalid.ts';
+import { STATE_INVALID } from '../db/meta-store.ts';
 import { EgressRefused } from '../egress/guard.ts';
-import { type NotedRefusal, REFUSED } from '../http/noted-refusal.ts';
+import { type NotedRefusal, REFUSED } from '../http/reply.ts';
 import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { baseUrl, type Config } from '../config.ts';
 import { makeStateMac } from '../consent/state-mac.ts';
-import { LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
 import { makeGeneration } from '../keys/generation.ts';
+import { LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
-import { newLog } from '../log/new-log.ts';
+import { newLog } from '../log/entries.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { deriveTenantKeys, firstPurpose } from '../tenants/tenant.ts';

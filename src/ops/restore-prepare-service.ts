@@ -3,12 +3,12 @@ import { existsSync, statSync } from 'node:fs';
 import { writeActForAll } from '../audit/store.ts';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type Database, openDatabase } from '../db/db.ts';
-import { quickCheck } from '../db/file-copy.ts';
+import { quickCheck } from '../db/files.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
-import { closing } from '../lib/closing.ts';
-import { equalBytes } from '../lib/hash.ts';
+import { equalBytes } from '../lib/crypto.ts';
+import { closing } from '../lib/functions.ts';
 import { cutOff, endKeysAgain, makeLostLines } from '../rights/erase/ended.ts';
 import {
   erasureLog,

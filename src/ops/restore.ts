@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/durable-files.ts';
+import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/files.ts';
 import { openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { textLines } from '../rights/erase/erasure-log.ts';

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { runJobs } from '../lib/jobs.ts';
-import type { EntryMacs } from '../log/entry-check.ts';
+import type { EntryMacs } from '../log/entries.ts';
 import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';

@@ -1,19 +1,18 @@
 import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { writeMeta } from '../db/meta-store.ts';
-import { bumpTenant } from '../db/revision.ts';
+import { bumpTenant, writeMeta } from '../db/meta-store.ts';
+import { wrapContext } from '../keys/generation.ts';
+import type { MasterKey } from '../keys/master-key.ts';
 import {
   archiveSignerContext,
   SERVER_SECRET,
   serverSecretContext,
   tenantSecretContext,
   webhookSecretContext,
-} from '../keys/contexts.ts';
-import { wrapContext } from '../keys/generation.ts';
-import type { MasterKey } from '../keys/master-key.ts';
+} from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/archive-signer-store.ts';
+import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/signer.ts';
 
 /** Everything that the master key wraps, wrapped again in one transaction. */
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
-import { makeReadWhole } from '../http/admission.ts';
+import { makeReadWhole } from '../http/limiter.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type Dsar, dsarJson } from './dsar/service.ts';

@@ -1,5 +1,5 @@
-import { unauthenticated, verifyBearer } from '../auth/bearer.ts';
-import type { Claimant } from '../auth/claims.ts';
+import type { Claimant } from '../auth/tokens.ts';
+import { unauthenticated, verifyBearer } from '../auth/tokens.ts';
 import { makeIssuerKeys } from '../egress/issuer-keys.ts';
 import { fetchSigningKeys } from '../egress/oidc-discovery.ts';
 import type { Clock } from '../lib/clock.ts';

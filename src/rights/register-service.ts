@@ -1,8 +1,8 @@
 import type { Database } from '../db/db.ts';
-import { pagesBy } from '../lib/chunks.ts';
 import { iso, isoTime } from '../lib/clock.ts';
+import { pagesBy } from '../lib/collections.ts';
 import type { RightsProfile } from '../tenants/settings.ts';
-import { PERIODS } from './contests/due.ts';
+import { PERIODS } from './contests/contest.ts';
 import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
 
 /** The register of requests with their due dates, under the law of the tenant. */

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { rowsOf } from '../db/sql.ts';
-import { orElse } from '../lib/or-else.ts';
+import { orElse } from '../lib/functions.ts';
 import { storedErasureSchema } from '../schema/rights.ts';
 import { heldRows } from './erase/erasure.ts';
 

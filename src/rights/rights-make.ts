@@ -1,11 +1,11 @@
-import type { KnowsOrigin } from '../http/cors.ts';
-import type { Limiter } from '../http/hot.ts';
+import type { KnowsOrigin } from '../http/reply.ts';
+import type { Limiter } from '../http/request.ts';
 import { SECOND } from '../lib/clock.ts';
 import { type CaseDeps, makeCaseService } from './contests/case-service.ts';
 import { makeSendExport } from './export-routes.ts';
 import { type MeDeps, makeMeService } from './me/service.ts';
 import { makeAuthenticator, type OidcSettings } from './oidc.ts';
-import { makeOutcomeReporter } from './outcome-service.ts';
+import { makeOutcomeReporter } from './outcomes.ts';
 import type { RightsApi } from './service.ts';
 
 export type Rights = ReturnType<typeof wireRights>;

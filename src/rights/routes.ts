@@ -1,15 +1,15 @@
 import type { Router } from 'express';
-import type { Claimant } from '../auth/claims.ts';
-import type { Limiter } from '../http/hot.ts';
-import { exactRouter, limitClients } from '../http/json-route.ts';
+import type { Claimant } from '../auth/tokens.ts';
 import type { Handlers } from '../http/register.ts';
+import { exactRouter, limitClients } from '../http/register.ts';
+import type { Limiter } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type EraseTargetBody, eraseOwnRequestSchema, eraseTargetSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseService } from './contests/case-service.ts';
 import { classText } from './dsar/dsar.ts';
 import type { SendExport } from './export-routes.ts';
-import type { OutcomeReporter } from './outcome-service.ts';
+import type { OutcomeReporter } from './outcomes.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 

@@ -1,11 +1,11 @@
-import { actorRef } from '../audit/reference.ts';
-import type { Claimant } from '../auth/claims.ts';
-import { principalRef } from '../consent/principal.ts';
+import { actorRef } from '../audit/audit.ts';
+import type { Claimant } from '../auth/tokens.ts';
+import { principalRef } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
-import { findDecision, tenantOfDecision } from '../ingest/decision-store.ts';
+import { findDecision, tenantOfDecision } from '../ingest/stored.ts';
 import type { Actor } from '../lib/act.ts';
-import { bound } from '../lib/bound.ts';
 import { Refusal } from '../lib/errors.ts';
+import { bound } from '../lib/functions.ts';
 import type {
   ContestAnswer,
   ContestFiling,
@@ -13,8 +13,8 @@ import type {
   ErasureReceipt,
   Ruling,
 } from '../schema/rights.ts';
-import type { ContestDeps } from './contests/change-service.ts';
 import { contestResponse, ownContest } from './contests/record.ts';
+import type { ContestDeps } from './contests/service.ts';
 import { makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exported, gather } from './dsar/service.ts';

@@ -1,13 +1,13 @@
 import type { Config } from '../config.ts';
 import { tellDigests } from '../consent/tell-service.ts';
-import { bound } from '../lib/bound.ts';
+import { bound } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { tenantFor } from './contests/change-service.ts';
-import { contestTextsOf } from './contests/contest-text.ts';
+import { contestTextsOf } from './contests/contest.ts';
+import { tenantFor } from './contests/service.ts';
 import { type EraseDeps, makeEraseService } from './erase/erase.ts';
 import { erasureLogKey } from './erase/erasure-log.ts';
 import { linkedTo } from './link-store.ts';
-import { tellDue, tellUnfinished } from './notices-service.ts';
+import { tellDue, tellUnfinished } from './notices.ts';
 import { makeRightsApi, type RightsApiDeps } from './service.ts';
 
 export interface RightsPlatform extends Omit<RightsApiDeps, 'database' | 'eraser' | 'contestTexts'> {

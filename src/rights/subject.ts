@@ -1,4 +1,4 @@
-import type { Claimant } from '../auth/claims.ts';
+import type { Claimant } from '../auth/tokens.ts';
 import { Refusal } from '../lib/errors.ts';
 
 /**

@@ -1,13 +1,12 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
+import { bump, GOING } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
-import { bump } from '../db/revision.ts';
 import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
-import { GOING } from '../db/tenant-hold.ts';
-import { ofStoredDays } from '../ingest/network-store.ts';
-import { takeHead } from '../log/append-store.ts';
-import type { TableName } from './subject-data.ts';
-import { rowOf, TENANT_DATA_TABLES } from './subject-folds.ts';
+import { ofStoredDays } from '../ingest/networks.ts';
+import { takeHead } from '../log/entries.ts';
+import type { TableName } from './person-map.ts';
+import { rowOf, TENANT_DATA_TABLES } from './person-map.ts';
 
 /** All rows of a tenant, whether there is such a tenant or not. */
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { decodeBase64Url } from '../lib/base64.ts';
-import { isPlainText } from '../lib/plain-text.ts';
+import { decodeBase64Url } from '../lib/crypto.ts';
+import { isPlainText } from '../lib/text.ts';
 
 /**
  * The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. Not `.` or `..`: a client takes

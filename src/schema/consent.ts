@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isOneLine } from '../lib/plain-text.ts';
+import { isOneLine } from '../lib/text.ts';
 import type { Answer } from './answer.ts';
 import { base64Url, principalIdSchema, purposeIdSchema } from './bundle.ts';
 import { GPC_POLICIES } from './gpc.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isPlainText } from '../lib/plain-text.ts';
+import { isPlainText } from '../lib/text.ts';
 import type { Answer } from './answer.ts';
 import { principalIdSchema } from './bundle.ts';
 import { requestIdSchema } from './responses.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { parseDailyWindow } from '../lib/duration.ts';
+import { parseDailyWindow } from '../lib/clock.ts';
+import { works } from '../lib/functions.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
-import { works } from '../lib/or-else.ts';
-import { parseUrl } from '../lib/url.ts';
+import { parseUrl } from '../lib/text.ts';
 
 /** The kinds of values that settings take. */
 

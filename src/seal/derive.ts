@@ -1,4 +1,4 @@
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
 import { SEAL_VERSION } from './constants.ts';
 
 const SALT = Buffer.from(SEAL_VERSION);

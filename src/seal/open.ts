@@ -1,6 +1,5 @@
 import { createECDH } from 'node:crypto';
-import { decodeBase64 } from '../lib/base64.ts';
-import { decryptGcm } from '../lib/gcm.ts';
+import { decodeBase64, decryptGcm } from '../lib/crypto.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
 import { ASYMMETRIC_ALG, IV_BYTES, POINT_BYTES, SYMMETRIC_ALG, UNCOMPRESSED } from './constants.ts';
 import { additionalData, keyInfo, type SealContext } from './context.ts';

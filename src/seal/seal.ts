@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto';
-import { encryptGcm } from '../lib/gcm.ts';
-import type { Random } from '../lib/random.ts';
+import type { Random } from '../lib/crypto.ts';
+import { encryptGcm } from '../lib/crypto.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
 import { ASYMMETRIC_ALG, IV_BYTES, KEY_BYTES, SYMMETRIC_ALG } from './constants.ts';
 import { additionalData, keyInfo, type SealContext } from './context.ts';

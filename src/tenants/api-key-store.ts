@@ -1,9 +1,9 @@
 import { writeAct } from '../audit/store.ts';
-import type { ApiKey } from '../auth/api-key.ts';
+import type { ApiKey } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
-import { bumpTenant } from '../db/revision.ts';
+import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 
 export type ApiKeyRow = Columns<ApiKey>;
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { isOneLine } from '../lib/plain-text.ts';
-import { parseUrl } from '../lib/url.ts';
+import { isOneLine, parseUrl } from '../lib/text.ts';
 
 /** What a tenant may say in its consent banner; the words of buttons are the banner's own. */
 

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
-import { refuseLink } from '../db/durable-files.ts';
+import { lockFile, makeEmpty, type Release, refuseLink } from '../db/files.ts';
 import { migrate } from '../db/migrate.ts';
-import { lockFile, makeEmpty, type Release } from '../db/shared-file-lock.ts';
-import { requireSqlite } from '../db/sqlite-client.ts';
-import { closing } from '../lib/closing.ts';
+import { requireSqlite } from '../db/sqlite.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { works } from '../lib/or-else.ts';
+import { closing, works } from '../lib/functions.ts';
 
 /**
  * Who uses the SQLite database of a data directory, whatever state its file is in: everyone who opens it shares a lock, and a

@@ -4,14 +4,19 @@ import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
 import type { Database, DatabaseOptions } from '../db/db.ts';
-import { makeFolder } from '../db/durable-files.ts';
-import { addMeta, MOVED, MOVING, readMeta } from '../db/meta-store.ts';
+import { makeFolder } from '../db/files.ts';
+import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { schemaState } from '../db/migrate.ts';
-import { ping, tablesOfFile } from '../db/probe.ts';
-import { requireSqlite } from '../db/sqlite-client.ts';
-import { SERVER_SECRET, serverSecretContext } from '../keys/contexts.ts';
-import { type MasterKey, makeMasterKey, parseMasterKey, WrongMasterKey } from '../keys/master-key.ts';
-import { closing } from '../lib/closing.ts';
+import { requireSqlite } from '../db/sqlite.ts';
+import {
+  type MasterKey,
+  makeMasterKey,
+  parseMasterKey,
+  SERVER_SECRET,
+  serverSecretContext,
+  WrongMasterKey,
+} from '../keys/master-key.ts';
+import { closing } from '../lib/functions.ts';
 import { migrateData, openData } from './data-lock-files.ts';
 import {
   masterKeyPath,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/api-key.ts';
+import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
-import type { FindApiKey } from '../http/caller.ts';
 import { refuseOver } from '../http/limiter.ts';
+import type { FindApiKey } from '../http/register.ts';
 import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
-import { makeRecent } from '../lib/recent.ts';
+import { makeRecent } from '../lib/collections.ts';
 import { makeApiKeyStore } from './api-key-store.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
-import { addKeyTraffic, type KeyUse, type Visit } from './key-traffic-store.ts';
+import { addKeyTraffic, type KeyUse, type Visit } from './seal-keys.ts';
 
 /** Told which generation opened a bundle. */
 export type OnOpened = (tenant: { readonly kid: string; readonly since: number }, generation: number) => void;

@@ -1,9 +1,9 @@
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
-import { syncPath, writePrivate } from '../db/durable-files.ts';
+import { syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
-import { orElse } from '../lib/or-else.ts';
+import { orElse } from '../lib/functions.ts';
 
 /** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
 export function providedKeyPath({ master_key_file, credentials }: Config): string | null {

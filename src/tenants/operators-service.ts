@@ -1,5 +1,5 @@
-import { operatorActor } from '../audit/reference.ts';
-import { ROOT_SECRET, tenantSecretContext } from '../keys/contexts.ts';
+import { operatorActor } from '../audit/audit.ts';
+import { ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import type { Store } from './installation-files.ts';
 import { deriveTenantKeys } from './tenant.ts';

@@ -1,7 +1,7 @@
-import { noteRefusal } from '../http/noted-refusal.ts';
 import type { Handlers } from '../http/register.ts';
+import { noteRefusal } from '../http/reply.ts';
+import { sha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
-import { sha256Text } from '../lib/hash.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 
 /** GET /_fp/pubkey?kid=KID: the same bytes for everyone, cacheable for five minutes (contract section 5). */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { canonicalJson, type Json } from '../lib/canonical-json.ts';
-import { sha256 } from '../lib/hash.ts';
-import { parseUrl } from '../lib/url.ts';
+import { sha256 } from '../lib/crypto.ts';
+import { canonicalJson, type Json } from '../lib/json.ts';
+import { parseUrl } from '../lib/text.ts';
 import { bannerShape } from './banner.ts';
 
 /** What `gpd tenants set KID key=value` takes (contract section 9), with the defaults. */

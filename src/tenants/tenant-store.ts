@@ -1,13 +1,12 @@
 import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { bump, bumpTenant } from '../db/revision.ts';
+import { bump, bumpTenant, GOING } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
-import { GOING } from '../db/tenant-hold.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
-import { orElse } from '../lib/or-else.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import { orElse } from '../lib/functions.ts';
 import type { TenantSettings } from './settings.ts';
 import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
 import type { Purpose, Tenant } from './tenant.ts';

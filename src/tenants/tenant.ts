@@ -1,4 +1,4 @@
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { TenantSettings } from './settings.ts';
 

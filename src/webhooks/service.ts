@@ -1,11 +1,11 @@
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { postWebhook } from '../egress/send.ts';
-import { outboxContext, webhookSecretContext } from '../keys/contexts.ts';
 import type { MasterKey } from '../keys/master-key.ts';
+import { outboxContext, webhookSecretContext } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { every } from '../lib/every.ts';
+import { every } from '../lib/jobs.ts';
 import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
 import { MAIL_LANE, type MailPayload } from './mail.ts';
 import { webhookHeaders } from './signature.ts';

@@ -1,4 +1,4 @@
-import { hmacSha256 } from '../lib/hash.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
 
 /** Standard Webhooks: what a receiver checks before it believes a delivery. */
 

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
+import { bumpTenant } from '../db/meta-store.ts';
 import { remove } from '../db/purge.ts';
-import { bumpTenant } from '../db/revision.ts';
 import {
   askedRows,
   type Bindings,
@@ -13,7 +13,7 @@ import {
   rowsOf,
 } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/columns.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { DIGEST_LANE, MAIL_LANE } from './mail.ts';
 

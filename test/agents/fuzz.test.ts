@@ -1,7 +1,7 @@
 import { parseDictionary, serializeDictionary } from 'structured-headers';
 import { describe, expect, it } from 'vitest';
 import { verifyBotAuth } from '../../src/agents/verify.ts';
-import { parseUrl } from '../../src/lib/url.ts';
+import { parseUrl } from '../../src/lib/text.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';

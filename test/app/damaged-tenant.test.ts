@@ -4,7 +4,7 @@ import { makeDirectory } from '../../src/app/directory.ts';
 import { startPolling } from '../../src/app/poll.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
-import { bumpTenant } from '../../src/db/revision.ts';
+import { bumpTenant } from '../../src/db/meta-store.ts';
 import { makeMasterKey, WrongMasterKey } from '../../src/keys/master-key.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { rewrapAll } from '../../src/ops/rewrap-store.ts';

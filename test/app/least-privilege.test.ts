@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { withTls } from '../../src/db/postgres-client.ts';
-import { closing } from '../../src/lib/closing.ts';
+import { closing } from '../../src/lib/functions.ts';
 import { scrubFiles } from '../../src/rights/erase/scrub.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';

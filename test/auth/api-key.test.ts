@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { bearerToken, hashSecret, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { bearerToken, hashSecret, makeApiKeySecret } from '../../src/auth/credentials.ts';
 import { KEY_SCOPES } from '../../src/schema/route.ts';
 import { seededRandom } from '../support/make.ts';
 

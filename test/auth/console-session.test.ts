@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { hashSecret } from '../../src/auth/api-key.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
+  hashSecret,
   isLiveSession,
   makeConsoleToken,
   roleOf,
-} from '../../src/auth/console-session.ts';
+} from '../../src/auth/credentials.ts';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { NOW } from '../support/make.ts';
 

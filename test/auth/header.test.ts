@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dropSeveralCredentials } from '../../src/http/client.ts';
+import { dropSeveralCredentials } from '../../src/http/request.ts';
 import { makeAuthenticator } from '../../src/rights/oidc.ts';
 import { makeHostileTokens } from '../support/hostile-tokens.ts';
 import { ask, openWire } from '../support/http.ts';

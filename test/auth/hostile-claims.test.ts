@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Claimant } from '../../src/auth/claims.ts';
+import type { Claimant } from '../../src/auth/tokens.ts';
 import { makeAuthenticator, type OidcSettings } from '../../src/rights/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings, WHY } from './support.ts';

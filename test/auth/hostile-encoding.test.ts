@@ -1,6 +1,6 @@
 import { CompactEncrypt, importJWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_TOKEN_LENGTH } from '../../src/auth/jwt.ts';
+import { MAX_TOKEN_LENGTH } from '../../src/auth/tokens.ts';
 import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { encodePart, publicJwk } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';

@@ -1,7 +1,6 @@
 import { createLocalJWKSet, type JWK } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { verifyBearer } from '../../src/auth/bearer.ts';
-import { readSigningKeys } from '../../src/auth/jwks.ts';
+import { readSigningKeys, verifyBearer } from '../../src/auth/tokens.ts';
 import { makeKey, publicJwk, signJws } from '../support/jws.ts';
 import { answerTo, WHY } from './support.ts';
 

@@ -1,7 +1,6 @@
 import { createLocalJWKSet, errors, jwtVerify } from 'jose';
 import { expect, it } from 'vitest';
-import { readSigningKeys, SIGNING_ALGORITHMS } from '../../src/auth/jwks.ts';
-import { readJws } from '../../src/auth/jwt.ts';
+import { readJws, readSigningKeys, SIGNING_ALGORITHMS } from '../../src/auth/tokens.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { missingVectors, readWycheproof } from '../support/vectors.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { contestTextsOf } from '../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../src/rights/contests/contest.ts';
 import { makeContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { runGpd } from '../support/command.ts';

@@ -16,7 +16,7 @@ import { dueIn } from '../../src/console/render.ts';
 import { loadStrings } from '../../src/console/strings-files.ts';
 import { excerpt, visible } from '../../src/console/text.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
-import { sha256 } from '../../src/lib/hash.ts';
+import { sha256 } from '../../src/lib/crypto.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 
 const views = fileURLToPath(new URL('../../views', import.meta.url));

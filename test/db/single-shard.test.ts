@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { makeConsentStateReader } from '../../src/consent/state-store.ts';
 import type { Database } from '../../src/db/db.ts';
-import { SUBJECT_DATA } from '../../src/rights/subject-data.ts';
+import { SUBJECT_DATA } from '../../src/rights/person-map.ts';
 import { appender, macOf, makeRequest } from '../consent/contract/consent-support.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, tempDir } from '../support/command.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { rowsOf } from '../../src/db/sql.ts';
-import { closing } from '../../src/lib/closing.ts';
+import { closing } from '../../src/lib/functions.ts';
 import { tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { selfSigned } from '../support/self-signed.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ApiKey } from '../../src/auth/api-key.ts';
-import { makeConsentLane } from '../../src/consent/lane.ts';
-import { makeConcurrencyLimit, makeReadWhole } from '../../src/http/admission.ts';
-import type { HotHandler, HotReply, HotRequest } from '../../src/http/hot.ts';
+import type { ApiKey } from '../../src/auth/credentials.ts';
+import { makeConsentLane } from '../../src/consent/routes.ts';
+import { makeConcurrencyLimit, makeReadWhole } from '../../src/http/limiter.ts';
+import type { HotHandler, HotReply, HotRequest } from '../../src/http/request.ts';
 import { readEnvelope } from '../../src/ingest/envelope.ts';
 import { makeIngestLane } from '../../src/ingest/lane.ts';
 import { unseal } from '../../src/ingest/open.ts';

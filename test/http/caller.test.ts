@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { ApiKey } from '../../src/auth/api-key.ts';
-import type { PrincipalSession } from '../../src/auth/session.ts';
-import { authorize } from '../../src/http/caller.ts';
+import type { ApiKey, PrincipalSession } from '../../src/auth/credentials.ts';
 import { makeMemoryLimiter, refuseOver, watchLimiter } from '../../src/http/limiter.ts';
+import { authorize } from '../../src/http/register.ts';
 import { Refusal } from '../../src/lib/errors.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
 

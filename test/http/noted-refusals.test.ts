@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { noteRefusal } from '../../src/http/noted-refusal.ts';
+import { noteRefusal } from '../../src/http/reply.ts';
 import { logRefusals, makeLogger } from '../../src/ops/log.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { post } from '../support/expect.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { confidenceOf, currentEpoch, identify, visitorIdOf } from '../../src/ingest/identity.ts';
 import type { Identity } from '../../src/ingest/ports.ts';
 import { readAgent } from '../../src/ingest/user-agent.ts';
-import { sha256 } from '../../src/lib/hash.ts';
+import { sha256 } from '../../src/lib/crypto.ts';
 import { makeIngestTenant, NOW } from '../support/make.ts';
 import { makeRawSignals, makeSignals } from '../support/make-signals.ts';
 

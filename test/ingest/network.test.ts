@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasGpcHeader, headerText, readNetwork } from '../../src/http/network.ts';
+import { hasGpcHeader, headerText, readNetwork } from '../../src/http/request.ts';
 
 describe('readNetwork', () => {
   it('reads the headers that rules look at, and null for what was not sent', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { sha256 } from '../../src/lib/crypto.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { sha256 } from '../../src/lib/hash.ts';
 import { makeSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric } from '../../src/seal/seal.ts';
 import { makePlaintext, makeReceipt, NOW, seededRandom } from '../support/make.ts';

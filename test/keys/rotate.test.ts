@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Generation, isLive, liveGenerations } from '../../src/keys/generation.ts';
 import {
+  type Generation,
+  isLive,
   type KeyPlan,
+  liveGenerations,
   MAX_LIVE,
   planDestroy,
   planGenerate,
   planRotate,
   planSweep,
-} from '../../src/keys/rotate.ts';
+} from '../../src/keys/generation.ts';
 import { DAY } from '../../src/lib/clock.ts';
 import { makeGenerationRow, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { commitVerdict } from '../../src/ledger/commitment.ts';
+import { commitVerdict } from '../../src/ledger/entries.ts';
 import { fc } from '../support/property.ts';
 
 const SALT = Buffer.alloc(16, 5);

@@ -1,9 +1,10 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { addCommitments, anchorBody } from '../../src/ledger/anchored-root.ts';
-import type { CommitmentOpening } from '../../src/ledger/commitment.ts';
-import { commitVerdict } from '../../src/ledger/commitment.ts';
+import type { CommitmentOpening } from '../../src/ledger/entries.ts';
 import {
+  addCommitments,
+  anchorBody,
+  commitVerdict,
   entryTime,
   genesisEntry,
   IMPERSONAL_TYPES,
@@ -11,8 +12,7 @@ import {
   PERSONAL_TYPES,
   personalEntry,
 } from '../../src/ledger/entries.ts';
-import { EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
-import { EMPTY_ROOT, leafHash } from '../../src/ledger/merkle.ts';
+import { EMPTY_FRONTIER, EMPTY_ROOT, frontierRoot, leafHash } from '../../src/ledger/merkle.ts';
 import { makeNoteSigner } from '../../src/ledger/note.ts';
 import { openPersonalEntry, parseEntry } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';

@@ -4,10 +4,12 @@ import {
   appendLeaves,
   decodeFrontier,
   EMPTY_FRONTIER,
+  EMPTY_ROOT,
   encodeFrontier,
   frontierRoot,
-} from '../../src/ledger/frontier.ts';
-import { EMPTY_ROOT, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
+  leafHash,
+  nodeHash,
+} from '../../src/ledger/merkle.ts';
 import { fc } from '../support/property.ts';
 import { makeLeaves, naiveRoot } from './support.ts';
 

@@ -2,13 +2,19 @@ import { describe, expect, it } from 'vitest';
 import {
   type Checkpoint,
   formatCheckpoint,
+  formatVkey,
+  logOrigin,
+  makeNoteSigner,
+  makeVerifierKey,
   parseCheckpoint,
+  parseNote,
+  parseVkey,
   signCheckpoint,
+  signNote,
+  type VerifierKey,
   verifyCheckpoint,
-} from '../../src/ledger/checkpoint.ts';
-import { makeNoteSigner, parseNote, signNote, verifyNote } from '../../src/ledger/note.ts';
-import { logOrigin } from '../../src/ledger/origin.ts';
-import { formatVkey, makeVerifierKey, parseVkey, type VerifierKey } from '../../src/ledger/vkey.ts';
+  verifyNote,
+} from '../../src/ledger/note.ts';
 import { flipBit, makeLeaves } from './support.ts';
 
 const ORIGIN = 'consent.example/ledger/shop';

@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
-import { EMPTY_ROOT, nodeHash } from '../../src/ledger/merkle.ts';
-import { consistencyProof, type HashReader, inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
+import {
+  appendLeaves,
+  consistencyProof,
+  EMPTY_FRONTIER,
+  EMPTY_ROOT,
+  frontierRoot,
+  type HashReader,
+  inclusionProof,
+  nodeHash,
+  rootAt,
+} from '../../src/ledger/merkle.ts';
 import { verifyConsistency } from '../../src/ledger/verify.ts';
 import { verifyInclusion } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';

@@ -1,8 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { appendLeaves, EMPTY_FRONTIER, type Frontier } from '../../src/ledger/frontier.ts';
-import { EMPTY_ROOT, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
-import type { HashReader } from '../../src/ledger/proofs.ts';
+import type { HashReader } from '../../src/ledger/merkle.ts';
+import {
+  appendLeaves,
+  EMPTY_FRONTIER,
+  EMPTY_ROOT,
+  type Frontier,
+  leafHash,
+  nodeHash,
+} from '../../src/ledger/merkle.ts';
 
 /** RFC 6962 section 2.1 word for word, slow and without state: what the rest is compared with. */
 export function naiveRoot(leaves: readonly Buffer[]): Buffer {

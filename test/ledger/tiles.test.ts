@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { encodeEntryBundle, encodeHashTile } from '../../src/ledger/tile-bytes.ts';
-import { formatTilePath, parseTilePath, type Tile, tileSpan } from '../../src/ledger/tile-path.ts';
+import {
+  encodeEntryBundle,
+  encodeHashTile,
+  formatTilePath,
+  parseTilePath,
+  type Tile,
+  tileSpan,
+} from '../../src/ledger/tiles.ts';
 import { decodeEntryBundle } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
 import { makeLeaves } from './support.ts';

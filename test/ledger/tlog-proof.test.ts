@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { signCheckpoint } from '../../src/ledger/checkpoint.ts';
-import { leafHash } from '../../src/ledger/merkle.ts';
-import { makeNoteSigner } from '../../src/ledger/note.ts';
-import { inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
-import { formatTlogProof } from '../../src/ledger/tlog-proof.ts';
+import { inclusionProof, leafHash, rootAt } from '../../src/ledger/merkle.ts';
+import { makeNoteSigner, signCheckpoint } from '../../src/ledger/note.ts';
+import { formatTlogProof } from '../../src/ledger/tiles.ts';
 import { parseTlogProof, verifyTlogProof } from '../support/log-reader.ts';
 import { makeLog } from './support.ts';
 

@@ -1,15 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { formatCheckpoint, verifyCheckpoint } from '../../src/ledger/checkpoint.ts';
-import { commitSubject } from '../../src/ledger/commitment.ts';
-import { genesisEntry, impersonalEntry } from '../../src/ledger/entries.ts';
-import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../../src/ledger/frontier.ts';
-import { leafHash } from '../../src/ledger/merkle.ts';
-import { consistencyProof, inclusionProof, rootAt } from '../../src/ledger/proofs.ts';
-import { encodeEntryBundle, encodeHashTile } from '../../src/ledger/tile-bytes.ts';
-import { formatTilePath } from '../../src/ledger/tile-path.ts';
-import { formatTlogProof } from '../../src/ledger/tlog-proof.ts';
+import { commitSubject, genesisEntry, impersonalEntry } from '../../src/ledger/entries.ts';
+import {
+  appendLeaves,
+  consistencyProof,
+  EMPTY_FRONTIER,
+  frontierRoot,
+  inclusionProof,
+  leafHash,
+  rootAt,
+} from '../../src/ledger/merkle.ts';
+import { formatCheckpoint, parseVkey, verifyCheckpoint } from '../../src/ledger/note.ts';
+import {
+  encodeEntryBundle,
+  encodeHashTile,
+  formatTilePath,
+  formatTlogProof,
+} from '../../src/ledger/tiles.ts';
 import { verifyConsistency } from '../../src/ledger/verify.ts';
-import { parseVkey } from '../../src/ledger/vkey.ts';
 import { decodeEntryBundle, openPersonalEntry, parseEntry, verifyTlogProof } from '../support/log-reader.ts';
 import { flipBit, ledgerVector, makeLog, vectorEntries } from './support.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decodeBase64, decodeBase64Url } from '../../src/lib/base64.ts';
+import { decodeBase64, decodeBase64Url } from '../../src/lib/crypto.ts';
 import { fc } from '../support/property.ts';
 
 const bytesOf = fc.uint8Array({ maxLength: 100 });

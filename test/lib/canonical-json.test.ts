@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, type Json } from '../../src/lib/canonical-json.ts';
+import { canonicalJson, type Json } from '../../src/lib/json.ts';
 import { fc } from '../support/property.ts';
 
 describe('canonicalJson (RFC 8785)', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { chunksOf, inChunks } from '../../src/lib/chunks.ts';
+import { chunksOf, inChunks } from '../../src/lib/collections.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 

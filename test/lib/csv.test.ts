@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvCell, csvRecord } from '../../src/lib/csv.ts';
+import { csvCell, csvRecord } from '../../src/lib/text.ts';
 
 describe('a cell of a CSV', () => {
   it.each([

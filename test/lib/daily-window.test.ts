@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { HOUR } from '../../src/lib/clock.ts';
-import { isWithin, parseDailyWindow } from '../../src/lib/duration.ts';
+import { HOUR, isWithin, parseDailyWindow } from '../../src/lib/clock.ts';
 
 const MIDNIGHT = Date.UTC(2026, 10, 22);
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type Every, every } from '../../src/lib/every.ts';
+import { type Every, every } from '../../src/lib/jobs.ts';
 
 /** A timer that ticks when the test says so, and a task that ends when the test says so. */
 function makeLoop() {

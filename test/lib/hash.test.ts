@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { equalBytes, hmacSha256, makeHmacSha256, sha256 } from '../../src/lib/hash.ts';
+import { equalBytes, hmacSha256, makeHmacSha256, sha256 } from '../../src/lib/crypto.ts';
 
 describe('hashes', () => {
   it('gives the known answer of SHA-256 (FIPS 180-4, "abc")', () => {

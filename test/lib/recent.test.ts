@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeRecent } from '../../src/lib/recent.ts';
+import { makeRecent } from '../../src/lib/collections.ts';
 
 describe('what is kept for a while', () => {
   it('is there for the whole time, and gone after twice as long', () => {

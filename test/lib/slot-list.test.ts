@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeSlotList } from '../../src/lib/slot-list.ts';
+import { makeSlotList } from '../../src/lib/collections.ts';
 
 describe('a slot list', () => {
   it('lists what was added and not taken off', () => {

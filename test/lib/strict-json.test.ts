@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { JsonRefused, parseStrictJson } from '../../src/lib/strict-json.ts';
+import { JsonRefused, parseStrictJson } from '../../src/lib/json.ts';
 import { fc } from '../support/property.ts';
 
 const refused = (text: string, maxDepth?: number): string => {

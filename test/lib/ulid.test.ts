@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeUlid, ulidTime } from '../../src/lib/random.ts';
+import { makeUlid, ulidTime } from '../../src/lib/crypto.ts';
 import { seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseUrl } from '../../src/lib/url.ts';
+import { parseUrl } from '../../src/lib/text.ts';
 
 describe('parseUrl', () => {
   it('reads a name beyond ASCII however often it was asked before', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { visibleText } from '../../src/lib/plain-text.ts';
+import { visibleText } from '../../src/lib/text.ts';
 
 it.each([
   ['שלום, world\tand\nmore', 'שלום, world\tand\nmore'],

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { SUBJECT_DATA } from '../../src/rights/subject-data.ts';
+import { SUBJECT_DATA } from '../../src/rights/person-map.ts';
 import { mutantsOf } from './person-mutants.ts';
 
 /**

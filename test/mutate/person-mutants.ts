@@ -1,4 +1,4 @@
-import type { SubjectTable } from '../../src/rights/subject-table.ts';
+import type { SubjectTable } from '../../src/rights/person-map.ts';
 
 /** Every row of the map of a person with one of its values changed. */
 

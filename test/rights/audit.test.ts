@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { HOUR } from '../../src/lib/clock.ts';
-import { anchorAudit } from '../../src/log/audit-anchor-store.ts';
+import { anchorAudit } from '../../src/log/anchors.ts';
 import { KID, REASON } from '../support/constants.ts';
 import { sealProblems } from '../support/verify.ts';
 import { open } from './support/eraser.ts';

@@ -5,8 +5,7 @@ import { type Notice, tell, tellDigests, tellNow } from '../../src/consent/tell-
 import type { ConsentTenant } from '../../src/consent/tenant.ts';
 import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { MAIL_WORDS } from '../../src/rights/mail-files.ts';
-import { composeMail } from '../../src/rights/mail-service.ts';
+import { composeMail, MAIL_WORDS } from '../../src/rights/mail.ts';
 import { startDispatcher } from '../../src/webhooks/service.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';

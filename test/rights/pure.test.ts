@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { actorRef, displayHandle, rightsRef } from '../../src/audit/reference.ts';
-import type { Claimant, Role } from '../../src/auth/claims.ts';
+import { actorRef, displayHandle, rightsRef } from '../../src/audit/audit.ts';
+import type { Claimant, Role } from '../../src/auth/tokens.ts';
 import { changeText, classText, makeNotice } from '../../src/rights/dsar/dsar.ts';
 import { asErased, asPending, isIncomplete, scopeResults } from '../../src/rights/erase/erasure.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';

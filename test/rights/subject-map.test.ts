@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { DELETES } from '../../src/rights/erase/rows.ts';
 import { SHREDS } from '../../src/rights/erase/shred.ts';
-import type { TableName } from '../../src/rights/subject-data.ts';
-import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../src/rights/subject-folds.ts';
+import type { TableName } from '../../src/rights/person-map.ts';
+import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../src/rights/person-map.ts';
 import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 
 /** What the rows of the map must say of each other, and what was decided once. */

@@ -1,5 +1,10 @@
-import { formatSignature, openSeed } from '../../src/ledger/note.ts';
-import { COSIGNATURE, formatVkey, makeVerifierKey } from '../../src/ledger/vkey.ts';
+import {
+  COSIGNATURE,
+  formatSignature,
+  formatVkey,
+  makeVerifierKey,
+  openSeed,
+} from '../../src/ledger/note.ts';
 
 /** A witness's key (C2SP tlog-cosignature, `cosignature/v1`). It cosigns whatever it is given. */
 export function makeCosigner(name: string, seed: Uint8Array) {

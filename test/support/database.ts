@@ -6,7 +6,7 @@ import { toPrincipalRow } from '../../src/consent/principals-store.ts';
 import { stateMacs } from '../../src/consent/state-mac-service.ts';
 import { toStateRow } from '../../src/consent/state-store.ts';
 import { macTerms } from '../../src/consent/terms-store.ts';
-import { bumpTenant } from '../../src/db/revision.ts';
+import { bumpTenant } from '../../src/db/meta-store.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 
 /** The SQLite file beside a running gpd, as another process sees it. */

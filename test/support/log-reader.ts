@@ -1,17 +1,22 @@
 import { z } from 'zod';
 import {
+  type CommitmentOpening,
+  commitBody,
+  commitSubject,
+  IMPERSONAL_TYPES,
+  PERSONAL_TYPES,
+} from '../../src/ledger/entries.ts';
+import { HASH_BYTES, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
+import {
   type CheckpointRefusal,
   parseDecimal,
   parseHash,
+  parseVkey,
   verifyCheckpoint,
-} from '../../src/ledger/checkpoint.ts';
-import { type CommitmentOpening, commitBody, commitSubject } from '../../src/ledger/commitment.ts';
-import { IMPERSONAL_TYPES, PERSONAL_TYPES } from '../../src/ledger/entries.ts';
-import { HASH_BYTES, leafHash, nodeHash } from '../../src/ledger/merkle.ts';
-import { TILE_WIDTH } from '../../src/ledger/tile-path.ts';
-import { parseVkey } from '../../src/ledger/vkey.ts';
-import { decodeBase64, decodeBase64Url } from '../../src/lib/base64.ts';
-import { canonicalJson, type Json } from '../../src/lib/canonical-json.ts';
+} from '../../src/ledger/note.ts';
+import { TILE_WIDTH } from '../../src/ledger/tiles.ts';
+import { decodeBase64, decodeBase64Url } from '../../src/lib/crypto.ts';
+import { canonicalJson, type Json } from '../../src/lib/json.ts';
 
 /** What an auditor does with what a log hands out; gpd itself only makes it. */
 

@@ -1,4 +1,4 @@
-import type { NetworkFacts } from '../../src/http/network.ts';
+import type { NetworkFacts } from '../../src/http/request.ts';
 import { recogniseDefenses } from '../../src/ingest/classify/defenses.ts';
 import type { Facts } from '../../src/ingest/classify/facts.ts';
 import { readAgent } from '../../src/ingest/user-agent.ts';

@@ -1,7 +1,10 @@
 import type { Database } from '../../src/db/db.ts';
-import { lookUpDevices, makeTotals } from '../../src/ingest/device-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
-import { makeRecorder as makeRealRecorder } from '../../src/ingest/recorder-store.ts';
+import {
+  lookUpDevices,
+  makeRecorder as makeRealRecorder,
+  makeTotals,
+} from '../../src/ingest/record-batch.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { makeNewTenant, NOW, type TestEntry } from './make.ts';
 

@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/db.ts';
-import { lockHead } from '../../src/log/append-store.ts';
+import { lockHead } from '../../src/log/entries.ts';
 import { type ShredTarget, shredWithin } from '../../src/rights/erase/shred.ts';
 
 /** Crypto-shreds in its own transaction. */

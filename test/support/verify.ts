@@ -1,6 +1,6 @@
 import { verifyLog } from '../../src/consent/verify-service.ts';
 import type { Database } from '../../src/db/db.ts';
-import type { ProblemCode } from '../../src/log/problem.ts';
+import type { ProblemCode } from '../../src/log/entries.ts';
 
 const OF_SEALS: readonly ProblemCode[] = ['seal-missing', 'seal-changed', 'rows-missing', 'rows-added'];
 

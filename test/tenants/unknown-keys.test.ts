@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type ApiKey, makeApiKeySecret } from '../../src/auth/api-key.ts';
+import { type ApiKey, makeApiKeySecret } from '../../src/auth/credentials.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { makeUnknownKeys } from '../../src/tenants/key-finder-service.ts';
 

@@ -3,8 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
-import { outboxContext, webhookSecretContext } from '../../src/keys/contexts.ts';
-import { makeMasterKey } from '../../src/keys/master-key.ts';
+import { makeMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { startDispatcher } from '../../src/webhooks/service.ts';

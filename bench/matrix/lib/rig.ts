@@ -7,7 +7,7 @@ import { wrapContext } from '../../../src/keys/generation.ts';
 import type { DecisionResponse } from '../../../src/schema/responses.ts';
 import { makeOpener, type Opener } from '../../../src/seal/open.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from '../../lib/child.ts';
 
 /** A throw-away gpd behind the matrix's own proxy, as a shop would run it. */

@@ -4,7 +4,7 @@ import type { WriteAction } from '../../consent/plan-write.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { orElse } from '../../lib/or-else.ts';
+import { orElse } from '../../lib/functions.ts';
 import {
   canProcessRequestSchema,
   consentWriteSchema,

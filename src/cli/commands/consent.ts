@@ -1,4 +1,4 @@
-import { listBanners } from '../../consent/banner-store.ts';
+import { listBanners } from '../../consent/banner.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';

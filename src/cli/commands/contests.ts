@@ -1,11 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { dueIn } from '../../console/render.ts';
 import { loadStrings } from '../../console/strings-files.ts';
-import { findDecision } from '../../ingest/decision-store.ts';
-import { pagesBy } from '../../lib/chunks.ts';
+import { findDecision } from '../../ingest/stored.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { activeClaim, type Contest } from '../../rights/contests/contest.ts';
-import { outcomeText } from '../../rights/contests/outcome-text.ts';
+import { pagesBy } from '../../lib/collections.ts';
+import { activeClaim, type Contest, outcomeText } from '../../rights/contests/contest.ts';
 import { contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';

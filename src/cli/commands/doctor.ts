@@ -1,4 +1,4 @@
-import { parseUrl } from '../../lib/url.ts';
+import { parseUrl } from '../../lib/text.ts';
 import type { Status } from '../../ops/doctor/check.ts';
 import type { Report } from '../../ops/doctor/doctor.ts';
 import { VERSION } from '../../version.ts';

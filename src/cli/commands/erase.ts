@@ -3,7 +3,7 @@ import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/render.ts';
 import { loadStrings } from '../../console/strings-files.ts';
 import { type Database, openDatabase } from '../../db/db.ts';
-import { closing } from '../../lib/closing.ts';
+import { closing } from '../../lib/functions.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';

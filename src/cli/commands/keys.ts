@@ -2,16 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
-import { type Generation, makeGeneration } from '../../keys/generation.ts';
-import { type KeyPlan, type KeyRefusal, planDestroy, planGenerate, planRotate } from '../../keys/rotate.ts';
-import { decodeBase64 } from '../../lib/base64.ts';
-import { iso, isoTime } from '../../lib/clock.ts';
-import { parseDuration } from '../../lib/duration.ts';
+import {
+  type Generation,
+  type KeyPlan,
+  type KeyRefusal,
+  makeGeneration,
+  planDestroy,
+  planGenerate,
+  planRotate,
+} from '../../keys/generation.ts';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
+import { iso, isoTime, parseDuration } from '../../lib/clock.ts';
+import { decodeBase64 } from '../../lib/crypto.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
+import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
-import { chunksOf } from '../../lib/chunks.ts';
+import { chunksOf } from '../../lib/collections.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import type { Actions } from '../define.ts';

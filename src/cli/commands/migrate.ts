@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
-import { closing } from '../../lib/closing.ts';
+import { closing } from '../../lib/functions.ts';
 import { migrateData, openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';

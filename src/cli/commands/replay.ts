@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { applyPolicy } from '../../ingest/classify/policy.ts';
-import { orElse } from '../../lib/or-else.ts';
-import { parseUrl } from '../../lib/url.ts';
+import { orElse } from '../../lib/functions.ts';
+import { parseUrl } from '../../lib/text.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { EXIT, misused, notFound, print, say, table } from '../output.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { baseUrl } from '../../config.ts';
-import { csvRecord } from '../../lib/csv.ts';
+import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
 import type { Actions } from '../define.ts';

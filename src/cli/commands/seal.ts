@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
-import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/contexts.ts';
-import { orElse } from '../../lib/or-else.ts';
-import { parseUrl } from '../../lib/url.ts';
+import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
+import { orElse } from '../../lib/functions.ts';
+import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
-import { makeSealKeyStore } from '../../tenants/seal-key-store.ts';
+import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';

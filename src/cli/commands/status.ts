@@ -1,4 +1,4 @@
-import { parseUrl } from '../../lib/url.ts';
+import { parseUrl } from '../../lib/text.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import type { Actions } from '../define.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
-import { makeFolder } from '../../db/durable-files.ts';
+import { makeFolder } from '../../db/files.ts';
 import { type Actions, MANY } from '../define.ts';
 import { expectNoFile } from '../new-file.ts';
 import { misused, print } from '../output.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { webhookSecretContext } from '../../keys/contexts.ts';
+import { webhookSecretContext } from '../../keys/master-key.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/crypto.ts';
 import { hostReach } from '../../lib/ip.ts';
-import { makeUlid } from '../../lib/random.ts';
-import { parseUrl } from '../../lib/url.ts';
+import { parseUrl } from '../../lib/text.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { MAIL_LANE } from '../../webhooks/mail.ts';
 import { formatWebhookSecret } from '../../webhooks/signature.ts';

@@ -1,5 +1,5 @@
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
-import { readHead } from '../../log/read-store.ts';
+import { readHead } from '../../log/entries.ts';
 import type { Actions } from '../define.ts';
 import { readDirectory } from '../directory.ts';
 import { print, table } from '../output.ts';

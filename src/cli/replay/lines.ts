@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { z } from 'zod';
-import { orElse } from '../../lib/or-else.ts';
+import { orElse } from '../../lib/functions.ts';
 import { visitorClassSchema } from '../../schema/responses.ts';
 import { io } from '../io.ts';
 import { misused } from '../output.ts';

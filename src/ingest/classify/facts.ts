@@ -1,4 +1,4 @@
-import type { NetworkFacts } from '../../http/network.ts';
+import type { NetworkFacts } from '../../http/request.ts';
 import type { Signals } from '../../schema/signals.ts';
 import type { AgentFacts } from '../user-agent.ts';
 import type { Defense } from './defenses.ts';

@@ -1,5 +1,5 @@
-import { canonicalJson } from '../../lib/canonical-json.ts';
-import { sha256 } from '../../lib/hash.ts';
+import { sha256 } from '../../lib/crypto.ts';
+import { canonicalJson } from '../../lib/json.ts';
 import type { TenantPolicy } from '../../schema/policy.ts';
 import { AUTOMATION_RULES } from './automation-rules.ts';
 import { DRIVEN_RULES } from './driven-rules.ts';

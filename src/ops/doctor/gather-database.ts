@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { keepNoncesFrom, latestJobTime, readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
-import { quickCheck } from '../../db/file-copy.ts';
+import { quickCheck } from '../../db/files.ts';
 import { LAST_RETENTION, LAST_SWEEP, MOVED, MOVING, readMeta, readMetaNumber } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
 import { readEpochLength } from '../../ingest/epoch-length-store.ts';
-import { SERVER_SECRET } from '../../keys/contexts.ts';
-import { makeMasterKey } from '../../keys/master-key.ts';
+import { makeMasterKey, SERVER_SECRET } from '../../keys/master-key.ts';
 import { HOUR } from '../../lib/clock.ts';
 import { makeLostLines } from '../../rights/erase/ended.ts';
 import { type OutsideLog, scanErasureLog } from '../../rights/erase/erasure-log.ts';

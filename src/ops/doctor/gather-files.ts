@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, readlinkSync, statfsSyn
 import { dirname, join } from 'node:path';
 import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
 import { parseMasterKey } from '../../keys/master-key.ts';
-import { orElse, works } from '../../lib/or-else.ts';
+import { orElse, works } from '../../lib/functions.ts';
 import { countLines, erasuresFile, readErasureFile } from '../../rights/erase/erasure-log.ts';
 import { findUnitCredential, masterKeyPath, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { readForwardedNote } from '../untrusted-forwarded.ts';

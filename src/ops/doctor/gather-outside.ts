@@ -12,7 +12,7 @@ import { EgressRefused } from '../../egress/guard.ts';
 import { askLocalServer, localUrl } from '../../egress/local-server.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
-import { orElse } from '../../lib/or-else.ts';
+import { orElse } from '../../lib/functions.ts';
 import { countOutbox, listWebhooks } from '../../webhooks/store.ts';
 import { fileFact } from './gather-files.ts';
 import { oldestWaiting } from './inspect-store.ts';

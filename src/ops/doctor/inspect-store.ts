@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { pragma } from '../../db/file-copy.ts';
+import { pragma } from '../../db/files.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
-import type { StoredEntry } from '../../log/read-store.ts';
+import type { StoredEntry } from '../../log/entries.ts';
 import { UNFINISHED } from '../../rights/erase/receipts.ts';
-import { TABLES } from '../../rights/subject-folds.ts';
+import { TABLES } from '../../rights/person-map.ts';
 
 /** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
 

@@ -1,4 +1,4 @@
-import { relyingPartyOf } from '../../attest/publickey.ts';
+import { relyingPartyOf } from '../../attest/ceremony.ts';
 import { baseUrl } from '../../config.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';

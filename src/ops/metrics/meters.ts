@@ -1,10 +1,10 @@
 import { statfsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { OUTCOMES } from '../../attest/failed.ts';
+import { OUTCOMES } from '../../attest/ceremony.ts';
 import type { BatchBegun } from '../../db/group-commit.ts';
 import { SECOND } from '../../lib/clock.ts';
-import { memoised } from '../../lib/memoised.ts';
+import { memoised } from '../../lib/functions.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import type { Stock } from './stock-store.ts';
 

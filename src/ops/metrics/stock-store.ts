@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Database } from '../../db/db.ts';
-import { databaseSize } from '../../db/file-copy.ts';
+import { databaseSize } from '../../db/files.ts';
 import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { talliedUntil } from '../../rights/tally-store.ts';

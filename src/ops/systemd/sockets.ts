@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { ConfigError, type ServiceManager } from '../../config.ts';
-import { orElse } from '../../lib/or-else.ts';
+import { orElse } from '../../lib/functions.ts';
 
 type Sockets = Record<'http' | 'metrics', number | null>;
 

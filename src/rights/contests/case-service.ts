@@ -1,18 +1,16 @@
-import { rightsRef } from '../../audit/reference.ts';
+import { rightsRef } from '../../audit/audit.ts';
 import type { Database } from '../../db/db.ts';
 import { ruleText } from '../../ingest/classify/policy.ts';
-import { findDecision } from '../../ingest/decision-store.ts';
-import { bound } from '../../lib/bound.ts';
+import { findDecision } from '../../ingest/stored.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
+import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { hmacSha256Text } from '../../lib/hash.ts';
-import { ALPHABET, type Random } from '../../lib/random.ts';
+import { bound } from '../../lib/functions.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import { requestsAlone } from '../subject.ts';
-import type { ContestDeps } from './change-service.ts';
 import type { Contest } from './contest.ts';
 import { dueDates, reasonsOf } from './record.ts';
-import type { makeContestService } from './service.ts';
+import type { ContestDeps, makeContestService } from './service.ts';
 import { findContest } from './store.ts';
 
 /** A contest by its case key, without an account. */

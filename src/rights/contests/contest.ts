@@ -1,9 +1,62 @@
+import type { ConsentTenant } from '../../consent/tenant.ts';
+import { isReconciled } from '../../ingest/decisions-service.ts';
+import { contestContext } from '../../keys/master-key.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Extension, Outcome, Ruling } from '../../schema/rights.ts';
 import type { RightsProfile } from '../../tenants/settings.ts';
-import { NO_TEXTS, type Texts } from './contest-text.ts';
-import { PERIODS } from './due.ts';
+import { quotedClass } from '../dsar/dsar.ts';
+
+/** In the order in which a row holds them. */
+const ORDER = [
+  'statement',
+  /** What the reviewer asked the subject. */
+  'question',
+  'reason',
+  'proposedReason',
+  /** What the person replied to the question. */
+  'answer',
+  /** Where the person may be written to. */
+  'email',
+  /** Keyed hash of the case key; null: filed with an account. Encrypted too, so that no hash of another case opens this one. */
+  'caseHash',
+  /** Questions answered before the last one was asked. */
+  'earlier',
+  /** Why an answer takes longer. */
+  'extensionReason',
+] as const;
+
+/** What the person and the reviewers wrote, encrypted under the tenant's own key and bound to its contest. */
+export type Texts = Readonly<Record<Exclude<(typeof ORDER)[number], 'earlier'>, string | null>> & {
+  readonly earlier: readonly { readonly question: string; readonly answer: string }[];
+};
+
+const NOTHING = Object.fromEntries(ORDER.map((name) => [name, null])) as Record<keyof Texts, null>;
+export const NO_TEXTS: Texts = { ...NOTHING, earlier: [] };
+
+export type ContestTexts = ReturnType<typeof contestTextsOf>;
+
+/** Under the key that also wraps the keys of principals and the messages that wait. */
+export function contestTextsOf(tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined) {
+  return {
+    /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
+    encrypt(kid: string, contestId: string, texts: Texts): string | null {
+      if (ORDER.every((name) => name === 'earlier' || texts[name] === null)) return null;
+      const tenant = tenantOf(kid);
+      if (!tenant) throw new Error('a contest of no tenant');
+      const text = JSON.stringify(ORDER.map((name) => texts[name]));
+      return tenant.wrapper.wrap(Buffer.from(text), contestContext(kid, contestId));
+    },
+    /** None for a tenant whose key is not known. @throws {WrongMasterKey} when it was encrypted with another key */
+    decrypt(kid: string, contestId: string, ciphertext: string): Texts {
+      const tenant = tenantOf(kid);
+      if (!tenant) return NO_TEXTS;
+      const text = tenant.wrapper.unwrap(ciphertext, contestContext(kid, contestId)).toString();
+      const stored = JSON.parse(text) as unknown[];
+      return Object.fromEntries(ORDER.map((name, i) => [name, stored[i]])) as Texts;
+    },
+  };
+}
 
 /**
  * Contest of an automated decision (GDPR article 22(3), contract 6.2 and 6.3):
@@ -217,4 +270,56 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
     // One's own is what became the ruling; a colleague's reason is not lost.
     proposal: proposal?.by === by ? null : proposal,
   });
+}
+
+/**
+ * One calendar month on, in UTC: the same day and time of the next month, or its last day (Regulation 1182/71, article
+ * 3(2)(c); GDPR article 12(3)).
+ * @param at epoch milliseconds
+ */
+function oneMonthAfter(at: number): number {
+  const from = new Date(at);
+  const year = from.getUTCFullYear();
+  const month = from.getUTCMonth() + 1;
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const time = at - Date.UTC(year, from.getUTCMonth(), from.getUTCDate());
+  return Date.UTC(year, month, Math.min(from.getUTCDate(), lastDay)) + time;
+}
+
+const afterDays = (days: number) => (at: number) => at + days * DAY;
+
+/** By how many days an answer may be extended, once; 0: not at all. `dueAt` takes and gives epoch milliseconds. */
+type Periods = Readonly<{ dueAt: (at: number) => number; extendDays: number }>;
+
+export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
+  // Article 12(3): one month, and two further months.
+  gdpr: { dueAt: oneMonthAfter, extendDays: 61 },
+  // California, 11 CCR section 7021(b): 45 calendar days, and 45 more.
+  ccpa: { dueAt: afterDays(45), extendDays: 45 },
+  // India, DPDP Rules 2025, rule 14: 90 days at most, which nothing extends.
+  dpdp: { dueAt: afterDays(90), extendDays: 0 },
+};
+
+/** Nothing is due later than that after it was filed: a month and 61 days. */
+export const LONGEST_MS = 92 * DAY;
+/** From here on a due date is soon. */
+export const SOON_DAYS = 7;
+
+/**
+ * What is left until a due date, or how long ago it passed; whole units, rounded down, so that no time is promised that is not there.
+ * 0 hours: less than one.
+ */
+export function due(dueAt: number, now: number) {
+  const late = dueAt < now;
+  const gap = Math.abs(dueAt - now);
+  return gap >= DAY
+    ? ({ late, unit: 'days', n: Math.floor(gap / DAY) } as const)
+    : ({ late, unit: 'hours', n: Math.floor(gap / HOUR) } as const);
+}
+
+/** What an outcome means for the decision, of which some stay what they are. */
+export function outcomeText(outcome: Outcome, decided: string): string {
+  if (outcome === 'upheld') return 'the decision stands';
+  if (isReconciled(decided)) return 'the decision no longer stands; it will count as a person';
+  return `the objection is right; the decision said ${quotedClass(decided)}, and it stays that`;
 }

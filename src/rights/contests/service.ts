@@ -1,20 +1,26 @@
-import { clearDoubt } from '../../consent/doubt-store.ts';
-import { decisionKey } from '../../ingest/decision-store.ts';
+import { type AuditAction, type AuditEvent, rightsRef } from '../../audit/audit.ts';
+import { writeAudit } from '../../audit/store.ts';
+import { clearDoubt } from '../../consent/doubts.ts';
+import { tell } from '../../consent/tell-service.ts';
+import type { ConsentTenant } from '../../consent/tenant.ts';
+import type { Database } from '../../db/db.ts';
+import { decisionKey } from '../../ingest/stored.ts';
 import type { Actor } from '../../lib/act.ts';
-import { bound } from '../../lib/bound.ts';
-import { DAY, SECOND } from '../../lib/clock.ts';
-import { Refusal } from '../../lib/errors.ts';
-import { makeUlid } from '../../lib/random.ts';
-import { lockHead } from '../../log/append-store.ts';
+import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
+import { makeUlid, type Random } from '../../lib/crypto.ts';
+import { Refusal, TenantGone } from '../../lib/errors.ts';
+import { bound } from '../../lib/functions.ts';
+import { lockHead } from '../../log/entries.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
-import { countRuling } from '../outcome-store.ts';
+import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
+import { countRuling } from '../outcomes.ts';
 import { type Reach, reaches } from '../subject.ts';
-import { type ContestDeps, change, noted, type Step, type Tx, tenantFor } from './change-service.ts';
 import {
   answerQuestion,
   askSubject,
   type CaseParts,
   type Contest,
+  type ContestTexts,
   claimContest,
   extendContest,
   fileContest,
@@ -22,7 +28,15 @@ import {
   releaseContest,
   resolveContest,
 } from './contest.ts';
-import { countCases, findContest, insertContest, insertOverride } from './store.ts';
+import { contestResponse } from './record.ts';
+import {
+  countCases,
+  findContest,
+  insertContest,
+  insertOverride,
+  lockContest,
+  updateContest,
+} from './store.ts';
 
 /** Contests in the database. */
 
@@ -147,4 +161,81 @@ export function makeContestService(deps: ContestDeps) {
         after: noted(deps, { role: 'subject', ref }, 'contest.answered'),
       }),
   };
+}
+
+/** A change of a contest: it locks the record, and takes its audit row and its notices with it. */
+
+export interface ContestDeps {
+  readonly database: Database;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly contestTexts: ContestTexts;
+}
+
+export type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
+
+export function tenantFor({ tenantOf }: ContestDeps, kid: string): ConsentTenant {
+  const tenant = tenantOf(kid);
+  if (!tenant) throw new TenantGone();
+  return tenant;
+}
+
+/** A change within its transaction. */
+export interface Changed {
+  readonly tx: Tx;
+  readonly contest: Contest;
+  readonly now: number;
+}
+
+/** An audit row, and a notice where an event has the name of the action. */
+export const noted =
+  (deps: ContestDeps, actor: Actor, action: AuditAction, more: AuditEvent['detail'] = {}) =>
+  async (changed: Changed): Promise<void> => {
+    const { tx, contest, now } = changed;
+    const { kid, contestId, status, proposal } = contest;
+    const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
+    const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
+    const detail = { status, outcome, class: contest.class, ...more };
+    await writeAudit(tx, { kid, at: now, actor, action, object, detail });
+    const event = WEBHOOK_EVENTS.find((name) => name === action);
+    if (event) await tellOf(deps, changed, event);
+  };
+
+export function tellOf(deps: ContestDeps, { tx, contest, now }: Changed, event: WebhookEvent): Promise<void> {
+  const tenant = tenantFor(deps, contest.kid);
+  const principal = rightsRef(tenant.rightsKey, 'request', contest.requestId);
+  const { contestId: number, email } = contest;
+  const data = contestResponse(contest);
+  return tell(tx, tenant, { event, data, number, hasEmail: email !== null, principal, at: now });
+}
+
+export interface Step {
+  /** How a contest of another tenant is refused; undefined: as for staff. */
+  readonly missing?: 'no-such-contest' | 'no-such-case';
+  readonly change: (contest: Contest, now: number) => Contest;
+  /** It writes to the log, whose head is locked before any contest, as an erasure does. */
+  readonly locksHead?: boolean;
+  readonly after: (changed: Changed) => Promise<void>;
+}
+
+/** Locks, changes, writes. What changes nothing is answered as it is. */
+export async function change(
+  { database, contestTexts, clock }: ContestDeps,
+  kid: string,
+  contestId: string,
+  step: Step,
+): Promise<Contest> {
+  const now = clock();
+  return database.transaction(async (tx) => {
+    if (step.locksHead) await lockHead(tx, kid);
+    const contest = await lockContest(tx, contestTexts, contestId);
+    if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
+    if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');
+    const next = step.change(contest, now);
+    if (next === contest) return contest;
+    await updateContest(tx, contestTexts, next);
+    await step.after({ tx, contest: next, now });
+    return next;
+  });
 }

@@ -1,7 +1,7 @@
 import { constants, createCipheriv, type KeyObject, publicEncrypt, X509Certificate } from 'node:crypto';
 import { Transform } from 'node:stream';
 import forge from 'node-forge';
-import type { Random } from '../../lib/random.ts';
+import type { Random } from '../../lib/crypto.ts';
 
 /**
  * CMS EnvelopedData (RFC 5652 section 6) around a stream: AES-256-CBC under a fresh key, which is wrapped for one

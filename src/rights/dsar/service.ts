@@ -1,4 +1,4 @@
-import { rightsRef } from '../../audit/reference.ts';
+import { rightsRef } from '../../audit/audit.ts';
 import { recordAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
@@ -9,14 +9,14 @@ import { visitorIdOf } from '../../ingest/identity.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
 import type { Actor } from '../../lib/act.ts';
-import { pagesBy } from '../../lib/chunks.ts';
 import { DAY, iso, isoTime } from '../../lib/clock.ts';
+import { pagesBy } from '../../lib/collections.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { isLoopback } from '../../lib/ip.ts';
 import { listWebhooks } from '../../webhooks/store.ts';
-import type { ContestDeps } from '../contests/change-service.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
+import type { ContestDeps } from '../contests/service.ts';
 import type { Reach } from '../subject.ts';
 import { changeText, classText, makeNotice, quotedClass } from './dsar.ts';
 import {

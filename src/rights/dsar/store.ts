@@ -2,9 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { cellOf, countOf, countUpTo, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
 import type { Verdict } from '../../ingest/verdict.ts';
-import { chunksOf, pagesBy } from '../../lib/chunks.ts';
-import type { Contest } from '../contests/contest.ts';
-import type { ContestTexts } from '../contests/contest-text.ts';
+import { chunksOf, pagesBy } from '../../lib/collections.ts';
+import type { Contest, ContestTexts } from '../contests/contest.ts';
 import { contestsIn } from '../contests/store.ts';
 
 /** What is held about a subject, table by table: the same tables that an erasure empties. */

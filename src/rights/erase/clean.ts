@@ -1,11 +1,10 @@
 import { statSync } from 'node:fs';
 import { idsInFile, type Needles } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/db.ts';
-import { releaseFreePages } from '../../db/file-copy.ts';
+import { releaseFreePages } from '../../db/files.ts';
 import { makeGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
-import { type Clock, HOUR } from '../../lib/clock.ts';
-import { type DailyWindow, isWithin } from '../../lib/duration.ts';
+import { type Clock, type DailyWindow, HOUR, isWithin } from '../../lib/clock.ts';
 import { asErased } from './erasure.ts';
 import { idsInUse } from './find.ts';
 import { erasuresAt, saveErasureStep } from './receipts.ts';

@@ -1,6 +1,6 @@
-import { rightsRef } from '../../audit/reference.ts';
+import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
-import type { PrincipalSession } from '../../auth/session.ts';
+import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/principals-store.ts';
 import { notifications } from '../../consent/service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
@@ -9,12 +9,12 @@ import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { inPieces } from '../../db/purge.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
+import { makeUlid, type Random } from '../../lib/crypto.ts';
 import type { Fault } from '../../lib/jobs.ts';
-import { makeUlid, type Random } from '../../lib/random.ts';
-import { lockHead } from '../../log/append-store.ts';
-import { makeAnchoredPlaces } from '../../log/verdict-anchor-store.ts';
+import { makeAnchoredPlaces } from '../../log/anchors.ts';
+import { lockHead } from '../../log/entries.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
-import type { Tx } from '../contests/change-service.ts';
+import type { Tx } from '../contests/service.ts';
 import { type CleanDeps, makeCleaner } from './clean.ts';
 import {
   asErased,

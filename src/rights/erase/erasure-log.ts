@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
-import { readOwnFile } from '../../db/durable-files.ts';
+import { readOwnFile } from '../../db/files.ts';
 import {
   appendLine,
   dropLines,
@@ -16,8 +16,8 @@ import {
 } from '../../db/line-log.ts';
 import { dropMeta, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { hmacSha256 } from '../../lib/hash.ts';
-import { orElse } from '../../lib/or-else.ts';
+import { hmacSha256 } from '../../lib/crypto.ts';
+import { orElse } from '../../lib/functions.ts';
 import type { StoredErasure } from './receipts.ts';
 
 /**

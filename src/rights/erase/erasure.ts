@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { rightsRef } from '../../audit/reference.ts';
+import { rightsRef } from '../../audit/audit.ts';
 import { ERASURE_SCOPES, type ErasureReceipt, type storedErasureSchema } from '../../schema/rights.ts';
 
 /** Erasure (GDPR article 17, contract 6.4): what is deleted, what is kept and why, as a receipt that names nobody. */

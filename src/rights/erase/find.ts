@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { hasRowLocks, pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
-import { holdsOn } from '../../ingest/legal-holds.ts';
-import { inChunks } from '../../lib/chunks.ts';
-import { hourOfVerdict } from '../../log/verdict-anchor-store.ts';
-import { tablesWhere } from '../subject-folds.ts';
+import { holdsOn } from '../../ingest/networks.ts';
+import { inChunks } from '../../lib/collections.ts';
+import { hourOfVerdict } from '../../log/anchors.ts';
+import { tablesWhere } from '../person-map.ts';
 import { DEFENCE_BASIS, type ErasureTarget, type Keep } from './erasure.ts';
 
 /** Who is meant by an erasure: its requests and devices, what of them stays, and which ids the tables of a tenant have. */

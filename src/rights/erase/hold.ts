@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { pagesBy } from '../../lib/chunks.ts';
-import { lockHead } from '../../log/append-store.ts';
+import { pagesBy } from '../../lib/collections.ts';
+import { lockHead } from '../../log/entries.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)): one per device, which keeps everything of it. */
 

@@ -1,7 +1,7 @@
-import { rightsRef } from '../../audit/reference.ts';
+import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
-import { timelineOf } from '../../db/probe.ts';
+import { timelineOf } from '../../db/meta-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { chunksOf, inChunks } from '../../lib/chunks.ts';
-import { toColumns } from '../../lib/columns.ts';
+import { chunksOf, inChunks, toColumns } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import { type ErasureRef, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
 

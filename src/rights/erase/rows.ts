@@ -1,17 +1,17 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { cellOf, countOf, pagesOf, whereAmong } from '../../db/sql.ts';
-import { deleteNetworkDays, ofStoredDays } from '../../ingest/network-store.ts';
-import { inChunks } from '../../lib/chunks.ts';
+import { deleteNetworkDays, ofStoredDays } from '../../ingest/networks.ts';
+import { inChunks } from '../../lib/collections.ts';
 import {
   type AnchoredPlaces,
   type ErasedVerdict,
   hourOfVerdict,
   keepCommitments,
   makeAnchoredPlaces,
-} from '../../log/verdict-anchor-store.ts';
+} from '../../log/anchors.ts';
 import type { ContestRow } from '../contests/store.ts';
-import type { TableName } from '../subject-data.ts';
+import type { TableName } from '../person-map.ts';
 import { addCount, emptyTally, NOTHING, type Scope } from './erasure.ts';
 import {
   defendedRequests,

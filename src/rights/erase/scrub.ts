@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { rowsOf } from '../../db/sql.ts';
 import { Unavailable } from '../../lib/errors.ts';
-import { PERSONAL_TABLES } from '../subject-folds.ts';
+import { PERSONAL_TABLES } from '../person-map.ts';
 
 /** Rewrites the files of PostgreSQL: VACUUM gives the room of deleted rows back and does not overwrite it. */
 

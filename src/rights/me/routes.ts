@@ -1,10 +1,9 @@
 import { type Request, type Response, type Router, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
-import type { Presented } from '../../attest/presented.ts';
-import { parseShape } from '../../http/json-body.ts';
-import { exactRouter } from '../../http/json-route.ts';
-import { noteRefusal } from '../../http/noted-refusal.ts';
+import type { Presented } from '../../attest/ceremony.ts';
 import type { Handlers } from '../../http/register.ts';
+import { exactRouter, parseShape } from '../../http/register.ts';
+import { noteRefusal } from '../../http/reply.ts';
 import { requestFacts } from '../../http/server.ts';
 import { toldOnce } from '../../ingest/classify/policy.ts';
 import { isReconciled } from '../../ingest/decisions-service.ts';

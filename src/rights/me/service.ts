@@ -1,14 +1,18 @@
-import type { Presented } from '../../attest/presented.ts';
-import { displayHandle, rightsRef } from '../../audit/reference.ts';
+import type { Presented } from '../../attest/ceremony.ts';
+import { displayHandle, rightsRef } from '../../audit/audit.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
-import type { PrincipalSession } from '../../auth/session.ts';
-import { decisionKey, findDecision, type StoredDecision } from '../../ingest/decision-store.ts';
-import { findSummary } from '../../ingest/summary-store.ts';
-import { withLater } from '../../ingest/update-store.ts';
+import type { PrincipalSession } from '../../auth/credentials.ts';
+import {
+  decisionKey,
+  findDecision,
+  findSummary,
+  type StoredDecision,
+  withLater,
+} from '../../ingest/stored.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { lockHead } from '../../log/append-store.ts';
+import { lockHead } from '../../log/entries.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
 import { type Dsar, type DsarDeps, exported, noticeOf } from '../dsar/service.ts';
@@ -16,8 +20,7 @@ import type { EraseService } from '../erase/erase.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import { linkRequest } from '../link-store.ts';
 import { requestsAlone } from '../subject.ts';
-import { transparencyView } from './transparency.ts';
-import { MAX_LIFE_MS, openPresented } from './transparency-token.ts';
+import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts';
 
 /** What a browser may do with its transparency token (contract 3.5 and 6.1). */
 

@@ -1,4 +1,16 @@
+import { z } from 'zod';
+import type { OpenedToken, Presented } from '../../attest/ceremony.ts';
 import type { StoredSummary } from '../../ingest/summary.ts';
+import { DAY, MINUTE } from '../../lib/clock.ts';
+import {
+  decryptGcm,
+  encryptGcm,
+  GCM_IV_BYTES,
+  hmacSha256,
+  type Random,
+  sha256,
+  sha256Text,
+} from '../../lib/crypto.ts';
 import type { TransparencyView } from '../../schema/rights.ts';
 
 export type Band = 'common' | 'uncommon' | 'rare' | 'not enough data';
@@ -42,4 +54,88 @@ export function transparencyView(
   // Never a sum: signals depend on one another (signals.md section 5).
   const totalEntropyBits = qualitativeOnly ? 0 : round(summary.jointBits);
   return { handle: facts.handle, signals, totalEntropyBits, purposes: [...facts.purposes], qualitativeOnly };
+}
+
+/** Contract 3.5: AES-256-GCM, base64url, under a key of the day, bound to one session and one origin. */
+
+export const TOKEN_TTL_MS = 5 * MINUTE;
+/** With a clock that was ahead when it was made. */
+export const MAX_LIFE_MS = TOKEN_TTL_MS + MINUTE;
+const DAY_BYTES = 4;
+const HEAD_BYTES = DAY_BYTES + GCM_IV_BYTES;
+
+export interface TokenBinding {
+  /** The value of the gp_session cookie. */
+  readonly session: string;
+  readonly origin: string;
+}
+
+/** Whose consent was proven (ADR 0049), where it was: a withdrawal counts as long as the token is good. */
+export type TokenSubject = Omit<OpenedToken, 'session'>;
+
+const plaintextSchema = z.tuple([z.string(), z.string(), z.int(), z.string().optional()]);
+
+/** The key of the day, derived once: tokens of one server are made all day long. */
+let derived: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
+
+function dayKey(serverSecret: Uint8Array, day: number): Buffer {
+  if (derived?.secret !== serverSecret || derived.day !== day) {
+    const key = hmacSha256(serverSecret, `gpd/transparency-token/v1 ${day}`);
+    derived = { secret: serverSecret, day, key };
+  }
+  return derived.key;
+}
+
+function additionalData(binding: TokenBinding, day: number): Buffer {
+  return sha256(JSON.stringify([sha256Text(binding.session), binding.origin, day]));
+}
+
+/** Plaintext: tenant, requestId, expiry, and the principal of a proven consent. It never carries a visitorId. */
+export function issueToken(
+  serverSecret: Uint8Array,
+  random: Random,
+  now: number,
+  subject: TokenSubject,
+  binding: TokenBinding,
+): string {
+  const day = Math.floor(now / DAY);
+  const head = Buffer.alloc(DAY_BYTES);
+  head.writeUInt32BE(day);
+  const iv = random(GCM_IV_BYTES);
+  const { kid, requestId, principalId } = subject;
+  const held = [kid, requestId, now + TOKEN_TTL_MS, ...(principalId === undefined ? [] : [principalId])];
+  const plaintext = Buffer.from(JSON.stringify(held));
+  const ciphertext = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
+  return Buffer.concat([head, iv, ciphertext]).toString('base64url');
+}
+
+/** Null for every cause alike: malformed, expired, of another session or another origin. */
+export function openToken(serverSecret: Uint8Array, now: number, token: string, binding: TokenBinding) {
+  const bytes = Buffer.from(token, 'base64url');
+  if (bytes.toString('base64url') !== token || bytes.length <= HEAD_BYTES) return null;
+  const day = bytes.readUInt32BE(0);
+  const iv = bytes.subarray(DAY_BYTES, HEAD_BYTES);
+  const ciphertext = bytes.subarray(HEAD_BYTES);
+  const plaintext = decryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), ciphertext);
+  if (!plaintext) return null;
+  try {
+    const [kid, requestId, expiresAt, principalId] = plaintextSchema.parse(JSON.parse(plaintext.toString()));
+    if (now >= expiresAt || expiresAt > now + MAX_LIFE_MS) return null;
+    return principalId === undefined ? { kid, requestId } : { kid, requestId, principalId };
+  } catch {
+    return null;
+  }
+}
+
+const MAX_TOKEN = 2048;
+const MAX_SESSIONS = 4;
+
+/** Opens it by the session of the browser that it was made for. Null for every cause alike. */
+export function openPresented(serverSecret: Uint8Array, now: number, { token, sessions, origin }: Presented) {
+  if (typeof token !== 'string' || token.length > MAX_TOKEN || origin === undefined) return null;
+  for (const session of sessions.slice(0, MAX_SESSIONS)) {
+    const subject = openToken(serverSecret, now, token, { session, origin });
+    if (subject) return { ...subject, session };
+  }
+  return null;
 }

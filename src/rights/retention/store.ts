@@ -2,16 +2,14 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
-import { unlessHeld } from '../../ingest/legal-holds.ts';
+import { unlessHeld } from '../../ingest/networks.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
-import { appendOne, lockHead } from '../../log/append-store.ts';
-import type { EntryMacs } from '../../log/entry-check.ts';
+import type { EntryMacs } from '../../log/entries.ts';
+import { appendOne, LogDamaged, lockHead } from '../../log/entries.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
-import { LogDamaged } from '../../log/read-store.ts';
-import type { TableName } from '../subject-data.ts';
-import { type AgingTable, rowOf, tablesWhere } from '../subject-folds.ts';
-import type { Expiry } from '../subject-table.ts';
+import type { Expiry, TableName } from '../person-map.ts';
+import { type AgingTable, rowOf, tablesWhere } from '../person-map.ts';
 /** What time alone takes away: a fold over the map of a person, in small steps, so that the writer is never held long. */
 
 /** How a result calls the tables, in its order, which is also that of the work. */

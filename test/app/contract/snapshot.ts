@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/app/snapshot-store.ts';
-import { hashSecret } from '../../../src/auth/api-key.ts';
+import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { bump } from '../../../src/db/revision.ts';
+import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../../../src/lib/random.ts';
+import type { Random } from '../../../src/lib/crypto.ts';
 
 /** Changes good input a little, reproducibly. */
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addCredential, findCredential, takeCredential } from '../../../src/attest/credential-store.ts';
-import { makeRecordAlone } from '../../../src/ingest/recorder-store.ts';
+import { makeRecordAlone } from '../../../src/ingest/record-batch.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { ensureTenant } from '../../support/recorder.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
-import { type ApiKey, hashSecret } from '../../../src/auth/api-key.ts';
+import { type ApiKey, hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { bump } from '../../../src/db/revision.ts';
+import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import {
   addTenant,

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { verifyCheckpoint } from '../../../src/ledger/checkpoint.ts';
-import { consistencyProof, type HashReader } from '../../../src/ledger/proofs.ts';
-import { formatTilePath, TILE_WIDTH } from '../../../src/ledger/tile-path.ts';
+import { consistencyProof, type HashReader } from '../../../src/ledger/merkle.ts';
+import { parseVkey, verifyCheckpoint } from '../../../src/ledger/note.ts';
+import { formatTilePath, TILE_WIDTH } from '../../../src/ledger/tiles.ts';
 import { verifyConsistency } from '../../../src/ledger/verify.ts';
-import { parseVkey } from '../../../src/ledger/vkey.ts';
 import { leafOf, readCheckpoint, treeHead } from '../../consent/app/support/naive-log.ts';
 import { KID } from '../../support/constants.ts';
 import type { Gpd } from '../../support/server.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../../src/db/db.ts';
-import { TENANT_DATA_TABLES } from '../../../src/rights/subject-folds.ts';
+import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
 import { postJson, type Reply } from '../../support/http.ts';

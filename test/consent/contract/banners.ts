@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner-store.ts';
+import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { sha256 } from '../../../src/lib/hash.ts';
-import { readEntries } from '../../../src/log/read-store.ts';
+import { sha256 } from '../../../src/lib/crypto.ts';
+import { readEntries } from '../../../src/log/entries.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
 

@@ -13,15 +13,17 @@ import {
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
+import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
 import {
+  insertContest,
+  lockContest,
   openByDue,
   queueCounts,
   queuePage,
   resolvedPage,
+  updateContest,
   workload,
-} from '../../../src/rights/contests/queue-store.ts';
-import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';
-import { insertContest, lockContest, updateContest } from '../../../src/rights/contests/store.ts';
+} from '../../../src/rights/contests/store.ts';
 import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/rights/dsar/store.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -33,7 +35,7 @@ import {
   talliedUntil,
   tally,
 } from '../../../src/rights/tally-store.ts';
-import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
+import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
 import { makeEntry, NOW } from '../../support/make.ts';

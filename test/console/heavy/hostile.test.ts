@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sha256 } from '../../../src/lib/hash.ts';
+import { sha256 } from '../../../src/lib/crypto.ts';
 import { addApiKey } from '../../support/api-key.ts';
 import { KID, REASON } from '../../support/constants.ts';
 import { ask } from '../../support/http.ts';

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeReads } from '../../../src/db/reads.ts';
-import { type Bindings, type HotTransaction, runHot } from '../../../src/db/sql.ts';
+import { type Bindings, type HotTransaction, makeReads, runHot } from '../../../src/db/sql.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 /** Several reads as one step, or one after the other: the same answers. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MAX_UNDER_WAY } from '../../../src/http/admission.ts';
+import { MAX_UNDER_WAY } from '../../../src/http/limiter.ts';
 import { lockDatabase } from '../../support/database.ts';
 import { expectCore, expectError, post } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';

@@ -1,5 +1,5 @@
-import type { ConsentLimits } from '../../../src/http/caller.ts';
 import { unlimited, watchLimiter } from '../../../src/http/limiter.ts';
+import type { ConsentLimits } from '../../../src/http/register.ts';
 
 export const noLimits: ConsentLimits = {
   key: unlimited,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isShared, type Spread } from '../../../src/ingest/attestation.ts';
-import { purgeNetworks } from '../../../src/ingest/network-store.ts';
+import { purgeNetworks } from '../../../src/ingest/networks.ts';
 import type { KnownDevice } from '../../../src/ingest/ports.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { makeSqlite, type SqliteFile } from '../../agents/support/sqlite.ts';

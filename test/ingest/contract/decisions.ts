@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { findDecision, purgeNonces } from '../../../src/ingest/decision-store.ts';
-import { endsChain, MAX_UPDATES, withLater } from '../../../src/ingest/update-store.ts';
+import { endsChain, findDecision, MAX_UPDATES, purgeNonces, withLater } from '../../../src/ingest/stored.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';

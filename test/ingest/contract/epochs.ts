@@ -3,7 +3,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { noteEpochLength, readEpochLength } from '../../../src/ingest/epoch-length-store.ts';
 import { currentEpoch, epochEnd } from '../../../src/ingest/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
+import { lockHead } from '../../../src/log/entries.ts';
 import { retainTenant } from '../../../src/ops/retention.ts';
 import { heldDevice } from '../../../src/rights/dsar/store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { findDecision } from '../../../src/ingest/decision-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
-import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/recorder-store.ts';
-import { commitVerdict } from '../../../src/ledger/commitment.ts';
+import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/record-batch.ts';
+import { findDecision } from '../../../src/ingest/stored.ts';
+import { commitVerdict } from '../../../src/ledger/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeConsentState, makeEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { ensureTenant, makeRecorder } from '../../support/recorder.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { planGenerate, planRotate } from '../../../src/keys/rotate.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
+import { planGenerate, planRotate } from '../../../src/keys/generation.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';

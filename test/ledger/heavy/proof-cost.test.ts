@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { appendLeaves, EMPTY_FRONTIER, frontierRoot } from '../../../src/ledger/frontier.ts';
-import { HASH_BYTES } from '../../../src/ledger/merkle.ts';
-import { type HashReader, inclusionProof } from '../../../src/ledger/proofs.ts';
+import {
+  appendLeaves,
+  EMPTY_FRONTIER,
+  frontierRoot,
+  HASH_BYTES,
+  type HashReader,
+  inclusionProof,
+} from '../../../src/ledger/merkle.ts';
 import { verifyInclusion } from '../../support/log-reader.ts';
 
 interface CostlyLog {

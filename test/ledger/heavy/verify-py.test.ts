@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
-import { leafHash } from '../../../src/ledger/merkle.ts';
-import { makeNoteSigner } from '../../../src/ledger/note.ts';
-import { inclusionProof, rootAt } from '../../../src/ledger/proofs.ts';
-import { formatTlogProof } from '../../../src/ledger/tlog-proof.ts';
+import { inclusionProof, leafHash, rootAt } from '../../../src/ledger/merkle.ts';
+import { makeNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
+import { formatTlogProof } from '../../../src/ledger/tiles.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import { makeLog } from '../support.ts';
 

@@ -1,14 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { signCheckpoint } from '../../../src/ledger/checkpoint.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
-import { makeNoteSigner } from '../../../src/ledger/note.ts';
-import { sha256 } from '../../../src/lib/hash.ts';
-import { type AppendedEntry, appendEntries, lockHead } from '../../../src/log/append-store.ts';
+import { makeNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
+import { sha256 } from '../../../src/lib/crypto.ts';
 import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
-import { makeHashReader, readEntries, readHead } from '../../../src/log/read-store.ts';
+import {
+  type AppendedEntry,
+  appendEntries,
+  lockHead,
+  makeHashReader,
+  readEntries,
+  readHead,
+} from '../../../src/log/entries.ts';
 import { makeLogService } from '../../../src/log/service.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';

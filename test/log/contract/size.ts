@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../../src/db/sql.ts';
-import { addCommitments, anchorBody } from '../../../src/ledger/anchored-root.ts';
-import { EMPTY_FRONTIER } from '../../../src/ledger/frontier.ts';
+import { addCommitments, anchorBody } from '../../../src/ledger/entries.ts';
+import { EMPTY_FRONTIER } from '../../../src/ledger/merkle.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
-import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
+import { anchorVerdicts } from '../../../src/log/anchors.ts';
+import { lockHead } from '../../../src/log/entries.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { insertWebhook, purgeOutbox } from '../../../src/webhooks/store.ts';
 import {

@@ -3,7 +3,7 @@ import type { Database } from '../../../src/db/db.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { Failure } from '../../../src/lib/jobs.ts';
 import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-key-store.ts';
+import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { makeSharedLimiter } from '../../../src/http/limiter.ts';
-import { sha256Text } from '../../../src/lib/hash.ts';
+import { sha256Text } from '../../../src/lib/crypto.ts';
 import { makeLimiters } from '../../../src/ops/limits.ts';
 import { makeSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';

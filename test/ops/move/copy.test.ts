@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { readMeta, writeMeta } from '../../../src/db/meta-store.ts';
 import { COPIED, compareRows, copyMeta, copyRows, countRows, emptyAll } from '../../../src/ops/copy-store.ts';
-import { rowOf, TABLES } from '../../../src/rights/subject-folds.ts';
+import { rowOf, TABLES } from '../../../src/rights/person-map.ts';
 import type { MakeDatabase } from '../../db/contract/database.ts';
 import { onPostgres, onSqlite } from '../../db/contract/makers.ts';
 import { missingPostgres, sharedPostgres } from '../../support/postgres.ts';

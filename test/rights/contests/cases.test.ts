@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/lib/clock.ts';
-import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { caseFiledSchema, caseResponseSchema } from '../../../src/schema/rights.ts';
 import { KID, ORIGIN, OTHER_ORIGIN } from '../../support/constants.ts';

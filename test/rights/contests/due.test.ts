@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { due, LONGEST_MS, PERIODS } from '../../../src/rights/contests/due.ts';
+import { due, LONGEST_MS, PERIODS } from '../../../src/rights/contests/contest.ts';
 
 describe('one calendar month on', () => {
   it.each([

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
+import { lockHead } from '../../../src/log/entries.ts';
 import { hashCaseKey, makeCaseService } from '../../../src/rights/contests/case-service.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
+import { lockHead } from '../../../src/log/entries.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
 import {
   insertContest,

@@ -5,8 +5,8 @@ import { type ConsentTenant, makeConsentTenant } from '../../../src/consent/tena
 import type { Database } from '../../../src/db/db.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { sha256 } from '../../../src/lib/hash.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
+import { sha256 } from '../../../src/lib/crypto.ts';
+import { lockHead } from '../../../src/log/entries.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
 import { KEEP_NOTHING, makeEraseService, planErasure } from '../../../src/rights/erase/erase.ts';

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import { knowsPrincipal } from '../../../src/consent/principals-store.ts';
-import { insertSession } from '../../../src/consent/session-store.ts';
+import { insertSession } from '../../../src/consent/sessions.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
-import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
-import { readEntries } from '../../../src/log/read-store.ts';
-import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
+import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
+import { readEntries } from '../../../src/log/entries.ts';
 import { appender, macOf, makeRequest, readState, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';

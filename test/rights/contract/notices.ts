@@ -4,7 +4,7 @@ import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
-import { tellDue, tellUnfinished } from '../../../src/rights/notices-service.ts';
+import { tellDue, tellUnfinished } from '../../../src/rights/notices.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';

@@ -4,9 +4,9 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
-import { onConnection } from '../../../src/db/sqlite-prepared.ts';
+import { onConnection } from '../../../src/db/sqlite.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
+import { lockHead } from '../../../src/log/entries.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,

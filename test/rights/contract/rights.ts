@@ -3,15 +3,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
-import { findDecision, tenantOfDecision } from '../../../src/ingest/decision-store.ts';
-import { findSummary } from '../../../src/ingest/summary-store.ts';
+import { findDecision, findSummary, tenantOfDecision } from '../../../src/ingest/stored.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { lockHead } from '../../../src/log/append-store.ts';
-import { anchorAudit } from '../../../src/log/audit-anchor-store.ts';
-import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
-import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';
-import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
+import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
+import { lockHead } from '../../../src/log/entries.ts';
+import {
+  type Contest,
+  contestTextsOf,
+  fileContest,
+  resolveContest,
+} from '../../../src/rights/contests/contest.ts';
 import {
   type ContestRow,
   findContest,

@@ -4,16 +4,15 @@ import { countOf, rowsOf } from '../../../src/db/sql.ts';
 import { setUpTables } from '../../../src/db/table-settings.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
-import { COUNTED, cutoffsOf, planRetention, retain } from '../../../src/rights/retention/store.ts';
-import type { TableName } from '../../../src/rights/subject-data.ts';
+import type { PersonColumn, TableName } from '../../../src/rights/person-map.ts';
 import {
   type AgingTable,
   rowOf,
   TABLES,
   TENANT_DATA_TABLES,
   tablesWhere,
-} from '../../../src/rights/subject-folds.ts';
-import type { PersonColumn } from '../../../src/rights/subject-table.ts';
+} from '../../../src/rights/person-map.ts';
+import { COUNTED, cutoffsOf, planRetention, retain } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeHouse } from '../../ops/contract/house.ts';
 import { makeEntry } from '../../support/make.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { contestTextsOf } from '../../../src/rights/contests/contest-text.ts';
+import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { gather } from '../../../src/rights/dsar/service.ts';
-import { tablesWhere } from '../../../src/rights/subject-folds.ts';
+import { tablesWhere } from '../../../src/rights/person-map.ts';
 import { KID } from '../../support/constants.ts';
 import { makeIngestTenant, NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../../src/db/db.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { countWrapped, rewrapAll } from '../../../src/ops/rewrap-store.ts';
-import { openArchiveSigner } from '../../../src/rights/dsar/archive-signer-service.ts';
+import { openArchiveSigner } from '../../../src/rights/dsar/signer.ts';
 import { tempDir } from '../../support/command.ts';
 
 const NOW = Date.UTC(2026, 10, 20);

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import { makeConsent } from '../../../src/consent/consent-make.ts';
-import { principalRef } from '../../../src/consent/principal.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
+import { principalRef } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { parseDailyWindow } from '../../../src/lib/duration.ts';
+import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { rightsRef } from '../../../src/audit/reference.ts';
+import { rightsRef } from '../../../src/audit/audit.ts';
 import { endHold, placeHoldOn } from '../../../src/console/holds-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { recordEnded } from '../../../src/rights/erase/ended.ts';

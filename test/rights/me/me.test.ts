@@ -68,7 +68,7 @@ describe('the token', () => {
   });
 
   it('lives for five minutes', async () => {
-    const { openToken, issueToken } = await import('../../../src/rights/me/transparency-token.ts');
+    const { openToken, issueToken } = await import('../../../src/rights/me/transparency.ts');
     const key = Buffer.alloc(32, 1);
     const binding = { session: 's', origin: ORIGIN };
     const token = issueToken(key, (n) => Buffer.alloc(n), 1000, { kid: 'acme', requestId: 'r' }, binding);

@@ -1,8 +1,8 @@
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/lib/clock.ts';
-import { hmacSha256, sha256 } from '../../../src/lib/hash.ts';
-import { issueToken, openToken, TOKEN_TTL_MS } from '../../../src/rights/me/transparency-token.ts';
+import { hmacSha256, sha256 } from '../../../src/lib/crypto.ts';
+import { issueToken, openToken, TOKEN_TTL_MS } from '../../../src/rights/me/transparency.ts';
 import { NOW, seededRandom } from '../../support/make.ts';
 import { fc } from '../../support/property.ts';
 

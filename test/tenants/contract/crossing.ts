@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
+import { addKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import {
   holdTransaction,
   type MakeDatabase,

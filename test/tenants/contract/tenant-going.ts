@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { insertSession } from '../../../src/consent/session-store.ts';
+import { insertSession } from '../../../src/consent/sessions.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { bumpTenant } from '../../../src/db/revision.ts';
-import { claimRows } from '../../../src/ingest/nonce-store.ts';
+import { bumpTenant } from '../../../src/db/meta-store.ts';
 import type { Recorded } from '../../../src/ingest/ports.ts';
-import { makeRecorder } from '../../../src/ingest/recorder-store.ts';
+import { makeRecorder } from '../../../src/ingest/record-batch.ts';
+import { claimRows } from '../../../src/ingest/store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 import { runJobs } from '../../../src/lib/jobs.ts';
-import { anchorVerdicts } from '../../../src/log/verdict-anchor-store.ts';
+import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
-import { TENANT_DATA_TABLES } from '../../../src/rights/subject-folds.ts';
+import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
 import { countOrphanRows, removeTenant, sweepOrphans } from '../../../src/rights/tenant-rows-store.ts';
-import { addKeyTraffic } from '../../../src/tenants/key-traffic-store.ts';
+import { addKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { firstPurpose } from '../../../src/tenants/tenant.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {

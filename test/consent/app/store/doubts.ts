@@ -6,12 +6,12 @@ import {
   listDoubts,
   type Mark,
   makeMarker,
-} from '../../../../src/consent/doubt-store.ts';
+} from '../../../../src/consent/doubts.ts';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { listHistory } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
-import { lockHead } from '../../../../src/log/append-store.ts';
+import { lockHead } from '../../../../src/log/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
 import {

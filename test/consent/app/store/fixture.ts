@@ -7,9 +7,8 @@ import { makeStateMac, type StateMac } from '../../../../src/consent/state-mac.t
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
-import { principalKeyContext } from '../../../../src/keys/contexts.ts';
-import { makeMasterKey } from '../../../../src/keys/master-key.ts';
-import { readEntries, readHead, type StoredEntry } from '../../../../src/log/read-store.ts';
+import { makeMasterKey, principalKeyContext } from '../../../../src/keys/master-key.ts';
+import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
 import { tempDir } from '../../../support/command.ts';

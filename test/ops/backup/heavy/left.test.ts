@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { removeLeftStaging, removeStaging, stagingFile } from '../../../../src/db/durable-files.ts';
+import { removeLeftStaging, removeStaging, stagingFile } from '../../../../src/db/files.ts';
 import { own } from '../../../cli/support/own.ts';
 import { spawnGpd, tempDir } from '../../../support/command.ts';
 

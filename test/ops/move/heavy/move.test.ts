@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config.ts';
-import { sha256Text } from '../../../../src/lib/hash.ts';
+import { sha256Text } from '../../../../src/lib/crypto.ts';
 import { move } from '../../../../src/ops/move.ts';
 import { addApiKey } from '../../../support/api-key.ts';
 import { gpdJson, runGpd, tempDir } from '../../../support/command.ts';

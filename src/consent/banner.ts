@@ -1,0 +1,183 @@
+import type { Database } from '../db/db.ts';
+import { builtFiles } from '../http/reply.ts';
+import { impersonalEntry } from '../ledger/entries.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Columns } from '../lib/collections.ts';
+import { sha256 } from '../lib/crypto.ts';
+import { canonicalJson, type Json } from '../lib/json.ts';
+import { appendOne, type EntryMacs, lockHead } from '../log/entries.ts';
+import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
+import { bannerSettings } from '../tenants/settings.ts';
+import { firstPurpose, type Purpose } from '../tenants/tenant.ts';
+import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
+import type { ConsentTenant } from './tenant.ts';
+
+/** What the consent banner of a tenant gets; the log records that it did. */
+
+interface Deps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** SHA-256 of the script that this server hands out, lower-case hex. */
+  readonly script: () => Promise<string>;
+}
+
+interface BannerRequest {
+  /** Primary subtag of the language that the banner speaks. */
+  readonly language: string;
+  /** The request carried Sec-GPC: 1. */
+  readonly gpc: boolean;
+}
+
+/** In the words that gpd gave it, which it has in every language; a tenant that wrote its own writes the others, too. */
+function hasFirstWords({ id, title, description }: Purpose): boolean {
+  const first = firstPurpose();
+  return id === first.id && title === first.title && description === first.description;
+}
+
+function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
+  const texts = Object.hasOwn(FIRST_PURPOSE_TEXTS, language) ? FIRST_PURPOSE_TEXTS[language] : undefined;
+  if (!texts || !hasFirstWords(purpose)) return { title: purpose.title, description: purpose.description };
+  return { title: texts[0], description: texts[1] };
+}
+
+/** All that a person may be shown, in all languages: what the log's hash is of. */
+function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
+  const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
+  const banner = bannerSettings(settings);
+  const shown = { kid, banner, purposes, policyVersion: rules.currentVersion, ...translated };
+  return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
+}
+
+/** Without an entry in the log: for previews. */
+export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerRequest): BannerResponse {
+  const { settings, purposes, rules, kid } = tenant;
+  const banner = bannerSettings(settings);
+  const own = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
+  const named = own?.purposes ?? {};
+  return {
+    kid,
+    policy: {
+      version: rules.currentVersion,
+      material: rules.materialVersion,
+      url: own?.policyUrl ?? banner.policyUrl,
+    },
+    title: own?.title ?? banner.title,
+    body: own?.body ?? banner.body,
+    purposes: purposes.map((purpose) => ({
+      id: purpose.id,
+      ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
+      gpc: purpose.gpc,
+      ttlDays: purpose.ttlDays,
+    })),
+    gpc,
+  };
+}
+
+export function makeBanner({ database, clock, script }: Deps) {
+  /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
+  const told = new Map<string, { tenant: ConsentTenant; hash: string; done: Promise<unknown> }>();
+
+  function publish(tenant: ConsentTenant, hash: string): Promise<unknown> {
+    const { kid, revision, rules } = tenant;
+    const known = told.get(kid);
+    // The directory makes a new object of a tenant that changed.
+    if (known?.tenant === tenant && known.hash === hash) return known.done;
+    const shown = {
+      kid,
+      revision,
+      texts: allTexts(tenant),
+      script: hash,
+      policyVersion: rules.currentVersion,
+    };
+    const done = publishBanner(database, shown, clock(), tenant.stateMac);
+    told.set(kid, { tenant, hash, done });
+    done.catch(() => {
+      if (told.get(kid)?.done === done) told.delete(kid);
+    });
+    return done;
+  }
+
+  /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
+  return async (tenant: ConsentTenant, request: BannerRequest) => {
+    await publish(tenant, await script());
+    return bannerAnswer(tenant, request);
+  };
+}
+
+/** What a tenant's banner shows, as one node knows it. */
+export interface ShownBanner {
+  readonly kid: string;
+  /** Of the tenant: a node that is behind must not publish what was replaced. */
+  readonly revision: number;
+  /** Canonical JSON of all texts, in all languages. */
+  readonly texts: string;
+  /** SHA-256 of the script, lower-case hex. */
+  readonly script: string;
+  readonly policyVersion: number;
+}
+
+interface ListedBanner {
+  readonly seq: number;
+  readonly texts: string;
+  readonly textsSha256: string;
+  readonly scriptSha256: string;
+  readonly publishedAt: number;
+}
+
+/**
+ * Says in the log what is shown, once a change. The head's lock orders several nodes; a node that polls late or still runs
+ * the older script says nothing twice.
+ * @returns the entry, or null when the log says so already
+ */
+export function publishBanner(database: Database, banner: ShownBanner, now: number, macs?: EntryMacs) {
+  const { kid, revision, texts, script, policyVersion } = banner;
+  const digest = sha256(texts).toString('hex');
+  return database.transaction(async (tx) => {
+    await lockHead(tx, kid);
+    const table = () => tx('banners').where({ kid });
+    const last = await table()
+      .orderBy('seq', 'desc')
+      .first<Columns<ListedBanner & Pick<ShownBanner, 'revision'>> | undefined>();
+    if (last?.texts_sha256 === digest && last.script_sha256 === script) return null;
+    if (last && last.revision > revision) return null;
+    const same = { revision, texts_sha256: digest, script_sha256: script };
+    if (await table().where(same).first()) return null;
+    const body = { texts: digest, script, policyVersion };
+    const entry = impersonalEntry({ type: 'banner.published', at: now, purpose: null }, body);
+    const appended = await appendOne(tx, kid, entry, macs);
+    await tx('banners').insert({ kid, seq: appended.seq, ...same, texts, published_at: now });
+    return appended;
+  });
+}
+
+/** Newest first: what people were shown, to compare with the log. */
+export async function listBanners(database: Database, kid: string) {
+  const names = { textsSha256: 'texts_sha256', scriptSha256: 'script_sha256', publishedAt: 'published_at' };
+  const banners = database.read('banners').where({ kid }).orderBy('seq', 'desc');
+  return (await banners.select('seq', 'texts', names)) as ListedBanner[];
+}
+
+/** The banner as it was built. */
+export type Embed = ReturnType<typeof makeEmbed>;
+
+const directory = new URL('../../dist/banner/', import.meta.url);
+
+export function makeEmbed() {
+  const files = builtFiles(directory);
+  let manifest: EmbedManifest | undefined;
+  let hash: string | undefined;
+  return {
+    files,
+    manifest: async () => {
+      manifest ??= embedManifestSchema.parse(
+        JSON.parse((await files('manifest.json')).body.toString()) as unknown,
+      );
+      return manifest;
+    },
+    /** SHA-256 of the script as it is served, lower-case hex. */
+    scriptHash: async () => {
+      hash ??= sha256((await files('embed.js')).body).toString('hex');
+      return hash;
+    },
+  };
+}

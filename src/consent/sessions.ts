@@ -1,0 +1,89 @@
+import { hashSecret, makeSessionToken, type PrincipalSession, SESSION_TTL_MS } from '../auth/credentials.ts';
+import type { Database } from '../db/db.ts';
+import { holdTenant } from '../db/meta-store.ts';
+import { purge } from '../db/purge.ts';
+import { sessionContext } from '../keys/master-key.ts';
+import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import type { Random } from '../lib/crypto.ts';
+import type { ConsentTenant } from './tenant.ts';
+
+/** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
+
+export interface SessionDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** @param keyId the API key that opens it, and ends it */
+export async function openSession(
+  { database, clock, random }: SessionDeps,
+  tenant: ConsentTenant,
+  principalId: string,
+  keyId: string,
+) {
+  const token = makeSessionToken(random);
+  const hash = hashSecret(token);
+  const expiresAt = clock() + SESSION_TTL_MS;
+  const wrappedPrincipalId = tenant.wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));
+  const { kid, since } = tenant;
+  const principal = tenant.refOf(principalId);
+  await insertSession(database, { hash, kid, principal, wrappedPrincipalId, expiresAt, keyId }, since);
+  return { token, principalId, expiresAt: isoTime(expiresAt) };
+}
+
+export async function readSession(
+  { database, clock }: Omit<SessionDeps, 'random'>,
+  tenantOf: (kid: string) => ConsentTenant | undefined,
+  token: string,
+): Promise<PrincipalSession | null> {
+  const hash = hashSecret(token);
+  const stored = await findSession(database, hash, clock());
+  const tenant = stored && tenantOf(stored.kid);
+  if (!stored || !tenant) return null;
+  const principalId = tenant.wrapper
+    .unwrap(stored.wrappedPrincipalId, sessionContext(stored.kid, hash))
+    .toString();
+  const { kid, principal, expiresAt } = stored;
+  return { kid, principal, principalId, expiresAt };
+}
+
+export interface StoredSession extends Omit<PrincipalSession, 'principalId'> {
+  readonly hash: string;
+  /** The principalId under the tenant's key: an answer has to name it, the table must not. */
+  readonly wrappedPrincipalId: string;
+  /** The API key that opened it. */
+  readonly keyId: string;
+}
+
+/** @param since when the tenant was made */
+export async function insertSession(database: Database, session: StoredSession, since: number) {
+  await database.transaction(async (tx) => {
+    await holdTenant(tx, session.kid, since);
+    await tx('principal_sessions').insert(toColumns(session));
+  });
+}
+
+/** Only while the key that opened it is there and not revoked, whatever this process knows of keys. */
+export async function findSession(database: Database, hash: string, now: number) {
+  const [row]: readonly Columns<StoredSession>[] = await database
+    .read('principal_sessions as s')
+    .join('api_keys as k', (on) => {
+      on.on('k.kid', 's.kid').andOn('k.id', 's.key_id').andOnNull('k.revoked_at');
+    })
+    .where('s.hash', hash)
+    .where('s.expires_at', '>', now)
+    // Opened while a clock was ahead: it would live for as long as that was.
+    .where('s.expires_at', '<=', now + SESSION_TTL_MS + MINUTE)
+    .select('s.*');
+  return row ? fromColumns<StoredSession>(row) : null;
+}
+
+/** Expired sessions and idempotency keys. */
+export async function purgeExpired(database: Database, now: number): Promise<void> {
+  const keys = { principal_sessions: ['hash'], idempotency_keys: ['kid', 'caller', 'key'] };
+  for (const [table, key] of Object.entries(keys)) {
+    await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
+  }
+}

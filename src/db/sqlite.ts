@@ -1,0 +1,325 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { asUnavailable, type ClientInternals, errorCode, withAvailability } from './availability.ts';
+import type { TransactionOptions } from './postgres-client.ts';
+
+const require = createRequire(import.meta.url);
+
+/** The native module of SQLite was not compiled, or for another machine. */
+export class SqliteUnloadable extends Error {
+  constructor(why: string, remedy: string) {
+    super(`SQLite's native module cannot be loaded (${why}): ${remedy}`);
+    this.name = 'SqliteUnloadable';
+  }
+}
+
+/** What `npm install` was not allowed to run, and has to be run by hand. */
+function remedy(): string {
+  let folder: string;
+  try {
+    folder = dirname(require.resolve('sqlite3/package.json'));
+  } catch {
+    return 'install gpd again, with its packages';
+  }
+  if (!existsSync(join(folder, 'binding.gyp'))) return 'install gpd again, in a build for this machine';
+  const owner = dirname(dirname(folder));
+  const place = /^[\w./@+-]+$/.test(owner) ? owner : `'${owner.replaceAll("'", "'\\''")}'`;
+  return `run \`npm --prefix ${place} rebuild sqlite3 --ignore-scripts=false\`; it takes a C++ compiler, make and Python 3`;
+}
+
+/** Knex would say what its own users have to install. @throws {SqliteUnloadable} */
+export function requireSqlite(): void {
+  try {
+    require('sqlite3');
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('\n');
+    throw new SqliteUnloadable(first.replace(/\. Tried:$/, ''), remedy());
+  }
+}
+
+interface TransactionInternals {
+  begin(connection: Connection): Promise<unknown>;
+  commit(connection: Connection, value: unknown): Promise<void>;
+  readonly readOnly?: boolean;
+  _completed: boolean;
+  _resolver(value: unknown): void;
+  _rejecter(error: unknown): void;
+}
+
+interface SqliteInternals extends ClientInternals {
+  transaction(...args: unknown[]): TransactionInternals;
+  destroyRawConnection(connection: Connection): Promise<unknown>;
+}
+
+type ClientClass = new (config: Knex.Config) => SqliteInternals;
+
+/**
+ * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
+ * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
+ *
+ * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that bypass knex
+ * would commit one by one. A BEGIN that rejects ends the transaction before its work.
+ *
+ * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
+ * connection back as it is: every BEGIN after it would fail.
+ * @throws {SqliteUnloadable}
+ */
+export function immediateSqliteClient(): typeof Knex.Client {
+  requireSqlite();
+  const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
+  class ImmediateSqlite extends withAvailability(Base) {
+    override transaction(...args: unknown[]): TransactionInternals {
+      const transaction = super.transaction(...args);
+      const { repeatable } = args[1] as TransactionOptions;
+      transaction.begin = (connection) =>
+        transaction.readOnly === true
+          ? runPrepared(connection, 'BEGIN', [])
+          : beginImmediate(connection, repeatable !== true);
+      transaction.commit = async (connection, value) => {
+        transaction._completed = true;
+        try {
+          await runPrepared(connection, 'COMMIT', []);
+        } catch (error) {
+          await abandon(connection);
+          transaction._rejecter(error);
+          return;
+        }
+        transaction._resolver(value);
+      };
+      return transaction;
+    }
+
+    override async destroyRawConnection(connection: Connection): Promise<unknown> {
+      await finalizeAll(connection);
+      return super.destroyRawConnection(connection);
+    }
+  }
+  return ImmediateSqlite as unknown as typeof Knex.Client;
+}
+
+/**
+ * One raw statement, without knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
+ * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
+ * @throws when the transaction has ended: its connection may already be another's
+ */
+export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
+  if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
+    throw new Error('the transaction has ended');
+  }
+  try {
+    return await onConnection(knex, (connection) => runPrepared(connection, sql, bindings));
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}
+
+/** Statements that are prepared once a connection. */
+
+export type Rows = readonly unknown[];
+
+interface Statement {
+  all(bindings: Rows, done: (error: Error | null, rows: unknown[]) => void): void;
+  finalize(done: () => void): void;
+}
+
+/** A connection of the `sqlite3` package. */
+export interface Connection {
+  prepare(sql: string, done: (error: Error | null) => void): Statement;
+  exec(sql: string, done: (error: Error | null) => void): void;
+}
+
+/** The texts of the hot path are few and constant: each is prepared once a connection. */
+const prepared = new WeakMap<Connection, Map<string, Statement>>();
+
+/** SQLite refuses to close a connection that has statements. */
+export async function finalizeAll(connection: Connection): Promise<void> {
+  const statements = [...(prepared.get(connection)?.values() ?? [])];
+  prepared.delete(connection);
+  await Promise.all(
+    statements.map((statement) => new Promise<void>((resolve) => statement.finalize(resolve))),
+  );
+}
+
+function prepare(connection: Connection, sql: string): Promise<Statement> {
+  return new Promise((resolve, reject) => {
+    const statement = connection.prepare(sql, (error) => (error ? reject(error) : resolve(statement)));
+  });
+}
+
+async function statementFor(connection: Connection, sql: string): Promise<Statement> {
+  const known = prepared.get(connection) ?? new Map<string, Statement>();
+  prepared.set(connection, known);
+  const found = known.get(sql);
+  if (found) return found;
+  const statement = await prepare(connection, sql);
+  known.set(sql, statement);
+  return statement;
+}
+
+/** What the driver tells by a callback. */
+export const told = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
+  new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
+
+export async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
+  const statement = await statementFor(connection, sql);
+  return told<Rows>((done) => statement.all(bindings, done));
+}
+
+/** Statements that are not kept. */
+export const execute = (connection: Pick<Connection, 'exec'>, sql: string): Promise<void> =>
+  told((done) => connection.exec(sql, done));
+
+interface Pool {
+  acquireConnection(): Promise<Connection>;
+  releaseConnection(connection: Connection): Promise<void>;
+}
+
+/** On a connection out of knex's pool; inside of its transaction on that of the transaction. */
+export async function onConnection<T>(knex: Knex, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const pool = knex.client as unknown as Pool;
+  const connection = await pool.acquireConnection();
+  try {
+    return await work(connection);
+  } finally {
+    await pool.releaseConnection(connection);
+  }
+}
+
+/**
+ * A transaction that knex knows nothing of: the object that knex makes for one costs more than the statements of a batch
+ * do. It takes statements that are constant texts, and no builder.
+ */
+export interface SqliteTransaction {
+  /** `sql` is one of few: it stays prepared. */
+  run(sql: string, bindings: Rows): Promise<Rows>;
+  /** Several statements in one step; `bindings` has one for each. */
+  runBatch(batch: StatementBatch, bindings: Rows): Promise<Rows>;
+}
+
+/** How long a transaction waits for the writer of another process. */
+export const BUSY_MS = 5000;
+const ASK_AGAIN_MS = 1;
+
+/** Whose last transaction did not wait for the disk. */
+const lax = new WeakSet<Connection>();
+
+/**
+ * Each transaction sets what it needs, so that none inherits less. SQLite sets it when it prepares the statement, not when it runs it
+ * (sqlite.org/pragma.html): a statement that stays prepared would do nothing the second time.
+ */
+async function setDurability(connection: Connection, awaitsDisk: boolean): Promise<void> {
+  if (lax.has(connection) !== awaitsDisk) return;
+  await execute(connection, `PRAGMA synchronous=${awaitsDisk ? 'FULL' : 'NORMAL'}`);
+  if (awaitsDisk) lax.delete(connection);
+  else lax.add(connection);
+}
+
+/**
+ * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
+ * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
+ */
+export async function beginImmediate(connection: Connection, awaitsDisk = true): Promise<void> {
+  await setDurability(connection, awaitsDisk);
+  const since = performance.now();
+  for (;;) {
+    try {
+      await runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      return;
+    } catch (error) {
+      const isBusy = errorCode(error as Error) === 'SQLITE_BUSY';
+      if (!isBusy || performance.now() - since > BUSY_MS) throw error;
+    }
+    await sleep(ASK_AGAIN_MS);
+  }
+}
+
+/** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
+export async function abandon(connection: Connection): Promise<void> {
+  await runPrepared(connection, 'ROLLBACK', []).catch(() => {});
+}
+
+async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) => Promise<T>): Promise<T> {
+  let ended = false;
+  const step = async (run: () => Promise<Rows>): Promise<Rows> => {
+    // Its connection may already be another's.
+    if (ended) throw new Error('the transaction has ended');
+    return run();
+  };
+  await beginImmediate(connection);
+  try {
+    const result = await work({
+      run: (sql, bindings) => step(() => runPrepared(connection, sql, bindings)),
+      runBatch: (batch, bindings) => step(() => runBatch(connection, batch, bindings)),
+    });
+    ended = true;
+    await runPrepared(connection, 'COMMIT', []);
+    return result;
+  } catch (error) {
+    ended = true;
+    await abandon(connection);
+    throw error;
+  }
+}
+
+/**
+ * On the connection of `writer`, whose pool of one is the queue for knex's transactions as well.
+ * @throws what the driver says: `Database` translates it
+ */
+export function runSqliteTransaction<T>(
+  writer: Knex,
+  work: (tx: SqliteTransaction) => Promise<T>,
+): Promise<T> {
+  return onConnection(writer, async (connection) => {
+    await defineBatches(connection);
+    return runOn(connection, work);
+  });
+}
+
+/**
+ * Several statements in one step. Each step of a connection is a turn of the thread pool and one of the event loop,
+ * which cost more than a small statement does; a trigger runs its statements without them. The trigger and the view that it
+ * needs are temporary: they belong to the connection and are in no file (sqlite.org/lang_createtrigger.html).
+ */
+export interface StatementBatch {
+  readonly view: string;
+  /** Each takes one parameter and answers no rows. */
+  readonly statements: readonly string[];
+}
+
+/** Of a connection: false is wanted, and to be defined before its next transaction, as a rollback would undo it inside of one. */
+const known = new WeakMap<Connection, Map<StatementBatch, boolean>>();
+
+function define(connection: Connection, { view, statements }: StatementBatch): Promise<void> {
+  const columns = statements.map((_, i) => `p${i}`).join(', ');
+  const nothing = statements.map(() => 'NULL').join(', ');
+  const body = statements.map((sql, i) => `${sql.replace('?', `NEW.p${i}`)};`).join('\n');
+  const ddl = `CREATE TEMP VIEW IF NOT EXISTS ${view} (${columns}) AS SELECT ${nothing};
+    CREATE TEMP TRIGGER IF NOT EXISTS ${view}_all INSTEAD OF INSERT ON ${view} BEGIN ${body} END;`;
+  return execute(connection, ddl);
+}
+
+/** Before a transaction: what an earlier one wanted is there from now on. */
+async function defineBatches(connection: Connection): Promise<void> {
+  for (const [batch, isDefined] of known.get(connection) ?? []) {
+    if (isDefined) continue;
+    await define(connection, batch);
+    known.get(connection)?.set(batch, true);
+  }
+}
+
+/** In a transaction. One by one the first time, and together from the next transaction on. */
+async function runBatch(connection: Connection, batch: StatementBatch, bindings: Rows): Promise<Rows> {
+  const { view, statements } = batch;
+  const ofConnection = known.get(connection) ?? new Map<StatementBatch, boolean>();
+  known.set(connection, ofConnection);
+  if (ofConnection.get(batch) === true) {
+    const values = statements.map(() => '?').join(', ');
+    return runPrepared(connection, `INSERT INTO ${view} VALUES (${values})`, bindings);
+  }
+  ofConnection.set(batch, false);
+  for (const [i, sql] of statements.entries()) await runPrepared(connection, sql, [bindings[i]]);
+  return [];
+}

@@ -1,0 +1,179 @@
+import { createCipheriv, createDecipheriv, createHmac, hash, timingSafeEqual } from 'node:crypto';
+import type { Clock } from './clock.ts';
+
+export function sha256(data: string | Uint8Array): Buffer {
+  return hash('sha256', data, 'buffer');
+}
+
+/** The same as base64url, without a Buffer in between. */
+export function sha256Text(data: string | Uint8Array): string {
+  return hash('sha256', data, 'base64url');
+}
+
+export function hmacSha256(key: Uint8Array, data: string | Uint8Array): Buffer {
+  return createHmac('sha256', key).update(data).digest();
+}
+
+/** The same as base64url, without a Buffer in between. */
+export function hmacSha256Text(key: Uint8Array, data: string | Uint8Array): string {
+  return createHmac('sha256', key).update(data).digest('base64url');
+}
+
+const BLOCK_BYTES = 64;
+
+function padOf(key: Uint8Array, byte: number): Buffer {
+  const pad = Buffer.alloc(BLOCK_BYTES, byte);
+  key.forEach((value, i) => {
+    pad[i] = value ^ byte;
+  });
+  return pad;
+}
+
+/**
+ * The same for many short texts under one key (RFC 2104, by two one-shot hashes): `createHmac` costs twice as much.
+ * @param key at most 64 bytes
+ */
+export function makeHmacSha256(key: Uint8Array): (text: string) => string {
+  const inner = padOf(key, 0x36);
+  const outer = Buffer.concat([padOf(key, 0x5c), Buffer.alloc(32)]);
+  let scratch = Buffer.concat([inner, Buffer.alloc(1024)]);
+  return (text) => {
+    // A UTF-16 unit has at most three bytes in UTF-8.
+    if (BLOCK_BYTES + text.length * 3 > scratch.length)
+      scratch = Buffer.concat([inner, Buffer.alloc(text.length * 3)]);
+    const end = BLOCK_BYTES + scratch.write(text, BLOCK_BYTES);
+    // As text: half the price of a Buffer.
+    outer.write(hash('sha256', scratch.subarray(0, end), 'binary'), BLOCK_BYTES, 'binary');
+    return hash('sha256', outer, 'base64url');
+  };
+}
+
+/** Constant-time for inputs of one length; the length itself is not a secret anywhere in gpd. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/**
+ * As strict as encoding again and comparing, without doing it for the whole text: the length leaves no room for a
+ * character that was passed over, and only the last group can have bits too many. Of a character beyond ASCII Node's
+ * decoder may take the low byte.
+ */
+function isCanonical(text: string, bytes: Buffer): boolean {
+  if (Buffer.byteLength(text) !== text.length) return false;
+  const padding = text.endsWith('==') ? 2 : Number(text.endsWith('='));
+  if (text.length % 4 !== 0 || bytes.length !== (text.length / 4) * 3 - padding) return false;
+  if (text.includes('-') || text.includes('_')) return false;
+  return text.endsWith(bytes.toString('base64', Math.max(0, bytes.length - (3 - padding))));
+}
+
+/**
+ * Decodes canonical padded base64 (RFC 4648 section 4). Returns null for anything that another encoder would not
+ * have produced: missing padding, url alphabet, white space, non-zero trailing bits.
+ */
+export function decodeBase64(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64');
+  return isCanonical(text, bytes) ? bytes : null;
+}
+
+/** Decodes canonical unpadded base64url (RFC 4648 section 5), or returns null. */
+export function decodeBase64Url(text: string): Buffer | null {
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.toString('base64url') === text ? bytes : null;
+}
+
+/** AES-256-GCM with a 96-bit IV and a 128-bit tag behind the ciphertext, the only form that gpd uses. */
+
+export const GCM_IV_BYTES = 12;
+const GCM_TAG_BYTES = 16;
+const OPTIONS = { authTagLength: GCM_TAG_BYTES };
+
+/** @returns ciphertext || tag */
+export function encryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', key, iv, OPTIONS);
+  cipher.setAAD(aad);
+  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** Null for every cause alike: a wrong key, IV, tag or additional data, or too few bytes. */
+export function decryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array) {
+  if (iv.length !== GCM_IV_BYTES || ciphertext.length < GCM_TAG_BYTES) return null;
+  // Without authTagLength Node takes a tag of 4 bytes as good.
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, OPTIONS);
+  decipher.setAAD(aad);
+  decipher.setAuthTag(ciphertext.subarray(ciphertext.length - GCM_TAG_BYTES));
+  const plaintext = decipher.update(ciphertext.subarray(0, ciphertext.length - GCM_TAG_BYTES));
+  try {
+    // A stream cipher: all of it is there, and `final` only checks the tag.
+    decipher.final();
+    return plaintext;
+  } catch {
+    return null;
+  }
+}
+
+/** base64url of IV and ciphertext. @param use what it is for: what was encrypted for one use decrypts for no other */
+export function encryptText(key: Uint8Array, random: Random, use: string, text: string): string {
+  const iv = random(GCM_IV_BYTES);
+  return Buffer.concat([iv, encryptGcm(key, iv, Buffer.from(use), Buffer.from(text))]).toString('base64url');
+}
+
+/** Null for every cause alike. */
+export function decryptText(key: Uint8Array, use: string, ciphertext: string): string | null {
+  const bytes = Buffer.from(ciphertext, 'base64url');
+  const [iv, rest] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
+  return decryptGcm(key, iv, Buffer.from(use), rest)?.toString() ?? null;
+}
+
+/** A source of `size` unpredictable bytes; `node:crypto.randomBytes` in production, a seeded one in tests. */
+export type Random = (size: number) => Buffer;
+
+const POOL_BYTES = 4096;
+
+/**
+ * Draws from the system in larger pieces and hands every byte out once. For nonces, ids and salts; a long-lived key is
+ * drawn separately.
+ */
+export function poolRandom(random: Random): Random {
+  let pool: Buffer = Buffer.alloc(0);
+  let at = 0;
+  return (size) => {
+    if (size > POOL_BYTES) return random(size);
+    if (at + size > pool.length) {
+      pool = random(POOL_BYTES);
+      at = 0;
+    }
+    at += size;
+    return pool.subarray(at - size, at);
+  };
+}
+
+/** Crockford base32. */
+export const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+const PAIRS = Array.from({ length: 1024 }, (_, i) => ALPHABET.charAt(i >> 5) + ALPHABET.charAt(i & 31));
+
+/** Crockford base32 of the low `digits` × 5 bits of a non-negative safe integer. */
+function base32(value: number, digits: 8 | 10): string {
+  let text = '';
+  let rest = value;
+  for (let i = 0; i < digits; i += 2) {
+    text = (PAIRS[rest % 1024] as string) + text;
+    rest = Math.floor(rest / 1024);
+  }
+  return text;
+}
+
+/** The milliseconds that {@link makeUlid} put into it. */
+export function ulidTime(ulid: string): number {
+  let ms = 0;
+  for (const digit of ulid.slice(0, 10)) ms = ms * 32 + ALPHABET.indexOf(digit);
+  return ms;
+}
+
+/** A ULID: 48 bits of milliseconds, 80 random bits; 26 characters that sort by time. */
+export function makeUlid(clock: Clock, random: Random): string {
+  const bytes = random(10);
+  const high = bytes.readUIntBE(0, 5);
+  const low = bytes.readUIntBE(5, 5);
+  return base32(clock(), 10) + base32(high, 8) + base32(low, 8);
+}

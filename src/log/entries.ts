@@ -1,0 +1,373 @@
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import { logLost } from '../db/meta-store.ts';
+import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } from '../db/sql.ts';
+import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';
+import { genesisEntry } from '../ledger/entries.ts';
+import {
+  appendLeaves,
+  decodeFrontier,
+  EMPTY_FRONTIER,
+  encodeFrontier,
+  type Frontier,
+  frontierRoot,
+  type HashReader,
+  leafHash,
+} from '../ledger/merkle.ts';
+import { logOrigin, makeNoteSigner, signCheckpoint } from '../ledger/note.ts';
+import { DAY, isoTime } from '../lib/clock.ts';
+import { pagesBy } from '../lib/collections.ts';
+import { equalBytes, type Random } from '../lib/crypto.ts';
+import { parseStored } from './fold.ts';
+
+/** The one way into a tenant's log. */
+
+export interface Head {
+  /** When the tenant was made. */
+  readonly since: number;
+  readonly size: number;
+  readonly frontier: string;
+}
+
+export interface AppendedEntry {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** A log that is only there from here on; the first entry is its genesis. */
+export async function createLog(
+  tx: Knex.Transaction,
+  log: { readonly kid: string; readonly origin: string; readonly vkey: string },
+): Promise<void> {
+  await tx('ledger_heads').insert({
+    ...log,
+    size: 0,
+    frontier: encodeFrontier(EMPTY_FRONTIER),
+    head_hash: '',
+    checkpoint: null,
+    checkpoint_size: 0,
+    checkpoint_at: 0,
+  });
+}
+
+/**
+ * Locks a tenant's head until the transaction ends; so long, the tenant cannot be removed. What decides about an entry is
+ * read after this, never before.
+ * @returns the head, or why there is no head
+ */
+export async function takeHead(tx: HotTransaction, kid: string): Promise<Head | Error> {
+  const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
+  const sql = `SELECT t.created_at AS since, h.size AS size, h.frontier AS frontier
+    FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
+  const [row] = await runHot<Head>(tx, sql, [kid]);
+  return row ?? logLost(tx, kid);
+}
+
+/** The same. @throws {TenantGone} and for a tenant that is there and has no log */
+export async function lockHead(tx: HotTransaction, kid: string): Promise<Head> {
+  const taken = await takeHead(tx, kid);
+  if (taken instanceof Error) throw taken;
+  return taken;
+}
+
+/**
+ * Appends whole entries in their order, gap-free. The head has to be locked.
+ * @param known the head, where nothing was appended since it was locked; else it is read
+ * @param macs for entries that are not about a person: without its MAC such an entry counts as forged
+ */
+export async function appendEntries(
+  tx: HotTransaction,
+  kid: string,
+  entries: readonly Uint8Array[],
+  { known, macs }: { readonly known?: Head | undefined; readonly macs?: EntryMacs | undefined } = {},
+): Promise<readonly AppendedEntry[]> {
+  const head = known ?? (await lockHead(tx, kid));
+  const frontier = decodeFrontier(head.frontier);
+  if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
+  const leaves = entries.map(leafHash);
+  const { frontier: next, completed } = appendLeaves(frontier, leaves);
+  const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
+  const rows = appended.map(
+    ({ seq, hash }, i): Bindings => [
+      kid,
+      seq,
+      hash,
+      Buffer.from(entries[i] ?? []).toString(),
+      ...(macs ? [macs.ofEntry(seq, hash)] : []),
+    ],
+  );
+  await insertMany(tx, `INSERT INTO ledger_entries (kid, seq, hash, entry${macs ? ', mac' : ''})`, rows);
+  const blocks = completed.map(
+    ({ level, index, hash }): Bindings => [kid, level, index, hash.toString('hex')],
+  );
+  await insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks);
+  const last = appended.at(-1);
+  if (last) {
+    const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
+    await runHot(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
+  }
+  return appended;
+}
+
+/** One impersonal entry, in its own transaction. */
+export async function appendOne(
+  tx: HotTransaction,
+  kid: string,
+  entry: Uint8Array,
+  macs: EntryMacs | undefined,
+): Promise<AppendedEntry> {
+  const [appended] = await appendEntries(tx, kid, [entry], { macs });
+  return appended as AppendedEntry;
+}
+
+const SEED_BYTES = 32;
+
+export type NewLog = Omit<ReturnType<typeof newLog>, 'wrapped'>;
+
+/** The wrapped seed of a tenant's log, and what its head and its first entry say. */
+export function newLog(
+  { masterKey, random }: { readonly masterKey: MasterKey; readonly random: Random },
+  request: { readonly kid: string; readonly baseUrl: string; readonly now: number },
+) {
+  const { kid, baseUrl, now } = request;
+  const seed = random(SEED_BYTES);
+  const signer = makeNoteSigner(logOrigin(baseUrl, kid), seed);
+  const { name: origin, vkey } = signer;
+  const genesis = genesisEntry(now, vkey);
+  // Over the genesis alone.
+  const text = signCheckpoint(1, leafHash(genesis), signer);
+  const wrapped = masterKey.wrap(seed, tenantSecretContext(kid, LEDGER_SECRET));
+  return { wrapped, origin, vkey, genesis, checkpoint: { text, size: 1, signedAt: now } };
+}
+
+/** Reading a tenant's log: heads, entries, hashes for proofs, checkpoints. */
+
+/** The rows of a log do not fit each other. */
+export class LogDamaged extends Error {}
+
+export interface LogHead {
+  readonly origin: string;
+  readonly vkey: string;
+  readonly size: number;
+  readonly root: Buffer;
+  readonly frontier: Frontier;
+  readonly checkpoint: { readonly text: string; readonly size: number; readonly signedAt: number } | null;
+}
+
+interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
+  readonly frontier: string;
+  readonly checkpoint: string | null;
+  readonly checkpoint_size: number;
+  readonly checkpoint_at: number;
+}
+
+export async function readHead(database: Pick<Database, 'read'>, kid: string): Promise<LogHead | null> {
+  const row = await database.read('ledger_heads').where({ kid }).first<HeadRow | undefined>();
+  if (!row) return null;
+  const frontier = decodeFrontier(row.frontier);
+  if (frontier?.size !== Number(row.size)) throw new LogDamaged('the head of a log was altered');
+  const { origin, vkey, checkpoint } = row;
+  return {
+    origin,
+    vkey,
+    size: frontier.size,
+    root: frontierRoot(frontier),
+    frontier,
+    checkpoint:
+      checkpoint === null
+        ? null
+        : { text: checkpoint, size: Number(row.checkpoint_size), signedAt: Number(row.checkpoint_at) },
+  };
+}
+
+/** Hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */
+export function makeHashReader(database: Database, kid: string): HashReader {
+  return {
+    async read(level, start, end) {
+      const [table, within, column] =
+        level === 0 ? ['ledger_entries', { kid }, 'seq'] : ['ledger_blocks', { kid, level }, 'block'];
+      const rows = database
+        .read(table)
+        .where(within)
+        .whereBetween(column, [start, end - 1])
+        .orderBy(column);
+      const hashes = (await rows.pluck('hash')) as string[];
+      if (hashes.length !== end - start) throw new LogDamaged('a log has lost entries');
+      return hashes.map((hash) => Buffer.from(hash, 'hex'));
+    },
+  };
+}
+
+export interface StoredEntry {
+  readonly seq: number;
+  readonly hash: string;
+  readonly entry: string;
+}
+
+const PAGE = 500;
+
+/** Entries as NDJSON, without holding the log in memory. */
+export async function* entryLines(database: Database, kid: string): AsyncGenerator<string> {
+  const next = (last?: StoredEntry) => readEntries(database, kid, last ? last.seq + 1 : 0, PAGE);
+  for await (const page of pagesBy(PAGE, next)) for (const one of page) yield `${JSON.stringify(one)}\n`;
+}
+
+const entriesFrom = ({ read }: Database, kid: string, start: number, limit: number) =>
+  read('ledger_entries').where({ kid }).where('seq', '>=', start).orderBy('seq').limit(limit);
+
+/** Entries from `start`, at most `limit` of them. */
+export async function readEntries(database: Database, kid: string, start: number, limit: number) {
+  const rows = await entriesFrom(database, kid, start, limit).select<StoredEntry[]>('seq', 'hash', 'entry');
+  return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
+}
+
+export interface MacedRow extends StoredEntry {
+  readonly mac: string | null;
+}
+
+/** The same, each with its MAC: not for anybody outside. */
+export async function readMacedEntries(database: Database, kid: string, start: number, limit: number) {
+  const found = entriesFrom(database, kid, start, limit);
+  const rows = await found.select<MacedRow[]>('seq', 'hash', 'entry', 'mac');
+  return rows.map((row) => ({ ...row, seq: Number(row.seq) }));
+}
+
+/** The texts of all entries from `start` on: of what was appended since a walk. */
+export async function textsSince(db: Knex, kid: string, start: number): Promise<readonly string[]> {
+  return db('ledger_entries').where({ kid }).where('seq', '>=', start).pluck('entry');
+}
+
+/** Entries that say something about the log itself, or excuse missing rows: they have to come from gpd, and to make sense. */
+
+export type EntryCode =
+  | 'entry-unauthenticated'
+  | 'hour-repeated'
+  | 'time-out-of-order'
+  | 'retention-implausible';
+
+/** Under a key of the tenant. */
+export interface EntryMacs {
+  /** @param hash of the entry as a leaf, in hex */
+  readonly ofEntry: (seq: number, hash: string) => string;
+}
+
+export interface MacedEntry {
+  readonly seq: number;
+  readonly entry: string;
+  readonly mac: string | null;
+}
+
+/** Whose entries commit to a person: nobody can open what was forged. */
+const ABOUT_PEOPLE = /^consent\./;
+/** Clocks of several nodes differ, and a clock is set back; a forged time is off by as much as retention lasts. */
+const TOLERANCE_MS = DAY;
+/** `retention.days` of a tenant is at least one day. */
+const MIN_RETENTION_MS = DAY;
+
+interface CheckOptions {
+  /** Undefined: MACs are not compared. */
+  readonly macs?: EntryMacs | undefined;
+  /** Undefined: nothing is compared with the present. */
+  readonly now?: number | undefined;
+  readonly add: (code: EntryCode, what: string, seq: number) => void;
+}
+
+/** @returns what is called with each entry of a log, in order */
+export function makeEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: CheckOptions) {
+  const hours = new Set<string>();
+  let newest = Number.NEGATIVE_INFINITY;
+  return ({ seq, entry, mac }: MacedEntry): void => {
+    const { type, time, body } = parseStored(entry);
+    const at = Date.parse(String(time));
+    if (at < newest - TOLERANCE_MS)
+      add('time-out-of-order', `the time of entry ${seq} is before that of an earlier entry`, seq);
+    if (at > now + TOLERANCE_MS)
+      add('time-out-of-order', `the time of entry ${seq}, ${isoTime(at)}, has not come yet`, seq);
+    newest = Math.max(newest, at || newest);
+    if (ABOUT_PEOPLE.test(String(type))) return;
+    if (macs && !isFrom(macs, { seq, entry, mac }))
+      add('entry-unauthenticated', `entry ${seq} (${String(type)}) was not written by gpd`, seq);
+    const said = (body ?? {}) as Readonly<Record<string, unknown>>;
+    if (type === 'verdicts.sealed' || type === 'audit.sealed') {
+      const hour = `${type} ${Date.parse(String(said['from']))}`;
+      if (hours.has(hour)) add('hour-repeated', `entry ${seq} anchors an hour a second time`, seq);
+      hours.add(hour);
+    }
+    if (type === 'retention.applied' && !(Date.parse(String(said['before'])) <= at - MIN_RETENTION_MS))
+      add('retention-implausible', `entry ${seq} says that retention deleted rows of less than a day`, seq);
+  };
+}
+
+/** Constant-time: a writer of the database may time its guesses. */
+function isFrom(macs: EntryMacs, { seq, entry, mac }: MacedEntry): boolean {
+  if (mac === null) return false;
+  const hash = leafHash(Buffer.from(entry)).toString('hex');
+  return equalBytes(Buffer.from(mac, 'latin1'), Buffer.from(macs.ofEntry(seq, hash), 'latin1'));
+}
+
+export interface NewEntryProblem extends LogProblem {
+  readonly code: EntryCode;
+}
+
+const NEW_PAGE = 1000;
+
+/** What is wrong with the entries of a part of a log, before anything is signed that covers them. */
+export async function checkNewEntries(
+  database: Database,
+  kid: string,
+  part: { readonly from: number; readonly to: number; readonly macs: EntryMacs; readonly now?: number },
+): Promise<readonly NewEntryProblem[]> {
+  const { from, to, macs, now } = part;
+  const problems: NewEntryProblem[] = [];
+  const check = makeEntryCheck({ macs, now, add: (code, what, seq) => problems.push({ code, what, seq }) });
+  for (let at = from; at < to; ) {
+    const page = await readMacedEntries(database, kid, at, Math.min(NEW_PAGE, to - at));
+    for (const entry of page) check(entry);
+    if (page.length === 0) break;
+    at = (page.at(-1)?.seq ?? at) + 1;
+  }
+  return problems;
+}
+
+/** What `gpd consent verify` finds (contract, section 14). */
+
+export type ProblemCode =
+  | 'checkpoint-missing'
+  | 'checkpoint-not-extended'
+  | 'vkey-changed'
+  | 'entry-changed'
+  | 'opening-changed'
+  | 'state-changed'
+  | 'policy-changed'
+  | 'purpose-changed'
+  | 'seal-missing'
+  | 'seal-changed'
+  | 'rows-missing'
+  | 'rows-added'
+  | EntryCode;
+
+export interface LogProblem {
+  readonly code: ProblemCode;
+  /** The entry that it is about. */
+  readonly seq?: number;
+  readonly what: string;
+}
+
+/** Of one kind so many are named; a log that was rewritten has a million. */
+const MAX_LISTED = 20;
+
+export type Problems = ReturnType<typeof collectProblems>;
+
+export function collectProblems() {
+  const found: LogProblem[] = [];
+  const counts = new Map<ProblemCode, number>();
+  return {
+    /** Read it while they are collected, too. */
+    found: found as readonly LogProblem[],
+    add(code: ProblemCode, what: string, seq?: number): void {
+      const count = (counts.get(code) ?? 0) + 1;
+      counts.set(code, count);
+      if (count <= MAX_LISTED) found.push({ code, ...(seq === undefined ? {} : { seq }), what });
+    },
+  };
+}
