@@ -150,7 +150,7 @@ interface Begun {
   readonly gone: NonNullable<Gone>;
 }
 
-/** The first transaction. It reads nothing beside itself: that would wait for a second connection of the pool. */
+/** The first transaction. It reads on no other connection: that would wait for a second connection of the pool. */
 async function deleteRows(deps: Running, request: EraseRequest, receiptId: string): Promise<Begun> {
   const { database, largeAbove = LARGE_ABOVE } = deps;
   const target = rowTargetOf(request);

@@ -24,7 +24,7 @@ export interface Ids {
   readonly overridden: string[];
   /** Devices whose visitorIds are meant. */
   readonly indexed: string[];
-  /** Linked requests of a principal whose links are meant, beside `requests`. */
+  /** Linked requests of a principal whose links are meant and are not in `requests`. */
   readonly linked: string[];
   /** Keyed references of contested requests: events about a contest wait in the outbox under them. */
   readonly contested: string[];
@@ -121,9 +121,9 @@ export interface Subject {
 async function linkedBeside(db: Knex, { kid, linksOf }: RowTarget, requests: { has(id: string): boolean }) {
   if (linksOf === null) return new Map<string, string | null>();
   const ids = (await db('links').where({ kid, principal: linksOf }).pluck('request_id')) as string[];
-  const beside = ids.filter((id) => !requests.has(id));
-  const linked = new Map<string, string | null>(beside.map((id) => [id, null]));
-  for (const row of await rowsNamed(db, 'decisions', { kid, durables: [], requests: beside }))
+  const others = ids.filter((id) => !requests.has(id));
+  const linked = new Map<string, string | null>(others.map((id) => [id, null]));
+  for (const row of await rowsNamed(db, 'decisions', { kid, durables: [], requests: others }))
     linked.set(row.request_id, row.durable);
   return linked;
 }

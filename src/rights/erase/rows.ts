@@ -27,7 +27,7 @@ import {
 import type { StoredErasure } from './receipts.ts';
 
 /**
- * Everything that an erasure deletes beside the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
+ * Everything that an erasure deletes, but the consent evidence (shred.ts). One transaction runs it while the head of the tenant's log
  * is locked, so that meanwhile nobody files a contest, places a hold or anchors an hour.
  */
 

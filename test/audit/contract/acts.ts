@@ -159,7 +159,7 @@ export function actContract(make: MakeDatabase): void {
         at: NOW,
       };
       const url = 'https://agent.example/d';
-      const times = { fetchedAt: NOW, triedAt: NOW, failure: null, createdAt: NOW };
+      const times = { fetchedAt: NOW, triedAt: NOW, failure: null };
       await addDirectory(db.database, { url, source: 'pinned', keys: [], ...times }, all);
       expect(await removeDirectory(db.database, url, all)).toBe(true);
       expect(await removeDirectory(db.database, url, all)).toBe(false);
