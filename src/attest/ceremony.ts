@@ -179,7 +179,7 @@ const TIMEOUT_MS = 120_000;
 const ES256 = -7;
 const ED25519 = -8;
 const RS256 = -257;
-export const ALGORITHMS = [ES256, ED25519, RS256];
+const ALGORITHMS = [ES256, ED25519, RS256];
 
 /** @param asked `userId` is random for each passkey: it identifies no person */
 export function publicKeyOf(

@@ -158,7 +158,7 @@ export interface OidcRules extends Pick<Settings, Extract<keyof Settings, `oidc_
 export class ClaimRefused extends Error {}
 
 /** Seconds by which two clocks may differ. */
-export const TOLERANCE = 30;
+const TOLERANCE = 30;
 
 const numericDate = z.number().min(0);
 const begins = { nbf: numericDate.optional(), iat: numericDate.optional() };
@@ -183,7 +183,7 @@ export function hasBegun(claims: Claims, nowSeconds: number): boolean {
 const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them, and nbf and iat as numbers.';
 
 /** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
-export function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: number): void {
+function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: number): void {
   const parsed = registeredSchema.safeParse(claims);
   if (!parsed.success) throw new ClaimRefused(MISSHAPEN);
   const { iss, aud, exp } = parsed.data;

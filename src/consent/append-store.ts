@@ -30,7 +30,7 @@ const ERASED = 'erased';
 type KnownAnswer = { readonly bodyHash: string; readonly answer: Appended | 'erased' };
 
 /** Null: the caller gave no Idempotency-Key. */
-export const idempotencyId = ({ idempotency }: AppendRequest): string | null =>
+const idempotencyId = ({ idempotency }: AppendRequest): string | null =>
   idempotency && `${idempotency.caller}|${idempotency.key}`;
 
 const readAnswers = makeReads({
@@ -41,7 +41,7 @@ const readAnswers = makeReads({
   columns: ['caller', 'key', 'body_hash', 'answer'],
 });
 
-export async function loadAnswers(tx: HotTransaction, kid: string, batch: readonly AppendRequest[]) {
+async function loadAnswers(tx: HotTransaction, kid: string, batch: readonly AppendRequest[]) {
   const now = Math.max(...batch.map((request) => request.now));
   const asked = new Map<string, string>();
   const keys = batch.flatMap((request): Bindings[] => {
@@ -64,7 +64,7 @@ export async function loadAnswers(tx: HotTransaction, kid: string, batch: readon
   );
 }
 
-export async function saveAnswers(
+async function saveAnswers(
   tx: HotTransaction,
   kid: string,
   fresh: readonly [AppendRequest, Appended][],

@@ -267,7 +267,7 @@ function outcomeUnknown(error: Error): boolean {
 export type Transact<Tx> = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>;
 
 /** One transaction, and what its failure says: was nothing written, or does nobody know? */
-export async function runTransaction<Tx extends object, T>(
+async function runTransaction<Tx extends object, T>(
   transact: Transact<Tx>,
   work: (tx: Tx) => Promise<T>,
   onUnknownCommit: ((error: Error) => void) | undefined,
@@ -309,7 +309,7 @@ type Work<T> = (tx: Knex.Transaction) => Promise<T>;
  * When somebody wrote last to a SQLite file, long deletions left out: in this process, or in another one, whose commits
  * `PRAGMA data_version` counts (sqlite.org/pragma.html).
  */
-export function makeQuiet() {
+function makeQuiet() {
   let wroteAt = Number.NEGATIVE_INFINITY;
   let version: number | undefined;
   function wrote(): void {

@@ -78,7 +78,7 @@ export type HotTransaction = Knex.Transaction | SqliteTransaction;
 /** Takes statements, inside of a transaction or not. */
 export type Hot = Knex | HotTransaction;
 
-export function bypassesKnex(hot: Hot): hot is SqliteTransaction {
+function bypassesKnex(hot: Hot): hot is SqliteTransaction {
   return 'runBatch' in hot;
 }
 
@@ -180,7 +180,7 @@ export type ColumnTypes = Readonly<Record<string, 'text' | 'integer' | 'bigint'>
 const headOf = (columns: ColumnTypes): string => `WITH q(i, ${Object.keys(columns).join(', ')}) AS`;
 
 /** The same as {@link askedRows} for SQLite: its one binding is the rows as JSON. */
-export function askedJson(columns: ColumnTypes): string {
+function askedJson(columns: ColumnTypes): string {
   const values = Object.keys(columns).map((_, i) => `value ->> ${i}`);
   return `${headOf(columns)} MATERIALIZED (SELECT key, ${values.join(', ')} FROM jsonb_each(?))`;
 }

@@ -135,7 +135,7 @@ export interface Connection {
 const prepared = new WeakMap<Connection, Map<string, Statement>>();
 
 /** SQLite refuses to close a connection that has statements. */
-export async function finalizeAll(connection: Connection): Promise<void> {
+async function finalizeAll(connection: Connection): Promise<void> {
   const statements = [...(prepared.get(connection)?.values() ?? [])];
   prepared.delete(connection);
   await Promise.all(
@@ -163,7 +163,7 @@ async function statementFor(connection: Connection, sql: string): Promise<Statem
 export const told = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
   new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
 
-export async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
+async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
   const statement = await statementFor(connection, sql);
   return told<Rows>((done) => statement.all(bindings, done));
 }
@@ -221,7 +221,7 @@ async function setDurability(connection: Connection, awaitsDisk: boolean): Promi
  * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
  * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
  */
-export async function beginImmediate(connection: Connection, awaitsDisk = true): Promise<void> {
+async function beginImmediate(connection: Connection, awaitsDisk = true): Promise<void> {
   await setDurability(connection, awaitsDisk);
   const since = performance.now();
   for (;;) {
@@ -237,7 +237,7 @@ export async function beginImmediate(connection: Connection, awaitsDisk = true):
 }
 
 /** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
-export async function abandon(connection: Connection): Promise<void> {
+async function abandon(connection: Connection): Promise<void> {
   await runPrepared(connection, 'ROLLBACK', []).catch(() => {});
 }
 

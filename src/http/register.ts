@@ -70,7 +70,7 @@ export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Sch
 }
 
 /** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
-export async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema) {
+async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema) {
   const { headers } = request;
   const closing = { headers: { connection: 'close' } };
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))

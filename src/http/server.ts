@@ -230,7 +230,7 @@ export function makeServer(deps: ServerDeps) {
  * closed, and what still comes is thrown away for a short while: no more than a polite peer needs to notice.
  */
 
-export const LINGER_MS = 1000;
+const LINGER_MS = 1000;
 const MAX_BYTES = 16 * 1024 * 1024;
 /** More at once are closed as they are: reading for nothing has a bound. */
 const MAX_AT_ONCE = 100;
@@ -239,7 +239,7 @@ const MAX_AT_ONCE = 100;
  * For the listener of new connections.
  * @param hasUnread the newest request of the connection was answered before all of it was read
  */
-export function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
+function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
   let lingering = 0;
 
   function linger(socket: Socket): void {
@@ -302,7 +302,7 @@ async function acceptWaiting(server: Server): Promise<void> {
  * Takes nobody new and waits until every connection is closed, at the deadline by force.
  * Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
  */
-export async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
+async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
   await acceptWaiting(server);
   // After what has arrived was read: a busy loop may be late with it.
@@ -343,7 +343,7 @@ function afterwards(response: ServerResponse | null, next: () => void): void {
   else next();
 }
 
-export function makeClientErrors(makeRequestId: () => string) {
+function makeClientErrors(makeRequestId: () => string) {
   const newest = new WeakMap<Socket, Newest>();
   const refused = new WeakSet<Socket>();
 

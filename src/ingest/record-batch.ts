@@ -37,7 +37,7 @@ const TOTALS_MS = 10 * SECOND;
 const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
 
 /** Each by the index of its query. */
-export const DEVICES: Read = {
+const DEVICES: Read = {
   about: { kid: 'text', durable: 'text', day: 'integer', network: 'text' },
   sql: `
   SELECT q.i AS i, s.first_at AS first_at, o.created_at AS override_at, d.networks AS today, m.day AS marked,
@@ -76,7 +76,7 @@ const readSums = makeReads({
 });
 
 /** What {@link DEVICES} is asked about. */
-export const askedDevices = (queries: readonly DeviceQuery[]): Bindings[] =>
+const askedDevices = (queries: readonly DeviceQuery[]): Bindings[] =>
   queries.map(({ kid, durable, day, network }) => [kid, durable, day, network]);
 
 type PairsOf = (kid: string) => number;
@@ -85,7 +85,7 @@ type PairsOf = (kid: string) => number;
  * What is known of each device that was asked about, in that order; `spread` counts this sighting already.
  * @param cells of {@link DEVICES}
  */
-export function toKnownDevices(queries: readonly DeviceQuery[], cells: readonly Cells[], pairsOf: PairsOf) {
+function toKnownDevices(queries: readonly DeviceQuery[], cells: readonly Cells[], pairsOf: PairsOf) {
   const found = new Map(cells.map((row) => [row[0], row]));
   return queries.map(({ kid }, i) => toKnown(found.get(i) ?? [], pairsOf(kid)));
 }
@@ -131,7 +131,7 @@ type Claim = (claims: readonly NonceClaim[]) => Promise<Claims>;
  * on PostgreSQL a claim is a row.
  * @returns what is known of each sighting that has a device, in that order; `claim` is to be called once, by what was decided
  */
-export async function prefetch(tx: HotTransaction, totals: Totals, sightings: readonly Sighting[]) {
+async function prefetch(tx: HotTransaction, totals: Totals, sightings: readonly Sighting[]) {
   const devices = sightings.flatMap(({ device }) => device ?? []);
   if (hasRowLocks(tx)) {
     const known = await lookUpDevices(tx, totals, devices);

@@ -53,8 +53,7 @@ export async function claimRows(tx: HotTransaction, claims: readonly NonceClaim[
 }
 
 /** Whether the tenant of the bundle is there, and not another that was made under its kid since. */
-export const isOfTenant = ({ kid, since }: NonceClaim, marks: TimeMarks): boolean =>
-  marks.since(kid) === since;
+const isOfTenant = ({ kid, since }: NonceClaim, marks: TimeMarks): boolean => marks.since(kid) === since;
 
 /** Which of these nonces were claimed. */
 export const TAKEN: Read = {

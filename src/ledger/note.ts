@@ -79,10 +79,10 @@ export function parseNote(note: string): SignedNote | null {
   return { text: note.slice(0, gap + 1), signatures: signatures.filter((signature) => signature !== null) };
 }
 
-export const linesOf = ({ signatures }: SignedNote, key: VerifierKey): NoteSignature[] =>
+const linesOf = ({ signatures }: SignedNote, key: VerifierKey): NoteSignature[] =>
   signatures.filter(({ name, id }) => name === key.name && id.equals(key.id));
 
-export function isSigned(text: string, signature: Uint8Array, key: VerifierKey): boolean {
+function isSigned(text: string, signature: Uint8Array, key: VerifierKey): boolean {
   const der = Buffer.concat([SPKI_PREFIX, key.publicKey]);
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
   return verify(null, Buffer.from(text), publicKey, signature);
@@ -104,7 +104,7 @@ const ED25519 = 0x01;
 /** Signature type 0x04: a cosignature of a witness, over a time and the text. */
 export const COSIGNATURE = 0x04;
 const PUBLIC_KEY_BYTES = 32;
-export const KEY_ID_BYTES = 4;
+const KEY_ID_BYTES = 4;
 
 export interface VerifierKey {
   readonly name: string;
@@ -116,7 +116,7 @@ export interface VerifierKey {
 }
 
 /** Neither spaces (of all Unicode) nor control characters nor a plus. */
-export function isKeyName(name: string): boolean {
+function isKeyName(name: string): boolean {
   return name.isWellFormed() && /^[^\s\p{Cc}+]+$/u.test(name);
 }
 

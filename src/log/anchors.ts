@@ -44,7 +44,7 @@ export interface HourRead {
   readonly live: number;
 }
 
-export function rowsOfHour(db: Knex, table: AnchoredTable, kid: string, hour: number): Knex.QueryBuilder {
+function rowsOfHour(db: Knex, table: AnchoredTable, kid: string, hour: number): Knex.QueryBuilder {
   const rows = db(table.rows).where({ kid }).where(table.at, '>=', hour);
   return rows.where(table.at, '<', hour + HOUR);
 }
@@ -53,7 +53,7 @@ export function rowsOfHour(db: Knex, table: AnchoredTable, kid: string, hour: nu
 const LATE_MS = 2 * MINUTE;
 
 /** The oldest hour that is over, has rows and is not anchored. */
-export async function nextHour(database: Database, table: AnchoredTable, kid: string, now: number) {
+async function nextHour(database: Database, table: AnchoredTable, kid: string, now: number) {
   const from = await anchoredTo(database.read, table.anchoredTo, kid);
   const rows = database.read(table.rows).where({ kid }).where(table.at, '>=', from);
   const oldest = await cellOf<number>(rows.orderBy(table.at), table.at);
@@ -63,7 +63,7 @@ export async function nextHour(database: Database, table: AnchoredTable, kid: st
 }
 
 /** Rows of a short read. */
-export const PIECE = 2000;
+const PIECE = 2000;
 
 /** In pieces: requests are answered in between. */
 export async function bodyOf(hour: number, commitments: readonly string[]) {
@@ -109,7 +109,7 @@ async function anchorHour(
 }
 
 /** Anchors every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
-export async function anchorHours(database: Database, table: AnchoredTable, log: AnchoredLog, now: number) {
+async function anchorHours(database: Database, table: AnchoredTable, log: AnchoredLog, now: number) {
   let count = 0;
   for (;;) {
     const hour = await nextHour(database, table, log.kid, now);

@@ -42,11 +42,11 @@ const SOON_MS = SOON_DAYS * DAY;
 const MAX_AT_ONCE = 500;
 
 /** The notice that a due date has come to: 0 none, 1 due soon, 2 overdue. */
-export const dueLevel = ({ dueAt, status }: Pick<Contest, 'dueAt' | 'status'>, now: number): number =>
+const dueLevel = ({ dueAt, status }: Pick<Contest, 'dueAt' | 'status'>, now: number): number =>
   status !== 'open' || dueAt >= now + SOON_MS ? 0 : dueAt >= now ? 1 : 2;
 
 /** Ids of open contests with a notice to send. */
-export async function dueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
+async function dueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
   const late = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 2);
   const soon = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 1);
   const pages = await Promise.all([
@@ -60,7 +60,7 @@ export async function dueContests({ read }: Database, kid: string, now: number):
 }
 
 /** @returns whether this call marked it: of many nodes one does */
-export async function markDue(tx: Knex.Transaction, contestId: string, level: number): Promise<boolean> {
+async function markDue(tx: Knex.Transaction, contestId: string, level: number): Promise<boolean> {
   const untold = tx('contests')
     .where({ contest_id: contestId, status: 'open' })
     .where('due_notice', '<', level);
@@ -68,7 +68,7 @@ export async function markDue(tx: Knex.Transaction, contestId: string, level: nu
 }
 
 /** Erasures that began by then, are not done and have not been reported. */
-export async function unfinishedReceipts({ read }: Database, kid: string, before: number) {
+async function unfinishedReceipts({ read }: Database, kid: string, before: number) {
   const found = read('erasures')
     .where({ kid, noticed: false })
     .whereIn('step', UNFINISHED)
@@ -80,7 +80,7 @@ export async function unfinishedReceipts({ read }: Database, kid: string, before
 }
 
 /** @returns as `markDue` */
-export async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
+async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
   const untold = tx('erasures').where({ receipt_id: receiptId, noticed: false }).whereIn('step', UNFINISHED);
   return ((await untold.update({ noticed: true })) as unknown as number) === 1;
 }

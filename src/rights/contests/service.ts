@@ -189,7 +189,7 @@ export interface Changed {
 }
 
 /** An audit row, and a notice where an event has the name of the action. */
-export const noted =
+const noted =
   (deps: ContestDeps, actor: Actor, action: AuditAction, more: AuditEvent['detail'] = {}) =>
   async (changed: Changed): Promise<void> => {
     const { tx, contest, now } = changed;
@@ -220,7 +220,7 @@ export interface Step {
 }
 
 /** Locks, changes, writes. What changes nothing is answered as it is. */
-export async function change(
+async function change(
   { database, contestTexts, clock }: ContestDeps,
   kid: string,
   contestId: string,

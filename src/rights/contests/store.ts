@@ -169,7 +169,7 @@ export interface ContestFilter extends QueueFilter {
   readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
 }
 
-export function narrow(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
+function narrow(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
   if (filter.class !== undefined) query.where('class', filter.class);
   if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
   if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);

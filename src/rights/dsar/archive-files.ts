@@ -228,12 +228,12 @@ export async function readCodebook(): Promise<Codebook> {
 
 const listed = (meanings: Meanings) => Object.entries(meanings).map(([name, text]) => ({ name, text }));
 
-export function indexPage(facts: PageFacts): Promise<string> {
+function indexPage(facts: PageFacts): Promise<string> {
   const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
   return render('index', { ...facts, title: 'What is held about you', history });
 }
 
-export async function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
+async function codebookPage({ head, version, policy }: PageFacts): Promise<string> {
   const { classes, kinds, defenses, fields, columns } = await readCodebook();
   const columnText = (name: string): string => columns[name] ?? fields[`decisions[].${name}`] ?? '';
   return render('codebook', {
@@ -332,8 +332,8 @@ export const CSV_COLUMNS: readonly string[] = COLUMNS.map(([name]) => name);
 /** Excel takes a file without this mark for one in the character set of the country. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
-export const CSV_HEADER: string = BYTE_ORDER_MARK + csvRecord(CSV_COLUMNS);
+const CSV_HEADER: string = BYTE_ORDER_MARK + csvRecord(CSV_COLUMNS);
 
-export function decisionRecord(decision: DsarDecision, contest: ContestResponse | undefined): string {
+function decisionRecord(decision: DsarDecision, contest: ContestResponse | undefined): string {
   return csvRecord(COLUMNS.map(([, read]) => read(decision, contest)));
 }

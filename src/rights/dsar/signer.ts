@@ -105,7 +105,7 @@ export const readArchiveSigner = ({ read }: Database) => signerIn(read('meta'));
  * @param replaces the expired certificate, or null
  * @returns the one that holds
  */
-export function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: string | null) {
+function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: string | null) {
   const value = JSON.stringify(signer);
   return database.transaction(async (tx) => {
     await tx('meta').insert({ name: NAME, value }).onConflict('name').ignore();
