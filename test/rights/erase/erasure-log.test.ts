@@ -173,6 +173,19 @@ describe('what the database and the file know of each other', () => {
     expect(await problemOf(outside)).toBe('line 2 is missing');
   });
 
+  it('a forged line of an erasure keeps the genuine one out of no file', async () => {
+    const kid = await addTenant(database, 'suppressed');
+    const outside = await makeLog();
+    const row = { ...makeErasure('era_forged'), kid, step: 'logged' as const };
+    await database.transaction((tx) => insertErasure(tx, row));
+    await appendTombstone(outside, row);
+    await appendTombstone(outside, { ...makeErasure('era_other'), kid });
+    const file = erasuresFile(outside.dataDir);
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"refs":\[[^\]]*\]/, '"refs":[]'));
+    await recordEnded(outside, NOW);
+    expect((await idsOf(outside)).filter((id) => id === 'era_forged')).toHaveLength(2);
+  });
+
   it('a line is lost where the database has no receipt, and of the tenant alone that has the kid now', async () => {
     const kid = await addTenant(database, 'later');
     const { created_at: made } = await database.read('tenants').where({ kid }).first();
