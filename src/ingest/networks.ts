@@ -50,7 +50,7 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
   return gone.length;
 }
 
-/** Legal holds (GDPR articles 17(3) and 18(2)) as whoever deletes meets them: a held device keeps all of its rows. */
+/** Legal holds (GDPR articles 17(3) and 18(2)) as deletions meet them: a held device keeps all of its rows. */
 
 /** The basis of each of these devices that is held. */
 export async function holdsOn(

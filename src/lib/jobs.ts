@@ -4,7 +4,7 @@ import { TenantGone, Unavailable } from './errors.ts';
 
 export interface Moment {
   readonly now: number;
-  /** What cannot be taken back goes no further than this: see `db/clock-rule-store.ts`. */
+  /** The latest time for what cannot be taken back: see `db/clock-rule-store.ts`. */
   readonly until: number;
 }
 

@@ -89,7 +89,7 @@ export interface EraseDeps extends OutsideLog, Pick<CleanDeps, 'rewriteWindow' |
   readonly onFault: (error: unknown) => void;
   /** How long an answer waits for steps and for the search before it says `pending`. */
   readonly patienceMs?: number;
-  /** An erasure of more requests than this goes in steps. */
+  /** An erasure of more requests than this is done in steps. */
   readonly largeAbove?: number;
 }
 
@@ -119,7 +119,7 @@ type Searched = { readonly needles: Gone } | Pick<Resumed, 'rewriteNow'>;
 /** Bytes that no file may hold any more. Null: nobody knows them after a crash, and only rewriting the file is sure. */
 type Gone = { readonly requests: Set<string>; readonly others: Set<string> } | null;
 
-/** @param answerEarly gives the receipt as it is to whoever waits, before the rest has finished */
+/** @param answerEarly gives the receipt as it is to the caller that waits, before the rest has finished */
 async function erase(
   run: Running,
   request: EraseRequest,
@@ -384,7 +384,7 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
   return { consent: consentCount(target, openings), secrets };
 }
 
-/** The receipt of the first of several equal requests; null where there is none. */
+/** The receipt of the first of several equal requests; null: this is the first. */
 async function earlierReceipt(tx: Tx, { tenant, target, once: since }: EraseRequest, subject: string) {
   const [request] = target.requests;
   if (since === undefined || request === undefined) return null;

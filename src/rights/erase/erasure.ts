@@ -139,7 +139,7 @@ export function isIncomplete(scopes: readonly ScopeResult[]): boolean {
   return scopes.some(({ action }) => action === 'pending' || action === 'failed');
 }
 
-/** What a legal hold kept: its basis is none of gpd's own. */
+/** Rows that a legal hold kept: its basis is not one that gpd writes. */
 const isHeld = ({ action, basis = DEFENCE_BASIS }: ScopeResult): boolean =>
   action === 'retained' && ![DEFENCE_BASIS, CONSENT_BASIS, BACKUP_BASIS].includes(basis);
 

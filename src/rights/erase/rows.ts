@@ -144,7 +144,7 @@ export async function requestsLeft(
   return ids.filter((id) => !stays.has(id));
 }
 
-/** Deletes these requests of an erasure that goes in steps. The head of the tenant's log has to be locked. */
+/** Deletes these requests of an erasure in steps. The head of the tenant's log has to be locked. */
 export async function eraseStep(
   tx: Knex.Transaction,
   { receiptId, kid, keep }: StoredErasure,
