@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { chunksOf, inChunks, toColumns } from '../../lib/collections.ts';
+import { whereAmong } from '../../db/sql.ts';
+import { inChunks, toColumns } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import { type ErasureRef, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
 
@@ -144,12 +145,9 @@ export async function findErasure(db: Knex, receiptId: string): Promise<StoredEr
 
 /** Which of these receipts there are. */
 export async function knownReceipts(database: Database, receiptIds: readonly string[]) {
-  const known: string[] = [];
-  for (const chunk of chunksOf(receiptIds)) {
-    const found = database.read('erasures').whereIn('receipt_id', chunk);
-    known.push(...((await found.pluck('receipt_id')) as string[]));
-  }
-  return new Set(known);
+  const { read } = database;
+  const known = await whereAmong(read('erasures'), read, 'receipt_id', receiptIds).pluck('receipt_id');
+  return new Set(known as string[]);
 }
 
 /** Of erasures that a server finishes automatically. */
