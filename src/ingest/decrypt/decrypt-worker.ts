@@ -3,7 +3,15 @@ import { Worker } from 'node:worker_threads';
 import { readEnvelope } from '../envelope.ts';
 import { type Unsealed, unseal } from '../open.ts';
 import type { TenantLookup } from '../ports.ts';
-import { type FromWorker, type KeyChanges, type Note, pack, type ToWorker, unpack } from './messages.ts';
+import {
+  type FromWorker,
+  type KeyChanges,
+  type KeyMaterial,
+  type Note,
+  pack,
+  type ToWorker,
+  unpack,
+} from './messages.ts';
 
 /** Opens bundles in a second thread if there is a second processor, else on the event loop (docs/adr/0014). */
 
@@ -69,21 +77,38 @@ function answerBatch(
   }
 }
 
+/** The first restart comes after this; each further one of a thread that did not become ready waits twice as long. */
+const RESTART_MS = 1000;
+const MOST_RESTART_MS = 60_000;
+
 /**
- * One more thread. Until it is ready, and always once it has ended, bundles are opened here: a bundle that it
- * was given is never lost with it.
+ * One more thread. While it is not ready bundles are opened here: a bundle that it was given is never lost with it. A thread that ends is
+ * started again.
  * @param entry the built `worker.js`
  */
 function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
-  const worker = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
-  let state: 'starting' | 'ready' | 'ended' = 'starting';
+  const keys = new Map<string, KeyMaterial>();
+  let isReady = false;
+  let stopping = false;
+  let restartMs = RESTART_MS;
+  let restart: NodeJS.Timeout | undefined;
   let waiting: Waiting[] = [];
   let underWay: (readonly Waiting[])[] = [];
+
+  function startThread(): Worker {
+    const thread = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
+    thread.on('message', take);
+    thread.on('error', deps.onFault);
+    thread.on('exit', end);
+    // After the listeners: each of them would hold the process again.
+    thread.unref();
+    return thread;
+  }
 
   const tell = (message: ToWorker, transfer: ArrayBuffer[] = []) => worker.postMessage(message, transfer);
 
   function pump(): void {
-    while (state === 'ready' && waiting.length > 0 && underWay.length < MAX_BATCHES_UNDER_WAY) {
+    while (isReady && waiting.length > 0 && underWay.length < MAX_BATCHES_UNDER_WAY) {
       const batch = waiting.slice(0, MAX_BATCH);
       waiting = waiting.slice(batch.length);
       underWay.push(batch);
@@ -94,7 +119,8 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
 
   function take(message: FromWorker): void {
     if (message.kind === 'ready') {
-      state = 'ready';
+      isReady = true;
+      restartMs = RESTART_MS;
       return;
     }
     const batch = underWay.shift() ?? [];
@@ -102,34 +128,38 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
     answerBatch(batch, message, deps);
   }
 
-  function giveUp(): void {
-    state = 'ended';
+  function end(code: number): void {
+    isReady = false;
     openAllHere([...underWay.flat(), ...waiting], deps.tenants);
     underWay = [];
     waiting = [];
+    if (stopping) return;
+    deps.onFault(new Error(`the thread that opens bundles has ended with ${code}`));
+    restart = setTimeout(() => {
+      worker = startThread();
+      tell({ kind: 'keys', changes: keys });
+    }, restartMs).unref();
+    restartMs = Math.min(2 * restartMs, MOST_RESTART_MS);
   }
 
-  let stopping = false;
-  worker.on('message', take);
-  worker.on('error', deps.onFault);
-  worker.on('exit', (code) => {
-    if (!stopping) deps.onFault(new Error(`the thread that opens bundles has ended with ${code}`));
-    giveUp();
-  });
-  // After the listeners: each of them would hold the process again.
-  worker.unref();
-
+  let worker = startThread();
   return {
     open(body) {
-      if (state !== 'ready') return openHere(body, deps.tenants);
+      if (!isReady) return openHere(body, deps.tenants);
       return new Promise((resolve) => {
         // One turn of the event loop gathers what arrived with the same poll of the sockets.
         if (waiting.push({ body, resolve }) === 1) setImmediate(pump);
       });
     },
-    setKeys: (changes) => tell({ kind: 'keys', changes }),
+    setKeys(changes) {
+      for (const [kid, material] of changes)
+        if (material) keys.set(kid, material);
+        else keys.delete(kid);
+      tell({ kind: 'keys', changes });
+    },
     async stop() {
       stopping = true;
+      clearTimeout(restart);
       await worker.terminate();
     },
   };

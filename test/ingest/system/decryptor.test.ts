@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { chooseDecryptor, type Decryptor } from '../../../src/ingest/decrypt/decrypt-worker.ts';
 import type { KeyMaterial } from '../../../src/ingest/decrypt/messages.ts';
@@ -6,6 +7,7 @@ import type { IngestTenant } from '../../../src/ingest/ports.ts';
 import { makeSymmetricOpener } from '../../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../../src/seal/seal.ts';
 import { makePair } from '../../seal/support.ts';
+import { tempDir } from '../../support/command.ts';
 import { makeIngestTenant, seededRandom } from '../../support/make.ts';
 
 const BUILT = new URL('../../../dist/ingest/decrypt/worker.js', import.meta.url);
@@ -167,6 +169,32 @@ describe('opening in a thread', () => {
       { reason: { message: 'of damaged alone' } },
       { value: opened('c') },
     ]);
+  });
+
+  it('starts the thread again after it has ended, with the keys of then', async () => {
+    const flag = join(tempDir('thread'), 'ended-once');
+    const endsOnce = `import { existsSync, writeFileSync } from 'node:fs';
+      import { parentPort } from 'node:worker_threads';
+      const flag = ${JSON.stringify(flag)};
+      if (existsSync(flag)) await import(${JSON.stringify(BUILT.href)});
+      else {
+        writeFileSync(flag, '');
+        parentPort.on('message', ({ kind }) => { if (kind === 'open') process.exit(3); });
+        parentPort.postMessage({ kind: 'ready' });
+      }`;
+    const { opening, faults } = await ready({
+      entry: new URL(`data:text/javascript,${encodeURIComponent(endsOnce)}`),
+    });
+    expect(await opening.open(sealed('lost', older))).toEqual(opened('lost'));
+    opening.setKeys(new Map([['later', keys]]));
+    await expect.poll(() => opening.open(Buffer.from('{}')) instanceof Promise).toBe(true);
+    // This thread has the older key of one tenant alone.
+    expect(await opening.open(sealed('again'))).toEqual(opened('again'));
+    expect(await opening.open(sealed('again', newest, 'later'))).toEqual({
+      ...opened('again'),
+      kid: 'later',
+    });
+    expect(faults).toHaveLength(1);
   });
 
   it('is stopped without a fault, and opens here from then on', async () => {
