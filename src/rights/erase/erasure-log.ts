@@ -194,7 +194,7 @@ export async function dropOldErasures(outside: OutsideLog, before: number): Prom
  * A writer of the file without the key can at most have people erased: without its MAC a line removes no tenant, ends no key and changes no
  * hold.
  */
-export const counts = (line: ErasureLine, isAuthentic: boolean): boolean =>
+const counts = (line: ErasureLine, isAuthentic: boolean): boolean =>
   isAuthentic || (isTombstone(line) && !isRemoval(line));
 
 export interface FoundLine {
