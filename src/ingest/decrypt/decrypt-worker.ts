@@ -77,6 +77,29 @@ function answerBatch(
   }
 }
 
+interface Listeners {
+  readonly message: (message: FromWorker) => void;
+  readonly error: (error: unknown) => void;
+  readonly exit: (code: number) => void;
+}
+
+function openThread(entry: URL, keys: KeyChanges, listeners: Listeners): Worker {
+  const thread = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
+  for (const [event, listener] of Object.entries(listeners)) thread.on(event, listener);
+  // After the listeners: each of them would hold the process again.
+  thread.unref();
+  const first: ToWorker = { kind: 'keys', changes: keys };
+  thread.postMessage(first);
+  return thread;
+}
+
+function keepChanges(keys: Map<string, KeyMaterial>, changes: KeyChanges): void {
+  for (const [kid, material] of changes) {
+    if (material) keys.set(kid, material);
+    else keys.delete(kid);
+  }
+}
+
 /** The first restart comes after this; each further one of a thread that did not become ready waits twice as long. */
 const RESTART_MS = 1000;
 const MOST_RESTART_MS = 60_000;
@@ -88,29 +111,18 @@ const MOST_RESTART_MS = 60_000;
  */
 function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
   const keys = new Map<string, KeyMaterial>();
-  let isReady = false;
-  let stopping = false;
-  let restartMs = RESTART_MS;
+  let [isReady, stopping, restartMs] = [false, false, RESTART_MS];
   let restart: NodeJS.Timeout | undefined;
-  let waiting: Waiting[] = [];
-  let underWay: (readonly Waiting[])[] = [];
+  const waiting: Waiting[] = [];
+  const underWay: (readonly Waiting[])[] = [];
 
-  function startThread(): Worker {
-    const thread = new Worker(entry, { name: 'gpd-decrypt', env: {}, resourceLimits: RESOURCES });
-    thread.on('message', take);
-    thread.on('error', deps.onFault);
-    thread.on('exit', end);
-    // After the listeners: each of them would hold the process again.
-    thread.unref();
-    return thread;
-  }
-
+  const startThread = (): Worker =>
+    openThread(entry, keys, { message: take, error: deps.onFault, exit: end });
   const tell = (message: ToWorker, transfer: ArrayBuffer[] = []) => worker.postMessage(message, transfer);
 
   function pump(): void {
     while (isReady && waiting.length > 0 && underWay.length < MAX_BATCHES_UNDER_WAY) {
-      const batch = waiting.slice(0, MAX_BATCH);
-      waiting = waiting.slice(batch.length);
+      const batch = waiting.splice(0, MAX_BATCH);
       underWay.push(batch);
       const bodies = pack(batch.map(({ body }) => body));
       tell({ kind: 'open', bodies }, [bodies.bytes.buffer]);
@@ -119,25 +131,20 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
 
   function take(message: FromWorker): void {
     if (message.kind === 'ready') {
-      isReady = true;
-      restartMs = RESTART_MS;
+      [isReady, restartMs] = [true, RESTART_MS];
       return;
     }
-    const batch = underWay.shift() ?? [];
+    answerBatch(underWay.shift() ?? [], message, deps);
     pump();
-    answerBatch(batch, message, deps);
   }
 
   function end(code: number): void {
     isReady = false;
-    openAllHere([...underWay.flat(), ...waiting], deps.tenants);
-    underWay = [];
-    waiting = [];
+    openAllHere([...underWay.splice(0).flat(), ...waiting.splice(0)], deps.tenants);
     if (stopping) return;
     deps.onFault(new Error(`the thread that opens bundles has ended with ${code}`));
     restart = setTimeout(() => {
       worker = startThread();
-      tell({ kind: 'keys', changes: keys });
     }, restartMs).unref();
     restartMs = Math.min(2 * restartMs, MOST_RESTART_MS);
   }
@@ -152,9 +159,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
       });
     },
     setKeys(changes) {
-      for (const [kid, material] of changes)
-        if (material) keys.set(kid, material);
-        else keys.delete(kid);
+      keepChanges(keys, changes);
       tell({ kind: 'keys', changes });
     },
     async stop() {
