@@ -3,7 +3,7 @@ import { writeAudit } from '../audit/store.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { isoTime } from '../lib/clock.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
-import { type ErasureTarget, NOTHING } from '../rights/erase/erasure.ts';
+import { type ErasureTarget, isEmptyTarget, NOTHING } from '../rights/erase/erasure.ts';
 import {
   allHolds,
   type LegalHold,
@@ -98,7 +98,12 @@ async function keptTarget(
   if (has('durable', durable)) return { ...NOTHING, durables: [durable] };
   const wanted = new Set(refs.map(({ ref }) => ref));
   const requests = await requestsOfDevice(database, { kid, durable });
-  return { ...NOTHING, requests: requests.filter((id) => wanted.has(rightsRef(rightsKey, 'request', id))) };
+  return {
+    ...NOTHING,
+    requests: requests.filter((id) => wanted.has(rightsRef(rightsKey, 'request', id))),
+    // Links of a principal are found by its own reference.
+    linksOf: refs.find(({ kind }) => kind === 'principal')?.ref ?? null,
+  };
 }
 
 /**
@@ -127,6 +132,7 @@ export async function endHold(context: HoldContext, staff: Staff, device: string
   for (const receipt of runsAgain ? limited : []) {
     const { requestedBy, keep } = receipt;
     const target = await keptTarget(context, tenant, hold, receipt);
+    if (isEmptyTarget(target)) continue;
     again.push(await eraser.erase({ tenant, target, requestedBy, actor, keep }));
   }
   return { limited: limited.map(({ receiptId }) => receiptId), again };

@@ -154,7 +154,7 @@ interface Begun {
 async function deleteRows(deps: Running, request: EraseRequest, receiptId: string): Promise<Begun> {
   const { database, largeAbove = LARGE_ABOVE } = deps;
   const target = rowTargetOf(request);
-  const known = { receiptId, now: deps.clock(), backups: await countBackups(database) };
+  const known = { receiptId, backups: await countBackups(database) };
   const size = await sizeUp(database.read, target, largeAbove);
   const places = size && makeAnchoredPlaces(target.kid, size.ids);
   await places?.prepare(database.read, size?.hours ?? []);
@@ -162,7 +162,8 @@ async function deleteRows(deps: Running, request: EraseRequest, receiptId: strin
     // Anchoring the hour takes this lock too.
     await lockHead(tx, target.kid);
     const rows = size ? await eraseRows(tx, target, places) : await beginSteps(tx, target, receiptId);
-    return writeReceipt(tx, request, { ...known, rows, inSteps: size === null });
+    // Behind the lock: a hold that this erasure met is older than its receipt.
+    return writeReceipt(tx, request, { ...known, now: deps.clock(), rows, inSteps: size === null });
   });
 }
 
@@ -203,7 +204,8 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: Deleted): Pr
   const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
   if (earlier) return { erasure: { ...earlier, step: 'done' }, gone };
   await insertErasure(tx, erasure);
-  const detail = { receiptId, scopes: scopes.filter(({ count }) => count > 0).map(({ scope }) => scope) };
+  const about = erasure.scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
+  const detail = { receiptId, scopes: about };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
   return { erasure, gone };
 }

@@ -43,6 +43,9 @@ export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string
   return rightsRef(rightsKey, 'request', requests[0] ?? 'nobody');
 }
 
+export const isEmptyTarget = ({ durables, requests, principal, linksOf }: ErasureTarget): boolean =>
+  durables.length + requests.length === 0 && principal === null && linksOf === null;
+
 /** What an erasure keeps though it was asked to erase. */
 export interface Keep {
   /** `/me forget`: a forged fingerprint must not destroy a person's defence. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { cellOf, countOf, pagesOf, whereAmong } from '../../db/sql.ts';
+import { type Bindings, cellOf, countOf, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/networks.ts';
 import { inChunks } from '../../lib/collections.ts';
 import {
@@ -102,17 +102,12 @@ export async function beginSteps(
   const subject = await readSubject(tx, target, { large: true });
   const { going } = subject;
   const work = makeWork(tx, target, makeAnchoredPlaces(kid, new Set()));
-  const step = (durable: string, requestId: string) => ({
-    receipt_id: receiptId,
-    kid,
-    durable,
-    request_id: requestId,
-  });
+  const noted = going.requests.map((id): Bindings => [receiptId, kid, '', id]);
   for (const durable of going.devices) {
     const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
-    await tx('erasing').insert(step(durable, (await cellOf<string>(newest, 'request_id')) ?? ''));
+    noted.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
   }
-  await inChunks(going.requests, (ids) => tx('erasing').insert(ids.map((id) => step('', id))));
+  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', noted);
   for (const one of DELETES)
     if (one.ids !== 'requests' || one.table === 'contests') await runDelete(work, one, going[one.ids]);
   await countKept(work, subject);
@@ -160,8 +155,12 @@ export async function eraseStep(
   const goes = (id: string): boolean => !stays.has(id);
   const contested = contests.map(({ request_id: id }) => id).filter(goes);
   const going = { ...noIds(), requests: requests.filter(goes), contested: contested.map(requestRef) };
+  // A ruling may have made one since the first transaction.
+  for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
+    if (durable !== null) going.overridden.push(durable);
   const work = makeWork(tx, target, places);
   for (const one of DELETES) await runDelete(work, one, going[one.ids]);
+  await forgetRequestsOfOverrides(tx, target, going.requests);
   await inChunks(requests, (ids) =>
     tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
   );

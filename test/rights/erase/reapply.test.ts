@@ -5,6 +5,7 @@ import { rightsRef } from '../../../src/audit/audit.ts';
 import { endHold, placeHoldOn } from '../../../src/console/holds-service.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { recordEnded } from '../../../src/rights/erase/ended.ts';
+import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { listHolds } from '../../../src/rights/erase/hold.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
 import { tempDir } from '../../support/command.ts';
@@ -42,7 +43,8 @@ async function dpo() {
     outside,
     eraser,
     place: () => placeHoldOn(context, STAFF, { durable: 'mine', basis: 'case 12' }),
-    release: () => endHold(context, STAFF, rightsRef(tenant.rightsKey, 'durable', 'mine'), false),
+    release: (again = false) =>
+      endHold(context, STAFF, rightsRef(tenant.rightsKey, 'durable', 'mine'), again),
   };
 }
 
@@ -100,6 +102,24 @@ it('places no hold of a removed tenant for the next one under its kid', async ()
   expect(await startOn(dataDir)).toMatchObject({ applied: 0, holds: [] });
 });
 
+it('a release runs again what it kept of a principal’s erasure: the link of the held device', async () => {
+  const { database, place, release, eraser, tenant } = await dpo();
+  const link = { kid: KID, request_id: 'req_a', principal: 'p', linked_at: 1 };
+  await database.transaction((tx) => tx('links').insert(link));
+  await place();
+  const target = { ...NOTHING, principal: { ref: 'p', id: 'paul' }, linksOf: 'p' };
+  const receipt = await eraser.erase(requestOf(tenant, { target }));
+  expect(receipt.scopes.find(({ scope }) => scope === 'links')).toMatchObject({
+    action: 'retained',
+    count: 1,
+  });
+  const released = await release(true);
+  expect(released).toMatchObject({ limited: [receipt.receiptId], again: [{ requestedBy: 'subject' }] });
+  expect(await database.read('links')).toEqual([]);
+  expect(await database.read('decisions')).toHaveLength(1);
+  await database.close();
+});
+
 /** Does the work while erasures.log cannot be written. */
 async function withoutLog(dataDir: string, work: () => Promise<unknown>): Promise<void> {
   const [log, aside] = [join(dataDir, 'erasures.log'), join(dataDir, 'aside')];
@@ -123,7 +143,7 @@ it('a hold whose line could not be written is in the log after the next sweep', 
   const second = await dpo();
   await second.place();
   const held = await backUp(second.database, second.dataDir);
-  await withoutLog(second.dataDir, second.release);
+  await withoutLog(second.dataDir, () => second.release());
   await recordEnded(second.outside, Date.now());
   await second.database.close();
   held();
