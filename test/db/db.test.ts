@@ -179,7 +179,16 @@ describe('the disk', () => {
 
 describe('a long deletion', () => {
   const MANY = 600;
-  afterEach(() => void vi.useRealTimers());
+  afterEach(() => void vi.restoreAllMocks());
+
+  /** A clock that nothing but the test moves. */
+  function stopClock() {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    return (ms: number): void => {
+      now += ms;
+    };
+  }
 
   /** @returns how many rows each step had, and how often the log was copied */
   async function run(isPatient: boolean, quietMs: number) {
@@ -225,11 +234,11 @@ describe('a long deletion', () => {
   });
 
   it('knows how long nobody has written, but for deletions that can be repeated', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
+    const advance = stopClock();
     const nothing = (): Promise<void> => Promise.resolve();
     for (const write of ['transaction', 'hotTransaction'] as const) {
       await database[write](nothing);
-      vi.advanceTimersByTime(50);
+      advance(50);
       await database.transaction(nothing, { repeatable: true });
       await database.snapshot(nothing);
       expect(database.quietMs()).toBe(50);
@@ -237,12 +246,12 @@ describe('a long deletion', () => {
   });
 
   it('knows that another process wrote, once it deletes again', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
+    const advance = stopClock();
     const nothing = (): Promise<void> => Promise.resolve();
     const deletes = (): Promise<void> => database.transaction(nothing, { repeatable: true });
     await database.transaction(nothing);
     await deletes();
-    vi.advanceTimersByTime(2000);
+    advance(2000);
     await database.transaction((tx) => tx('t').insert({ n: 1 }), { repeatable: true });
     await database.copyLog();
     await deletes();
@@ -252,7 +261,7 @@ describe('a long deletion', () => {
     await other.transaction((tx) => tx('t').insert({ n: 2 }));
     await deletes();
     expect(database.quietMs()).toBe(0);
-    vi.advanceTimersByTime(50);
+    advance(50);
     await deletes();
     expect(database.quietMs()).toBe(50);
   });
