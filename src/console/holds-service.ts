@@ -85,7 +85,7 @@ export async function placeHoldOn(
   await recordOrLeave(context);
 }
 
-/** What a receipt was asked for and the hold of this device kept. A receipt has references alone; the device leads to their ids. */
+/** The part of a receipt's target that the hold of this device kept. A receipt has references alone; the device leads to their ids. */
 async function keptTarget(
   { database }: HoldContext,
   tenant: ConsentTenant,

@@ -132,7 +132,7 @@ const LOCKED_MARKS: Read = {
     ${MARKS} held t ON t.kid = q.kid`,
 };
 
-/** What {@link TIME_MARKS} is asked about. A kid is never empty. */
+/** The rows that {@link TIME_MARKS} is asked about. A kid is never empty. */
 export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Set(kids)].map((kid) => [kid]);
 
 /** @param cells of {@link TIME_MARKS} */

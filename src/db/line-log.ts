@@ -44,7 +44,7 @@ export interface DroppedLines {
 
 export interface LogLine {
   readonly number: number;
-  /** As it is in the file. */
+  /** The line in the file. */
   readonly text: string;
   /** JSON without the number and the MAC. */
   readonly body: string;
@@ -159,7 +159,7 @@ export async function* readLines(log: LineLog): AsyncGenerator<LogLine> {
 /** How far a file was read. */
 export interface ReadTo {
   readonly inode: number;
-  /** Of the file, with what a crash cut short. */
+  /** The size of the file, with a line that a crash cut short. */
   readonly size: number;
   readonly changedAt: number;
   /** Offset of the byte after the last whole line. */

@@ -26,7 +26,7 @@ import {
 } from './erasure-log.ts';
 import { erasuresOf, knownReceipts, receiptsSince, type StoredErasure } from './receipts.ts';
 
-/** What ended in the database and must stay so: as lines for erasures.log, and from its lines again. */
+/** Keys, holds and erasures that must stay ended after a restore: written as lines of erasures.log, and read from them again. */
 
 /** More holds than a tenant places and releases in the time that is looked at. */
 const MAX_HOLDS = 10_000;
@@ -77,7 +77,7 @@ async function endedSince(database: Database, since: number) {
 /** One that had nothing to erase was done at once, and has no line. */
 const hasLine = ({ step, doneAt }: StoredErasure): boolean => step !== 'done' || doneAt !== undefined;
 
-/** By path: the names of what the last sweep found or wrote. A file that another took the place of is read again. */
+/** The names that the last sweep found or wrote, by path. A file that another took the place of is read again. */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
 async function recordMissing(outside: OutsideLog, now: number): Promise<void> {
@@ -160,7 +160,7 @@ export async function makeLostLines(database: Database, now: number) {
   const going = new Set(await goingTenants(database));
   const lost = {
     removals: [] as Tombstone[],
-    /** By receipt. */
+    /** The key is the receipt. */
     people: new Map<string, Tombstone>(),
     keys: [] as EndedKey[],
     holds: [] as HoldLine[],

@@ -107,7 +107,7 @@ async function nameOfCount({ kind }: Pick<Database, 'kind'>, log: LineLog): Prom
   return `${COUNT} none`;
 }
 
-/** What the database knows: the number of the last line. Null: nothing. */
+/** The number of the last line, as the database knows it. Null: it knows nothing. */
 export type KnownCount = number | 'changed' | null;
 
 function openCount(key: Uint8Array, value: string | null): KnownCount {
@@ -123,7 +123,7 @@ async function readCount(database: Pick<Database, 'kind' | 'read'>, log: LineLog
 const sealCount = (key: Uint8Array, count: number): string =>
   sealLine({ key, name: COUNT }, count, JSON.stringify({ v: 1 }));
 
-/** Of a database that a restore makes ready. */
+/** Writes the count of a database that a restore makes ready. */
 export const putCount = (
   tx: Parameters<typeof writeMeta>[0],
   key: Uint8Array,
@@ -232,7 +232,7 @@ export async function scanErasures(
   return { problem, last, droppedUntil };
 }
 
-/** As the file is now. A server may append meanwhile: the count is read before the file. */
+/** Scans the file. A server may append meanwhile: the count is read before the file. */
 export async function scanErasureLog(outside: OutsideLog, take?: Take) {
   const log = erasureLog(outside);
   const known = await readCount(outside.database, log);

@@ -16,7 +16,7 @@ export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
   readonly keep: Keep;
 }
 
-/** What the rows of an erasure are found by. */
+/** Ids by which the rows of an erasure are found. */
 export interface Ids {
   readonly requests: string[];
   readonly devices: string[];
@@ -109,7 +109,7 @@ export const noIds = (): Ids => ({
   contested: [],
 });
 
-/** What of a target goes, and what is kept on which basis. */
+/** The part of a target that is deleted, and the parts that are kept, each with its basis. */
 export interface Subject {
   readonly going: Ids;
   readonly kept: ReadonlyMap<string, Ids>;
@@ -145,7 +145,7 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
   );
   const holds = await holdsOn(db, kid, [...devices]);
   const stays = await defendedRequests(db, target);
-  // By a visitorId the person asks for what is kept of a device.
+  // The person asks by a visitorId for what is kept of a device.
   const defended = new Set([...stays].map((id) => requests.get(id)));
   if (keep.override) for (const { durable } of overrides) defended.add(durable);
 

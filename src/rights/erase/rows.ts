@@ -56,7 +56,7 @@ export const DELETES: readonly Delete[] = [
   { table: 'network_days', column: 'durable', ids: 'devices', scope: 'network-marks' },
 ];
 
-/** What was deleted, and the bytes that no file may hold after it. */
+/** The counts of what was deleted, and the bytes that no file may hold after it. */
 export interface Erased {
   readonly counts: ReturnType<typeof emptyTally>;
   readonly requests: readonly string[];
@@ -176,7 +176,7 @@ export async function endSteps(database: Database, receiptId: string): Promise<v
   await database.transaction((tx) => tx('erasing').where({ receipt_id: receiptId }).delete());
 }
 
-/** Where these verdicts are in their anchored hours, read without a lock. */
+/** Reads the places of these verdicts in their anchored hours, without a lock. */
 export async function placesOf(
   { read }: Database,
   kid: string,
@@ -223,7 +223,7 @@ async function deleteRows(work: Work, one: Delete, ids: readonly string[]): Prom
   await readBefore(work, one.table, rows);
   if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
   if (one.table !== 'visitor_index') return (await rows().delete()) as unknown as number;
-  // By the key of the table: to delete by the device alone SQLite reads all rows of the tenant.
+  // The key of the table finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
   const found = (await rows().pluck('visitor_id')) as string[];
   return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', found).delete();
 }

@@ -42,7 +42,7 @@ async function readSecrets(tx: Knex.Transaction, about: Pick<ShredTarget, 'kid' 
   return [...salts, ...ids.map((id) => id.slice(0, CIPHERTEXT_START))];
 }
 
-/** What opens the entries of a principal, or answers for it. Its row in `consent_principals` stays without the key, and says when. */
+/** Tables that open the entries of a principal, or answer for it. Its row in `consent_principals` stays without the key, and says when. */
 export const SHREDS = [
   'consent_openings',
   'consent_state',
