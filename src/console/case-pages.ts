@@ -3,16 +3,40 @@ import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
 import { askSubject, type CaseView, extendCase, keepTyped, readCase, resolveCase } from './cases-service.ts';
-import type { Context } from './context-make.ts';
 import { field, partsOf, type TypedByKind, typedOf, withTemplate } from './form.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
-import type { Translate } from './strings-files.ts';
 
 /** One case: the evidence, and what a reviewer may do. */
 
 /** Starting points for a reason; sent as they are they are refused. */
-const TEMPLATES = ['shared', 'tool', 'agreed', 'driven'] as const;
+/** Beginnings of a reason that a reviewer completes in their own words. */
+const TEMPLATES = [
+  {
+    id: 'shared',
+    name: 'identical devices',
+    text: 'The rules that fired describe many identical devices. What you say about your own use matches the other decisions: ',
+    outcome: 'overturned',
+  },
+  {
+    id: 'tool',
+    name: 'an assistive tool',
+    text: 'The sign that weighed most comes from a tool that a person uses, not from a program in a person’s place: ',
+    outcome: 'overturned',
+  },
+  {
+    id: 'agreed',
+    name: 'explained by the person',
+    text: 'Your statement explains what the rules took for automation, and the other decisions agree: ',
+    outcome: 'overturned',
+  },
+  {
+    id: 'driven',
+    name: 'driven by a script',
+    text: 'Several strong signs agree that a program drove this browser, and nothing in the statement explains them: ',
+    outcome: 'upheld',
+  },
+] as const;
 const DONE = [
   'claimed',
   'released',
@@ -81,20 +105,19 @@ function show(
   context.render(response, 'case', values, status);
 }
 
-const templateTexts = (t: Translate): readonly string[] =>
-  TEMPLATES.map((name) => t(`template.${name}.text`));
+const TEMPLATE_TEXTS: readonly string[] = TEMPLATES.map(({ text }) => text);
 
-function fromTemplate({ t }: Context, typed: Draft | null, template: unknown): Draft | null {
-  const known = TEMPLATES.find((name) => name === template);
-  if (!known) return typed;
-  const text = withTemplate(typed?.text ?? '', t(`template.${known}.text`), templateTexts(t));
-  return { kind: 'resolve', text, outcome: typed?.outcome ?? t(`template.${known}.outcome`) };
+function fromTemplate(typed: Draft | null, id: unknown): Draft | null {
+  const template = TEMPLATES.find((one) => one.id === id);
+  if (!template) return typed;
+  const text = withTemplate(typed?.text ?? '', template.text, TEMPLATE_TEXTS);
+  return { kind: 'resolve', text, outcome: typed?.outcome ?? template.outcome };
 }
 
 /** What is wrong with a typed text; null when it may be stored. */
-function faultOf({ t }: Context, text: string): string | null {
+function faultOf(text: string): string | null {
   if (!reasonSchema.safeParse(text).success) return 'reason';
-  return templateTexts(t).some((one) => one.trim() === text.trim()) ? 'template' : null;
+  return TEMPLATE_TEXTS.some((one) => one.trim() === text.trim()) ? 'template' : null;
 }
 
 const typedIn = ({ form, request }: Posted): TypedByKind => typedOf(form, request.path);
@@ -153,7 +176,7 @@ async function showCase(visit: Visit): Promise<void> {
   const { query } = visit.request;
   const word = DONE.find((name) => name === query['done']) ?? null;
   const draft = (kind: Draft['kind']) => view.drafts.find((one) => one.kind === kind) ?? null;
-  const resolve = fromTemplate(visit.context, draft('resolve') ?? beginning(view), query['template']);
+  const resolve = fromTemplate(draft('resolve') ?? beginning(view), query['template']);
   const typed: TypedByKind = { resolve, ask: draft('ask'), extend: draft('extend') };
   const kept = view.drafts.length > 0 && view.contest.status === 'open' && word !== 'started';
   show(visit, view, { done: word, typed, kept });
@@ -170,15 +193,15 @@ const release: Act = async ({ context, staff, form }, { contest }, typed) => {
   return form.get('from') === 'queue' ? { ...kept, to: '/console/queue?done=released' } : kept;
 };
 
-const startTemplate: Act = ({ context, form }, view, { resolve, ...others }) => {
-  const begun = fromTemplate(context, resolve, form.get('template'));
+const startTemplate: Act = ({ form }, view, { resolve, ...others }) => {
+  const begun = fromTemplate(resolve, form.get('template'));
   const to = `${linkOf(view)}?done=started#resolve`;
   return { done: 'started', keep: [begun, ...Object.values(others)], to };
 };
 
 const ask: Act = async ({ context, staff }, { contest }, typed) => {
   const text = typed.ask?.text ?? '';
-  if (faultOf(context, text) !== null) return { problem: 'question' };
+  if (faultOf(text) !== null) return { problem: 'question' };
   await askSubject(context, staff, contest.contestId, text.trim());
   return { done: 'asked', keep: [typed.resolve, typed.extend] };
 };
@@ -198,7 +221,7 @@ const resolve: Act = async ({ context, form, staff }, view) => {
   const [version] = partsOf(field(form, 'version'), /^\d{1,9}$/);
   const proposal = toConfirm(view, staff.ref);
   const turned = proposal !== null && proposal.outcome !== outcome && proposal.reason === reason;
-  const problem = outcome === null ? 'outcome' : turned ? 'turned' : faultOf(context, text);
+  const problem = outcome === null ? 'outcome' : turned ? 'turned' : faultOf(text);
   if (outcome === null || problem !== null || version === undefined)
     return { problem: problem ?? 'stale-version' };
   const { contestId } = view.contest;

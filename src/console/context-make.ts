@@ -18,7 +18,6 @@ import { outsideOf } from '../rights/erase/erasure-log.ts';
 import type { RightsServices } from '../rights/services-make.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { makeRender } from './render.ts';
-import { loadStrings } from './strings-files.ts';
 
 /** Hands the console its services. */
 
@@ -96,7 +95,6 @@ export function makeContext(parts: ConsoleParts) {
   const { config, store, serverSecret, book, log, tenantOf, ingestTenantOf, clock, origin, views } = parts;
   const { database } = store;
   const { api: rights, eraser, contestTexts } = parts.rights;
-  const t = loadStrings(views);
   return {
     config,
     database,
@@ -124,8 +122,7 @@ export function makeContext(parts: ConsoleParts) {
     /** The banner as it was built. */
     embed: makeEmbed(),
     views,
-    t,
-    render: makeRender({ t, random: randomBytes, clock }),
+    render: makeRender({ random: randomBytes, clock }),
     onFault: parts.onFault,
     onLoginFault: parts.onLoginFault,
   };

@@ -1,10 +1,8 @@
 import type { Response } from 'express';
-import { AUDIT_ACTIONS } from '../audit/audit.ts';
-import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { due, SOON_DAYS } from '../rights/contests/contest.ts';
-import type { Translate } from './strings-files.ts';
 import { excerpt, visible } from './text.ts';
+import { dueIn, say, timeAgo, WORDS } from './words.ts';
 
 /** Pages: what every template may use, and the headers that every page carries. */
 export type Render = (
@@ -35,7 +33,7 @@ function utc(at: number): string {
   return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-export function makeRender({ t, random, clock }: { t: Translate; random: Random; clock: Clock }): Render {
+export function makeRender({ random, clock }: { random: Random; clock: Clock }): Render {
   const number = new Intl.NumberFormat('en-US');
   return (response, view, values = {}, status = 200) => {
     const nonce = random(16).toString('base64');
@@ -54,40 +52,19 @@ export function makeRender({ t, random, clock }: { t: Translate; random: Random;
       here: '',
       ...response.locals,
       ...values,
-      t,
+      words: WORDS,
+      say,
       nonce,
       now,
       utc,
       iso: isoTime,
       num: (value: number) => number.format(value),
-      due: (at: number) => dueIn(t, at, now),
-      ago: (at: number) => ago(t, at, now),
+      due: (at: number) => dueIn(at, now),
+      ago: (at: number) => timeAgo(at, now),
       // A row that a newer node wrote may be of a kind that has no words here.
-      actionText: (action: string) =>
-        (AUDIT_ACTIONS as readonly string[]).includes(action) ? t(`audit.${action}`) : action,
+      actionText: (action: string) => (WORDS.audit as Readonly<Record<string, string>>)[action] ?? action,
       visible,
       excerpt,
     });
   };
-}
-
-const URGENT_DAYS = 2;
-
-/** `due` of rights/due.ts, in words and in a colour; the command line says the same words. */
-export function dueIn(t: Translate, dueAt: number, now: number) {
-  const { late, unit, n } = due(dueAt, now);
-  const key = `due.${late ? 'late-' : ''}${unit}`;
-  const text = unit === 'hours' && n === 0 ? t(`${key}.none`) : t(key, { n });
-  if (late) return { text, level: 'late' };
-  const days = unit === 'days' ? n : 0;
-  return { text, level: days < URGENT_DAYS ? 'urgent' : days < SOON_DAYS ? 'soon' : 'calm' };
-}
-
-/** How long ago, in the largest unit that fits. */
-function ago(t: Translate, at: number, now: number): string {
-  const past = Math.max(0, now - at);
-  if (past < MINUTE) return t('ago.now');
-  if (past < HOUR) return t('ago.minutes', { n: Math.floor(past / MINUTE) });
-  if (past < 2 * DAY) return t('ago.hours', { n: Math.floor(past / HOUR) });
-  return t('ago.days', { n: Math.floor(past / DAY) });
 }

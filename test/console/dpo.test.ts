@@ -130,7 +130,7 @@ describe('erasing', () => {
     const handle = handleOf(plan.text);
     const counted = [
       ...plan.text.matchAll(
-        /<tr><th scope="row"[^>]*>([^<]+)<\/th><td[^>]*>is deleted<\/td><td[^>]*>(\d+)</g,
+        /<tr>\s*<th scope="row"[^>]*>([^<]+)<\/th>\s*<td[^>]*>is deleted<\/td>\s*<td[^>]*>(\d+)</g,
       ),
     ];
     expect(counted.map(([, what, n]) => [what, Number(n)])).toEqual([
@@ -190,11 +190,12 @@ describe('erasing', () => {
     expect(receipt).not.toMatch(/The erasure is complete|The subject is erased/);
     const receiptId = /era_\w{26}/.exec(erased.headers.location!)![0];
     expect((await dora.get('/console/receipts')).text).toMatch(
-      new RegExp(`${receiptId}</code></a>.*?data-label="State">partly<`),
+      new RegExp(`${receiptId}</code></a>.*?data-label="State">partly<`, 's'),
     );
     const registered = async () => {
       const page = (await dora.get('/console/register')).text;
-      const row = new RegExp(`<code>${receiptId}</code>.*?</tr>`).exec(page)?.[0] ?? '';
+      const row =
+        new RegExp(`<code>${receiptId}</code>.*?</tr>`, 's').exec(page)?.[0].replace(/\s*\n\s*/g, '') ?? '';
       const csv = (await dora.get('/console/register.csv')).text;
       return { row, csv: csv.split('\r\n').find((line) => line.includes(receiptId)) ?? '' };
     };

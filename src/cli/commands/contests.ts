@@ -1,6 +1,4 @@
-import { fileURLToPath } from 'node:url';
-import { dueIn } from '../../console/render.ts';
-import { loadStrings } from '../../console/strings-files.ts';
+import { dueIn } from '../../console/words.ts';
 import { findDecision } from '../../ingest/stored.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
@@ -18,9 +16,6 @@ import { checked, checkKid, confirm, type DestructiveFlags, type Flags, noSuchTe
 
 const PAGE = 1000;
 
-/** The words of the console: a due date reads the same in both. */
-const views = fileURLToPath(new URL('../../../views', import.meta.url));
-
 const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, contestTexts, operatorOf }) => {
   const { database } = store;
   const tenants = [...(await tenantsSince(database)).keys()];
@@ -33,7 +28,6 @@ const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, conte
     for await (const page of pagesBy(PAGE, read)) contests.push(...page);
   }
   const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
-  const t = loadStrings(views);
   const now = Date.now();
   if (shown.length === 0) return print(shown, () => ['no open contests']);
   printTable(shown, contests, {
@@ -41,7 +35,7 @@ const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, conte
     TENANT: 'kid',
     STATUS: 'status',
     OUTCOME: 'outcome',
-    DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(t, dueAt, now).text : ''),
+    DUE: ({ status, dueAt }) => (status === 'open' ? dueIn(dueAt, now).text : ''),
     CLASS: 'class',
     'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
   });

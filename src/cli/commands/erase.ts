@@ -1,7 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import { databaseLocation } from '../../config.ts';
-import { dueIn } from '../../console/render.ts';
-import { loadStrings } from '../../console/strings-files.ts';
+import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/db.ts';
 import { closing } from '../../lib/functions.ts';
 import { openContests } from '../../rights/contests/store.ts';
@@ -75,9 +73,6 @@ async function requireKnown(
   throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
 }
 
-/** The words of the console for a due date. */
-const views = fileURLToPath(new URL('../../../views', import.meta.url));
-
 async function printPlan(database: Database, kid: string, target: ErasureTarget): Promise<void> {
   const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
   const { count, dueAt } = await openContests(database, kid, target);
@@ -93,7 +88,7 @@ async function printPlan(database: Database, kid: string, target: ErasureTarget)
   };
   print(plan, () => [
     `would erase ${plan.devices} device(s) with ${plan.decisions} decision(s)${plan.consent ? ' and shred the consent record' : ''}`,
-    ...(openCount > 0 ? [openText(openCount, dueIn(loadStrings(views), dueAt, Date.now()).text)] : []),
+    ...(openCount > 0 ? [openText(openCount, dueIn(dueAt, Date.now()).text)] : []),
     'Nothing was changed.',
   ]);
 }

@@ -1,0 +1,137 @@
+import type { AuditAction } from '../audit/audit.ts';
+import type { ActorRole } from '../lib/act.ts';
+import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
+import { due, SOON_DAYS } from '../rights/contests/contest.ts';
+import type { VisitorClass } from '../schema/responses.ts';
+import type { ERASURE_SCOPES, Outcome } from '../schema/rights.ts';
+
+/** Words that several pages of the console share. What one page says stands in its template. */
+export const WORDS = {
+  role: {
+    reviewer: 'Reviewer',
+    dpo: 'Data-protection officer',
+    subject: 'Data subject',
+    operator: 'Operator',
+    system: 'gpd itself',
+  } satisfies Record<ActorRole, string>,
+  class: {
+    human: 'Human',
+    declared_agent: 'Declared agent',
+    undeclared_automation: 'Undeclared automation',
+    unknown: 'Unknown',
+  } satisfies Record<VisitorClass, string>,
+  classMeans: {
+    human: 'Nothing that counts spoke against a person at this browser.',
+    declared_agent: 'A program that signed its request and proved who it is.',
+    undeclared_automation: 'A browser driven by a program that did not declare itself.',
+    unknown: 'There was too little evidence, or only weak signs.',
+  } satisfies Record<VisitorClass, string>,
+  outcome: {
+    overturned: 'Overturned',
+    upheld: 'Upheld',
+  } satisfies Record<Outcome, string>,
+  scope: {
+    sightings: 'When the device was seen',
+    'visitor-index': 'Visitor ids',
+    decisions: 'Decisions',
+    contests: 'Contests',
+    override: 'Protection by a review',
+    links: 'Links to a principal',
+    'signal-summaries': 'Signal summaries',
+    'network-marks': 'Network counts',
+    credentials: 'Passkeys',
+    consent: 'Consent evidence',
+    backups: 'Backups',
+    storage: 'Bytes in the files of the database',
+  } satisfies Record<(typeof ERASURE_SCOPES)[number], string>,
+  given: {
+    agent: 'declared agents',
+    automation: 'undeclared automation',
+  } satisfies Record<'agent' | 'automation', string>,
+  caseDone: {
+    claimed: 'The case is yours for an hour.',
+    released: 'Others can claim the case now.',
+    asked: 'Your question was recorded. The due date does not change.',
+    extended: 'The due date is extended. The person can read why.',
+    resolved: 'The case is resolved; the person can read the outcome.',
+    proposed: 'Your ruling is proposed. Another reviewer has to confirm it.',
+    changed: 'Your proposal is changed. Another reviewer has to confirm it.',
+    unchanged: 'Your proposal did not change. Another reviewer has to confirm it.',
+    started: 'The template is in the form. Your own text was kept.',
+  } satisfies Record<string, string>,
+  audit: {
+    'contest.filed': 'Contest filed',
+    'contest.claimed': 'Case claimed',
+    'contest.released': 'Case released',
+    'contest.asked': 'Question asked',
+    'contest.extended': 'Due date extended',
+    'contest.answered': 'Question answered',
+    'contest.proposed': 'Ruling proposed',
+    'contest.resolved': 'Case resolved',
+    'principal.linked': 'Request linked with a principal',
+    'transparency.viewed': 'Transparency view shown',
+    'dsar.exported': 'Own data exported',
+    'dsar.staff-exported': 'Data exported by staff',
+    'subject.erased': 'Subject erased',
+    'subject.searched': 'Subject searched',
+    'hold.placed': 'Legal hold placed',
+    'hold.released': 'Legal hold released',
+    'staff.signed-in': 'Signed in',
+    'staff.signed-out': 'Signed out',
+    'staff.session-revoked': 'Session ended by staff',
+    'audit.exported': 'Audit log exported',
+    'tenant.set': 'Setting changed',
+    'apikey.created': 'API key created',
+    'apikey.revoked': 'API key revoked',
+    'key.rotated': 'Key rotated',
+    'key.destroyed': 'Key destroyed',
+    'purpose.defined': 'Purpose defined',
+    'policy.published': 'Policy published',
+    'agent.added': 'Agent added',
+    'agent.removed': 'Agent removed',
+    'webhook.added': 'Webhook added',
+    'webhook.removed': 'Webhook removed',
+    'backup.made': 'Backup made',
+    'restore.done': 'Backup restored',
+  } satisfies Record<AuditAction, string>,
+};
+
+const numbers = new Intl.NumberFormat('en-US');
+const PLACE = /\{(\w+)\}/g;
+
+/**
+ * `text` with the values in its `{places}`; numbers are grouped.
+ * @param one the text where `n` is 1
+ */
+export function say(
+  text: string,
+  values: Readonly<Record<string, string | number>>,
+  one: string = text,
+): string {
+  return (values['n'] === 1 ? one : text).replace(PLACE, (_whole, name: string) => {
+    const value = values[name];
+    return typeof value === 'number' ? numbers.format(value) : (value ?? '');
+  });
+}
+
+const URGENT_DAYS = 2;
+
+/** A due date in words and in a colour; the command line says the same words. */
+export function dueIn(dueAt: number, now: number) {
+  const { late, unit, n } = due(dueAt, now);
+  const count = say(`{n} ${unit}`, { n }, `1 ${unit.slice(0, -1)}`);
+  const none = unit === 'hours' && n === 0;
+  if (late) return { text: none ? 'overdue by less than an hour' : `overdue by ${count}`, level: 'late' };
+  const days = unit === 'days' ? n : 0;
+  const level = days < URGENT_DAYS ? 'urgent' : days < SOON_DAYS ? 'soon' : 'calm';
+  return { text: none ? 'due within the hour' : `due in ${count}`, level };
+}
+
+/** How long ago, in the largest unit that fits. */
+export function timeAgo(at: number, now: number): string {
+  const past = Math.max(0, now - at);
+  if (past < MINUTE) return 'just now';
+  if (past < HOUR) return say('{n} minutes ago', { n: Math.floor(past / MINUTE) }, '1 minute ago');
+  if (past < 2 * DAY) return say('{n} hours ago', { n: Math.floor(past / HOUR) }, '1 hour ago');
+  return say('{n} days ago', { n: Math.floor(past / DAY) }, '1 day ago');
+}
