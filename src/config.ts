@@ -18,7 +18,7 @@ export class ConfigError extends Error {
 
 /** Read by the SDKs' `fromEnv`, not by the server. */
 const PASSED_OVER = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY']);
-/** `master-key:3 database-url:4`: credentials that /usr/bin/gpd opened as root (docs/adr/0032); no setting. */
+/** `master-key:3 database-url:4`: credentials that /usr/bin/gpd opened as root; no setting. */
 const HANDED_OVER = 'GPD_CREDENTIAL_FDS';
 const CONFIG_FILE = 'gpd.toml';
 

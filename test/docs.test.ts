@@ -48,7 +48,7 @@ describe('the pages', () => {
 
   it('nothing that people copy sets a name on which gpd would refuse to start', () => {
     // What gpd passes over: the SDKs' own (contract section 11).
-    // And GPD_CREDENTIAL_FDS, which is no setting (docs/adr/0032).
+    // And GPD_CREDENTIAL_FDS, which is no setting.
     const known = new Set([
       'GPD_CONSENT_URL',
       'GPD_CONSENT_KEY',

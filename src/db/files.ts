@@ -331,7 +331,7 @@ export const locked = <T>(path: string, work: () => Promise<T>): Promise<T> =>
 /**
  * A kernel lock on an empty file, released when its process ends. Node has no API for it, so SQLite takes it: a read
  * transaction shares the file, an exclusive transaction excludes everyone (sqlite.org/lockingv3.html). A process that holds
- * one must not open and close the file itself: that drops the lock (docs/adr/0019).
+ * one must not open and close the file itself: that drops the lock.
  */
 
 const require = createRequire(import.meta.url);

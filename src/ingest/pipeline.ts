@@ -18,7 +18,7 @@ interface Stage {
 
 /**
  * The stages of ingest, in the order in which they run. Cheap refusals come first, and nothing is written before `record`.
- * The frames evaluate.ts and record.ts call them: the bundle is garbage before the first stage that waits (ADR 0016, 0033).
+ * The frames evaluate.ts and record.ts call them: the bundle is garbage before the first stage that waits.
  */
 export const STAGES = {
   open: { run: readOpened, refuses: ['decrypt-failed', 'unknown-key'] },

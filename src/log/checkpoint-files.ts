@@ -17,7 +17,7 @@ import { hmacSha256 } from '../lib/crypto.ts';
 
 /**
  * DATA_DIR/checkpoints.log: what this node has signed, or seen signed, of every log. A writer of the database alone cannot
- * write it; the last line of a log is what its next checkpoint has to extend (docs/adr/0039).
+ * write it; the last line of a log is what its next checkpoint has to extend.
  */
 
 export function checkpointFile(dataDir: string): string {

@@ -11,7 +11,7 @@ import { putCheckpoint } from './checkpoint-store.ts';
 import type { EntryCode, EntryMacs } from './entries.ts';
 import { checkNewEntries, LogDamaged, type LogHead, makeHashReader, readHead } from './entries.ts';
 
-/** Signs checkpoints, and only such as extend all that this node has signed or seen before (docs/adr/0039). */
+/** Signs checkpoints, and only such as extend all that this node has signed or seen before. */
 
 export interface LogKeys {
   readonly signer: NoteSigner;

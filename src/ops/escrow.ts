@@ -20,7 +20,7 @@ import { openData } from '../tenants/data-lock-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
 
-/** The master key on paper: printed, confirmed from the paper, and brought back from it (docs/adr/0010). */
+/** The master key on paper: printed, confirmed from the paper, and brought back from it. */
 
 const FINGERPRINT_BYTES = 8;
 

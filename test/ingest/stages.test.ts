@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { STAGES } from '../../src/ingest/pipeline.ts';
 import { makeReceipt } from '../support/make.ts';
 import { run, type World } from './support.ts';
 
-/** The table of stages against what runs and against what ARCHITECTURE.md says. */
+/** The table of stages against what runs. */
 
 type Name = keyof typeof STAGES;
 const NAMES = Object.keys(STAGES) as Name[];
@@ -56,10 +55,5 @@ describe('the stages of ingest', () => {
   ])('end for a bundle %s, as the table says', async (_what, world, reason, last) => {
     expect(STAGES[last].refuses).toContain(reason);
     expect(await stagesOf(world)).toEqual({ ran: NAMES.slice(0, NAMES.indexOf(last) + 1), reason });
-  });
-
-  it('stand in ARCHITECTURE.md in this order, with a star where they touch the world', () => {
-    const line = NAMES.map((name) => ('touchesWorld' in STAGES[name] ? `${name}*` : name)).join(' → ');
-    expect(readFileSync('ARCHITECTURE.md', 'utf8')).toContain(`ingest/pipeline   ${line}\n`);
   });
 });

@@ -21,13 +21,6 @@ function fill(settings: object = {}, over: Partial<NoticeTenant> = {}): string {
 }
 
 describe('the notices', () => {
-  it('are those of docs/rights.md, word for word', () => {
-    const docs = read('docs/rights.md');
-    for (const { title, text } of texts.notices)
-      for (const line of [`### ${title}`, ...text])
-        expect(docs).toContain(line.replace(/\{([\w.]+)\}/g, '[$1]'));
-  });
-
   it('name no value that the settings do not give', () => {
     const names = JSON.stringify(texts.notices).matchAll(/\{([\w.]+)\}/g);
     const filled = fill();

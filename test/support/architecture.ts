@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { type Import, type Module, readModule } from './modules.ts';
 
-/** The ranks, roles and sizes of ARCHITECTURE.md as a function of sources: each rule is broken once in the test. */
+/** The ranks, roles and sizes of CONTRIBUTING.md as a function of sources: each rule is broken once in the test. */
 
 /** From left to right; rooms of one rank do not import each other. */
 export const RANKS = [

@@ -17,7 +17,7 @@ const GRID_EVENTS = 4;
 /** Chromium rounds `timeStamp` to 0.1 ms. */
 const GRID_MS = 0.15;
 
-/** Whether times have different fractions of a millisecond: X11 stamps whole ones, so a hand's have one in all (ADR 0059). */
+/** Whether times have different fractions of a millisecond: X11 stamps whole ones, so a hand's have one in all. */
 function makeGrid(): (time: number) => boolean | null {
   let count = 0;
   let first = 0;
@@ -49,7 +49,7 @@ function listen(): () => void {
       next.moves = (next.moves ?? 0) + 1;
     } else if (type === 'pointerdown') {
       downAt = timeStamp;
-      // Without a device it is assistive technology that presses (ADR 0060).
+      // Without a device it is assistive technology that presses.
       if (pointerType === 'mouse')
         next.forceless = next.forceless === true || (pressure === 0 && (event.persistentDeviceId ?? 0) > 0);
     } else {

@@ -13,7 +13,7 @@ import {
   unpack,
 } from './messages.ts';
 
-/** Opens bundles in a second thread if there is a second processor, else on the event loop (docs/adr/0014). */
+/** Opens bundles in a second thread if there is a second processor, else on the event loop. */
 
 /** Null: the body is no SealedBundle. */
 type Answer = Unsealed | null;

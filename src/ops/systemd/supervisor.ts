@@ -13,7 +13,7 @@ const SYSTEM_PATH = '/usr/bin:/bin';
 /**
  * Tells the service manager by sd_notify(3). Node has no datagram sockets of AF_UNIX, and a process forked for each
  * message stops the event loop for as long as its pages take to copy. So one shell is started while this process is
- * still small, and hands every line to systemd-notify; docs/adr/0009 has the figures.
+ * still small, and hands every line to systemd-notify.
  * @param onFault told once when nobody can be told: without a message the service manager ends the start itself
  */
 function startNotifier(socket: string, onFault: (why: string) => void) {

@@ -11,7 +11,7 @@ import { erasuresAt, saveErasureStep } from './receipts.ts';
 import { scrubFiles } from './scrub.ts';
 
 /**
- * No byte of what was erased is left in the files: the log is emptied and the file is searched (ADR 0038). If an id is found
+ * No byte of what was erased is left in the files: the log is emptied and the file is searched. If an id is found
  * the file is rewritten, which blocks all writes: a large one at most once a day, in the operator's window.
  */
 

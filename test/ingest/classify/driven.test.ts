@@ -80,7 +80,7 @@ const SILENT: readonly Row[] = [
 const DEVTOOLS = set('tells', { cdp: true });
 const linuxFirefox = () => firefox('X11; Linux x86_64', 'Linux x86_64');
 
-/** Chromium stamps the events of Wayland itself (ADR 0059). */
+/** Chromium stamps the events of Wayland itself. */
 const ON_WAYLAND: readonly (readonly [string, () => Browser, Change, string])[] = [
   ["the display's times", linuxChrome, onGrid, 'human'],
   ['times of its own', linuxChrome, offGrid, 'human'],
