@@ -1,13 +1,14 @@
-import { type ChromiumOptions, openChromium } from '../browsers/chromium.ts';
+import { type ChromiumOptions, desktopChrome, openChromium } from '../browsers/chromium.ts';
+import { openFirefox } from '../browsers/firefox.ts';
 import { type CdpOptions, openByCdp } from '../drivers/cdp.ts';
-import { openByPlaywright, type PlaywrightOptions } from '../drivers/playwright.ts';
-import { openByPuppeteer, type PuppeteerOptions } from '../drivers/puppeteer.ts';
-import { type ChromedriverOptions, openByChromedriver } from '../drivers/webdriver.ts';
+import { openByMarionette } from '../drivers/marionette.ts';
+import { openByPlaywright, openPlaywrightOverCdp, type PlaywrightOptions } from '../drivers/playwright.ts';
+import { openByPuppeteer, openFirefoxByBidi, type PuppeteerOptions } from '../drivers/puppeteer.ts';
+import { type ChromedriverOptions, openByChromedriver, openByWebKitDriver } from '../drivers/webdriver.ts';
 import type { ProgramName } from '../lib/programs.ts';
 import type { Run } from '../lib/types.ts';
-import { desktopChrome } from './names.ts';
 
-/** Chromium driven by a program, from what says so by itself to what goes in disguise. */
+/** Browsers that a program drives, from what says so by itself to what goes in disguise. */
 
 function automated(
   driver: string,
@@ -55,6 +56,11 @@ const chromedriver = (setup: string, options: ChromedriverOptions = {}): Run =>
 const cdp = (setup: string, options: CdpOptions): Run =>
   automated('CDP by hand', setup, ['chromium'], isHeadless(options.flags), (visit) =>
     openByCdp(visit, { press: 'input', ...options }),
+  );
+
+const overCdp = (setup: string, flags: readonly string[]): Run =>
+  automated('Playwright over CDP', setup, ['chromium'], isHeadless(flags), (visit) =>
+    openPlaywrightOverCdp(visit, flags),
   );
 
 const HEADLESS = { headless: true } as const;
@@ -170,12 +176,54 @@ const BY_HAND: readonly Run[] = [
   cdp('headless, flag hidden, no domain enabled, named as a desktop', {
     flags: [NEW_HEADLESS, NO_FLAG, named],
   }),
+  cdp('headful, flag hidden, no domain enabled, a path and force', {
+    flags: [NO_FLAG],
+    press: 'input with force',
+  }),
+  cdp('headful, flag hidden, no domain enabled, pressed by a script', { flags: [NO_FLAG], press: 'script' }),
+  overCdp('headful', []),
+  overCdp('headful, flag hidden', [NO_FLAG]),
+  overCdp('headless, flag hidden', [NEW_HEADLESS, NO_FLAG]),
 ];
 
-export const AUTOMATED_CHROMIUM: readonly Run[] = [
+const firefox = (driver: string, setup: string, open: Run['open']): Run => ({
+  browser: 'Firefox',
+  driver,
+  setup,
+  truth: 'automation',
+  programs: setup === 'headless' ? ['firefox'] : ['firefox', 'xvfb'],
+  open,
+});
+
+const FIREFOX: readonly Run[] = [
+  firefox('command line', 'headless', (visit) => openFirefox(visit, { flags: ['--headless'] })),
+  firefox('Marionette', 'headful', (visit) => openByMarionette(visit)),
+  firefox('Marionette', 'headless', (visit) => openByMarionette(visit, { flags: ['--headless'] })),
+  firefox('Marionette', 'headful, resistFingerprinting', (visit) =>
+    openByMarionette(visit, { preferences: { 'privacy.resistFingerprinting': true } }),
+  ),
+  firefox('Marionette', 'headful, webdriver preference off', (visit) =>
+    openByMarionette(visit, { preferences: { 'dom.webdriver.enabled': false } }),
+  ),
+  firefox('WebDriver BiDi', 'headful', (visit) => openFirefoxByBidi(visit, false)),
+  firefox('WebDriver BiDi', 'headless', (visit) => openFirefoxByBidi(visit, true)),
+];
+
+const WEBKIT: Run = {
+  browser: 'WebKitGTK',
+  driver: 'WebKitWebDriver',
+  setup: 'MiniBrowser',
+  truth: 'automation',
+  programs: ['minibrowser', 'webkitdriver', 'xvfb'],
+  open: openByWebKitDriver,
+};
+
+export const DRIVEN: readonly Run[] = [
   ...BY_COMMAND_LINE,
   ...BY_PLAYWRIGHT,
   ...BY_PUPPETEER,
   ...BY_CHROMEDRIVER,
   ...BY_HAND,
+  ...FIREFOX,
+  WEBKIT,
 ];

@@ -1,8 +1,36 @@
+import { createServer } from 'node:http';
 import sqlite3 from 'sqlite3';
 
-/** Rows in groups, written by the bare driver with the durability that gpd has. */
+/** What the floors share: a plain JSON server, and rows written in groups by the bare driver with the durability that gpd has. */
 
-export const PRAGMAS = `PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;
+/**
+ * Serves on any port, which is printed as a line of JSON. SIGTERM ends it.
+ * @param {(body: any, answer: (status: number, value: object) => void) => void} handle
+ */
+export function serveJson(handle) {
+  const server = createServer((request, response) => {
+    /** @type {Buffer[]} */
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () =>
+      handle(JSON.parse(Buffer.concat(chunks).toString()), (status, value) => {
+        const body = JSON.stringify(value);
+        const length = Buffer.byteLength(body);
+        response.writeHead(status, { 'content-type': 'application/json', 'content-length': length });
+        response.end(body);
+      }),
+    );
+  });
+  // Below its capacity an open loop leaves connections idle for longer than Node's 5 s.
+  server.keepAliveTimeout = 65_000;
+  server.listen(0, '127.0.0.1', () => {
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    process.stdout.write(`${JSON.stringify({ port })}\n`);
+  });
+  process.on('SIGTERM', () => process.exit(0));
+}
+
+const PRAGMAS = `PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=ON;
 PRAGMA wal_autocheckpoint=4000;`;
 
 /**
@@ -18,7 +46,7 @@ function open(file, schema) {
   return new Promise((resolve, reject) => {
     const database = new sqlite3.Database(file, (error) => {
       if (error) reject(error);
-      else database.exec(schema, (failed) => (failed ? reject(failed) : resolve(database)));
+      else database.exec(PRAGMAS + schema, (failed) => (failed ? reject(failed) : resolve(database)));
     });
   });
 }
