@@ -14,7 +14,7 @@ export interface JsonRequest {
   readonly body?: object;
 }
 
-export const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
+const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
 
 function toBytes({ path, headers = {}, body }: JsonRequest): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);
@@ -77,7 +77,7 @@ export interface LoadResult {
 }
 
 /** From a process of its own. */
-export async function load(port: number, options: Load): Promise<LoadResult> {
+async function load(port: number, options: Load): Promise<LoadResult> {
   const args = Object.entries({ ...options, port }).map(([name, value]) => `--${name}=${value}`);
   const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
   return JSON.parse(stdout) as LoadResult;

@@ -13,7 +13,6 @@ import { environmentName, SETTING_NAMES, SETTINGS } from '../../src/schema/setti
 import { VERSION } from '../../src/version.ts';
 import { commandPages } from './command-page.ts';
 import { configPage } from './config-page.ts';
-import { drawDiagram } from './diagram.ts';
 import { apiKeysPage, errorsPage } from './http-pages.ts';
 
 /** Writes the generated pages of docs/; `--check` compares them instead. */
@@ -94,22 +93,9 @@ function manPages(program: Command): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(all).map(([name, text]) => [`${MAN}/${name}`, text]));
 }
 
-const DIAGRAMS = 'docs/diagrams';
-
-function diagrams(): Readonly<Record<string, string>> {
-  const names = readdirSync(pathOf(DIAGRAMS)).sort();
-  return Object.fromEntries(
-    names.map((name) => [
-      `docs/images/${name.replace(/\.txt$/, '.svg')}`,
-      drawDiagram(read(pathOf(`${DIAGRAMS}/${name}`)) ?? ''),
-    ]),
-  );
-}
-
 function pages(program: Command): Readonly<Record<string, string>> {
   return {
     ...manPages(program),
-    ...diagrams(),
     'docs/errors.md': errorsPage(NOTE),
     [API_KEYS]: apiKeysPage(read(pathOf(API_KEYS)) ?? ''),
     'docs/settings.md': settingsPage(),
