@@ -12,7 +12,7 @@ import { describeWithTool } from '../support/tools.ts';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 const STORY = fileURLToPath(new URL('story.sh', import.meta.url));
-const BUILDER = join(PROJECT, 'packaging/deb.mjs');
+const BUILDER = join(PROJECT, 'packaging/deb.sh');
 
 function missing(...tools: string[]): string | null {
   const absent = tools.filter((tool) => spawnSync('sh', ['-c', `command -v ${tool}`]).status !== 0);
@@ -22,7 +22,7 @@ function missing(...tools: string[]): string | null {
 /** Builds as somebody else would: another place for scratch files, another umask, another time zone. */
 function build(version: string, env: Readonly<Record<string, string>> = {}): string {
   const command = `umask ${env['UMASK'] ?? '022'}; exec "$0" "$@"`;
-  const args = [process.execPath, BUILDER, '--out', tempDir('deb'), '--version', version];
+  const args = ['sh', BUILDER, '--out', tempDir('deb'), '--version', version];
   return execFileSync('sh', ['-c', command, ...args], {
     encoding: 'utf8',
     env: { ...process.env, ...env },
@@ -100,7 +100,7 @@ describe('what runs', () => {
   });
 });
 
-describeWithTool('the Debian package', missing('dpkg-deb', 'dpkg-shlibdeps', 'strip'), () => {
+describeWithTool('the Debian package', missing('dpkg-deb', 'dpkg-shlibdeps', 'strip', 'help2man'), () => {
   let file = '';
   let newer = '';
   beforeAll(() => {
