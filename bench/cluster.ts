@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { missingPostgres, type PostgresServer, startPostgres } from '../test/support/postgres.ts';
 import { writeBundles } from './lib/bundles.ts';
 import { runNode, startNode } from './lib/child.ts';
 import { cpuSeconds } from './lib/proc.ts';
 import { note, type Row } from './lib/report.ts';
-import { type LoadResult, writeRequests } from './lib/requests.ts';
+import { drive, PURPOSE, personId, writeRequests } from './lib/requests.ts';
 import { ORIGIN, type Rig, type Running, running } from './lib/rig.ts';
 import { median, pairedRatio } from './lib/stats.ts';
 
@@ -21,8 +20,7 @@ export interface ClusterPlan {
   readonly seed: number;
 }
 
-const LOAD = fileURLToPath(new URL('load.mjs', import.meta.url));
-/** To each node: more nodes are there for more visitors. */
+/** Each node has as many: more nodes are there for more visitors. */
 const CONNECTIONS = 24;
 
 interface Site {
@@ -31,13 +29,13 @@ interface Site {
   readonly template: string;
   readonly environment: NodeJS.ProcessEnv;
   /** Files of requests, each answered by 200. */
-  readonly loads: Readonly<Record<'ingest' | 'decision', string>>;
+  readonly loads: Readonly<Record<'ingest' | 'check', string>>;
 }
 
 async function makeSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): Promise<Site> {
   const template = await postgres.freshUrl();
   const data = join(rig.directory, 'cluster');
-  const environment = { ...rig.environment(data), GPD_RATE_CONSENT: 'off' };
+  const environment = rig.environment(data);
   const gpd = async (...args: readonly string[]): Promise<Record<string, string>> => {
     const env = { ...environment, GPD_DATABASE_URL: template };
     const { stdout } = await runNode(rig.gpdArgs(...args, '--json'), { cwd: rig.directory, env });
@@ -45,17 +43,16 @@ async function makeSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): 
   };
   const made = await gpd('init', '--tenant', rig.kid, '--origin', ORIGIN);
   const { key } = await gpd('apikeys', 'create', rig.kid, '--scope', 'secret', '--name', 'bench');
-  const total = plan.nodes * (plan.warmUp + plan.count);
-  const wire = join(rig.directory, 'cluster.ingest');
+  const count = plan.nodes * (plan.warmUp + plan.count);
+  const ingest = join(rig.directory, 'cluster.ingest');
   const publicKey = Buffer.from(made['publicKey'] ?? '', 'base64');
-  const sealed = { kid: rig.kid, publicKey, origin: ORIGIN, count: total, seed: plan.seed };
-  await writeBundles({ ...sealed, wire, ndjson: `${wire}.ndjson` });
-  const decision = await writeRequests(join(rig.directory, 'cluster.decision'), total, (i) => ({
+  await writeBundles({ kid: rig.kid, publicKey, origin: ORIGIN, count, seed: plan.seed, file: ingest });
+  const check = await writeRequests(join(rig.directory, 'cluster.check'), count, (i) => ({
     path: '/v1/consent/can-process',
     headers: { Authorization: `Bearer ${key}` },
-    body: { principalId: `person-${i}@shop.example`, purpose: 'device-identification' },
+    body: { principalId: personId(i), purpose: PURPOSE },
   }));
-  return { postgres, template, environment, loads: { ingest: wire, decision } };
+  return { postgres, template, environment, loads: { ingest, check } };
 }
 
 /** The postmaster on that port and its children: what PostgreSQL has used so far. */
@@ -87,13 +84,9 @@ interface Measured {
 /** @param share requests to each node */
 async function driveAll(file: string, nodes: readonly Running[], skip: number, share: number): Promise<void> {
   await Promise.all(
-    nodes.map(async ({ port }, i) => {
-      const named = { file, port, skip: skip + i * share, count: share, connections: CONNECTIONS };
-      const args = Object.entries(named).map(([name, value]) => `--${name}=${value}`);
-      const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
-      const { statuses } = JSON.parse(stdout) as LoadResult;
-      if (statuses['200'] !== share) throw new Error(`answered were ${JSON.stringify(statuses)}`);
-    }),
+    nodes.map(({ port }, i) =>
+      drive(port, { file, skip: skip + i * share, count: share, connections: CONNECTIONS, status: 200 }),
+    ),
   );
 }
 
@@ -160,7 +153,7 @@ export async function benchCluster(rig: Rig, plan: ClusterPlan): Promise<Row[]> 
   const postgres = await startPostgres();
   try {
     const site = await makeSite(rig, plan, postgres);
-    return [...(await compare(rig, site, plan, 'ingest')), ...(await compare(rig, site, plan, 'decision'))];
+    return [...(await compare(rig, site, plan, 'ingest')), ...(await compare(rig, site, plan, 'check'))];
   } finally {
     await postgres.stop();
   }

@@ -1,104 +1,87 @@
+import { createECDH } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../src/db/db.ts';
+import { writeBundles } from './lib/bundles.ts';
 import type { Row } from './lib/report.ts';
-import type { Rig } from './lib/rig.ts';
-import {
-  type Asked,
-  compare,
-  type Measured,
-  measureServer,
-  runRounds,
-  type Subject,
-  tailRow,
-} from './lib/subjects.ts';
+import { ORIGIN, type Rig } from './lib/rig.ts';
+import { type Asked, compare, measureServer, runRounds, type Subject, tailRow } from './lib/subjects.ts';
 
-/** Ingest beside its floor and beside Express: the same requests in the same run, turn by turn. */
+/** Ingest beside its floor: bundles of the same devices in the same run, turn by turn. */
 
 export interface IngestPlan {
   readonly pairs: number;
   readonly warmUp: number;
   readonly count: number;
-  /** Of the open loop. */
+  /** Requests of the open loop. */
   readonly open: number;
 }
 
 const PROBES = 100;
 
-interface Sizes {
-  readonly answer: number;
-  readonly verdict: number;
+async function measureAnswer(rig: Rig, data: string): Promise<number> {
+  const server = await rig.startGpd(data);
+  try {
+    return Math.round((await rig.load(server.port, 0, PROBES)).bodyBytes);
+  } finally {
+    await server.stop();
+  }
 }
 
-const asked = (rig: Rig, { warmUp, count, open }: IngestPlan): Asked => ({
-  file: rig.wire,
+async function measureVerdict(data: string): Promise<number> {
+  const database = await openDatabase({ location: join(data, 'gpd.db') });
+  try {
+    const rows = await database.read('decisions').avg<{ bytes: number }[]>({
+      bytes: database.read.raw('length(verdict)'),
+    });
+    return Math.round(rows[0]?.bytes ?? 0);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The floor opens what is sealed to a key of its own, and moves as many bytes as gpd does today. */
+async function makeFloor(rig: Rig, plan: IngestPlan, seed: number): Promise<Subject> {
+  const data = rig.freshData('probe');
+  const answer = await measureAnswer(rig, data);
+  const verdict = await measureVerdict(data);
+  const key = createECDH('prime256v1');
+  const publicKey = key.generateKeys();
+  const keyFile = rig.freshPath('floor-key');
+  writeFileSync(keyFile, key.getPrivateKey(), { mode: 0o600 });
+  const file = rig.freshPath('floor-requests');
+  const count = plan.warmUp + plan.count + plan.open;
+  await writeBundles({ kid: rig.kid, publicKey, origin: ORIGIN, count, seed, file });
+  const args = [rig.kid, keyFile, answer, verdict];
+  return {
+    name: 'floor',
+    run: async () =>
+      measureServer(
+        await rig.startFloor('ingest.mjs', rig.freshPath('floor.db'), ...args),
+        askedOf(file, plan),
+      ),
+  };
+}
+
+const askedOf = (file: string, { warmUp, count, open }: IngestPlan): Asked => ({
+  file,
   status: 200,
   warmUp,
   count,
   open,
 });
 
-async function probeAnswer(rig: Rig, data: string): Promise<number> {
-  const server = await rig.startGpd(data);
-  try {
-    return (await rig.load(server.port, 0, PROBES)).bodyBytes;
-  } finally {
-    await server.stop();
-  }
-}
-
-/** How long gpd's answers and stored verdicts are today: the floor moves as many bytes. */
-async function probeSizes(rig: Rig): Promise<Sizes> {
-  const data = rig.freshData('probe');
-  const answer = await probeAnswer(rig, data);
-  const database = await openDatabase({ location: join(data, 'gpd.db') });
-  try {
-    const rows = await database.read('decisions').avg<{ bytes: number }[]>({
-      bytes: database.read.raw('length(verdict)'),
-    });
-    return { answer: Math.round(answer), verdict: Math.round(rows[0]?.bytes ?? 0) };
-  } finally {
-    await database.close();
-  }
-}
-
-export async function runGpd(
-  rig: Rig,
-  plan: IngestPlan,
-  settings: Readonly<Record<string, string>> = {},
-): Promise<Measured> {
-  return measureServer(await rig.startGpd(rig.freshData('ingest'), settings), asked(rig, plan));
-}
-
-function other(rig: Rig, plan: IngestPlan, sizes: Sizes, program: readonly string[]): Subject['run'] {
-  const [name = '', ...args] = program;
-  return async () => {
-    const { kid, keyFile } = rig;
-    const { answer, verdict } = sizes;
-    const server = await rig.startOther(
-      name,
-      ...args,
-      rig.freshPath('other.db'),
-      kid,
-      keyFile,
-      answer,
-      verdict,
-    );
-    return measureServer(server, asked(rig, plan));
-  };
-}
-
-export async function benchIngest(rig: Rig, plan: IngestPlan): Promise<Row[]> {
-  const sizes = await probeSizes(rig);
+export async function benchIngest(rig: Rig, plan: IngestPlan, seed: number): Promise<Row[]> {
   const subjects: Subject[] = [
-    { name: 'gpd', run: () => runGpd(rig, plan) },
-    { name: 'floor', run: other(rig, plan, sizes, ['floor/ingest.mjs']) },
-    { name: 'Express', run: other(rig, plan, sizes, ['peers/express.mjs', 'ingest']) },
+    {
+      name: 'gpd',
+      run: async () => measureServer(await rig.startGpd(rig.freshData('ingest')), askedOf(rig.bundles, plan)),
+    },
+    await makeFloor(rig, plan, seed),
   ];
   const results = await runRounds('ingest', subjects, plan.pairs);
-  const cpu = 'ingest CPU per bundle';
   return [
-    compare({ name: cpu, pair: ['gpd', 'floor'], unit: 'x floor', goal: { atMost: 1.35 } }, results),
-    compare({ name: cpu, pair: ['gpd', 'Express'], unit: 'x Express', goal: null }, results),
+    compare({ name: 'ingest CPU', pair: ['gpd', 'floor'], unit: 'x floor', goal: { atMost: 1.35 } }, results),
     tailRow('ingest', results.get('gpd') ?? []),
   ];
 }

@@ -26,8 +26,6 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     // Latencies are those of answers with this status; all, when it is not given.
     status: { type: 'string', default: '' },
-    // A request that was answered so was not taken: it is sent again as a later one.
-    again: { type: 'string', default: '' },
   },
 });
 const total = Number(values.count);
@@ -51,15 +49,8 @@ function take(bytes) {
   return taken;
 }
 
-/** @type {Buffer[]} */
-const refused = [];
-let read = 0;
-const fromFile = () => {
-  read += 1;
-  return take(take(4).readUInt32BE(0));
-};
-const nextRequest = () => refused.pop() ?? fromFile();
-for (let i = 0; i < Number(values.skip); i += 1) fromFile();
+const nextRequest = () => take(take(4).readUInt32BE(0));
+for (let i = 0; i < Number(values.skip); i += 1) nextRequest();
 
 const latencies = new Float64Array(total);
 /** @type {Record<string, number>} */
@@ -107,16 +98,13 @@ function open(onFree, onError) {
     });
     let answer = Buffer.alloc(0);
     let startedAt = 0;
-    /** @type {Buffer} */
-    let request = answer;
     let busy = true;
     const connection = {
       /** @param {number} since */
       send(since) {
         busy = true;
         startedAt = since;
-        request = nextRequest();
-        socket.write(request);
+        socket.write(nextRequest());
       },
       end: () => socket.destroy(),
       isOpen: () => !socket.destroyed,
@@ -135,7 +123,6 @@ function open(onFree, onError) {
         latencies[measured] = now() - startedAt;
         measured += 1;
       }
-      if (status === values.again) refused.push(request);
       answered += 1;
       bodyBytes += length;
       answer = Buffer.alloc(0);
@@ -240,7 +227,6 @@ const result = {
   p99: quantile(0.99),
   p999: quantile(0.999),
   waitingMost,
-  read,
   bodyBytes: bodyBytes / total,
 };
 process.stdout.write(`${JSON.stringify(result)}\n`);

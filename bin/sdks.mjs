@@ -18,15 +18,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
  * @property {readonly string[]} probe
  * @property {string} needs for people
  * @property {readonly (readonly string[])[]} commands
- * @property {readonly (readonly string[])[]} bench the last one prints what `bench/sdk.ts` reads
  */
-
-/** The environment of the Python SDK, with all versions pinned; quick when it is there already. */
-const PYTHON_ENVIRONMENT = [
-  ['python3', '-m', 'venv', '.venv'],
-  ['.venv/bin/pip', 'install', '--quiet', '--requirement', 'requirements-dev.txt'],
-  ['.venv/bin/pip', 'install', '--quiet', '--no-deps', '--no-build-isolation', '--editable', '.'],
-];
 
 /** @type {readonly Sdk[]} */
 export const SDKS = [
@@ -35,23 +27,21 @@ export const SDKS = [
     probe: [process.execPath, '--version'],
     needs: 'Node',
     commands: [[process.execPath, join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run']],
-    bench: [
-      [process.execPath, join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', '.'],
-      [process.execPath, join('bench', 'main.mjs')],
-    ],
   },
   {
     name: 'python',
     probe: ['python3', '-c', 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))'],
     needs: 'Python 3.11 with venv (apt-get install python3-venv)',
     commands: [
-      ...PYTHON_ENVIRONMENT,
+      // With all versions pinned; quick when it is there already.
+      ['python3', '-m', 'venv', '.venv'],
+      ['.venv/bin/pip', 'install', '--quiet', '--requirement', 'requirements-dev.txt'],
+      ['.venv/bin/pip', 'install', '--quiet', '--no-deps', '--no-build-isolation', '--editable', '.'],
       ['.venv/bin/ruff', 'check', '--quiet'],
       ['.venv/bin/ruff', 'format', '--check', '--quiet'],
       ['.venv/bin/mypy', '--no-error-summary'],
       ['.venv/bin/pytest', '--quiet'],
     ],
-    bench: [...PYTHON_ENVIRONMENT, ['.venv/bin/python', 'bench/main.py']],
   },
   {
     name: 'go',
@@ -62,14 +52,12 @@ export const SDKS = [
       // Not from the cache: a run that did not happen tells no count.
       ['go', 'test', '-count=1', './...'],
     ],
-    bench: [['go', 'run', './bench']],
   },
   {
     name: 'java',
     probe: ['sh', '-c', 'mvn --version && javac --release 17 --version'],
     needs: 'JDK 17 or later and Maven (apt-get install default-jdk-headless maven)',
     commands: [['mvn', '--quiet', '--batch-mode', 'test']],
-    bench: [['sh', 'bench/run.sh']],
   },
 ];
 

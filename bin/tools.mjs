@@ -46,7 +46,7 @@ const TOOLS = [
   ['nginx', 'proxies', () => has('nginx')],
   ['caddy', 'proxies', () => has('caddy')],
   ['lintian', 'the package', () => has('lintian')],
-  ['mandoc', 'man pages', () => has('mandoc')],
+  ['help2man', 'the package', () => has('help2man')],
   [
     'python3-venv',
     'the SDK for Python',

@@ -1,5 +1,6 @@
 import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { closest } from 'fastest-levenshtein';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { orElse } from './lib/functions.ts';
 import {
@@ -53,28 +54,10 @@ export function readSecretFile(path: string): Buffer {
   return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
 }
 
-/** Levenshtein distance, to name what was probably meant. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
-}
-
-export function nearest(name: string, known: readonly string[]): string {
-  return [...known].sort((a, b) => distance(name, a) - distance(name, b))[0] ?? '';
-}
-
 function refuseUnknown(names: readonly string[], known: readonly string[], where: string): void {
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    throw new ConfigError(`${where}: unknown setting ${unknown}; did you mean ${nearest(unknown, known)}?`);
+    throw new ConfigError(`${where}: unknown setting ${unknown}; did you mean ${closest(unknown, known)}?`);
   }
 }
 

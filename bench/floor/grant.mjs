@@ -1,6 +1,4 @@
-import { createServer } from 'node:http';
-import { makeGroupWriter, PRAGMAS } from './group.mjs';
-import { answerJson, readJson, serve } from './serve.mjs';
+import { makeGroupWriter, serveJson } from './server.mjs';
 
 /**
  * The least that a grant takes: read, parse, write the rows that a grant leaves, durably and in groups, answer as many
@@ -9,8 +7,7 @@ import { answerJson, readJson, serve } from './serve.mjs';
 
 const [file = ''] = process.argv.slice(2);
 
-const SCHEMA = `${PRAGMAS}
-CREATE TABLE consent_principals (kid text not null, principal text not null, wrapped_key text, gpc boolean not null,
+const SCHEMA = `CREATE TABLE consent_principals (kid text not null, principal text not null, wrapped_key text, gpc boolean not null,
   erased_at bigint, primary key (kid, principal)) WITHOUT ROWID;
 CREATE TABLE consent_state (kid text not null, principal text not null, purpose text not null, choice text not null,
   policy_version integer not null, expires_at bigint, at bigint not null, seq bigint not null, hash text not null,
@@ -28,7 +25,7 @@ const KID = 'bench';
 const CHOICE = 'granted';
 
 /** @typedef {{ principal: string, purpose: string, seq: number, now: number }} Grant */
-/** @type {import('./group.mjs').Statement<Grant>[]} */
+/** @type {import('./server.mjs').Statement<Grant>[]} */
 const STATEMENTS = [
   [
     'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, erased_at)',
@@ -51,16 +48,12 @@ const STATEMENTS = [
 const write = await makeGroupWriter(file, SCHEMA, STATEMENTS);
 let size = 0;
 
-serve(
-  createServer((request, response) =>
-    readJson(request, ({ principalId, purposes: [purpose] }) => {
-      const seq = size;
-      size += 1;
-      const principal = String(principalId).padStart(43, 'p');
-      write({ principal, purpose, seq, now: Date.now() }, () => {
-        const entry = { seq, hash: HASH };
-        answerJson(response, 201, { entries: [{ purpose, ...entry }], ...entry });
-      });
-    }),
-  ),
-);
+serveJson(({ principalId, purposes: [purpose] }, answer) => {
+  const seq = size;
+  size += 1;
+  const principal = String(principalId).padStart(43, 'p');
+  write({ principal, purpose, seq, now: Date.now() }, () => {
+    const entry = { seq, hash: HASH };
+    answer(201, { entries: [{ purpose, ...entry }], ...entry });
+  });
+});

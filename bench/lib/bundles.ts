@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createWriteStream, type WriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { sealTo } from '../../src/seal/seal.ts';
 import { type Device, makeDevice } from './signals.ts';
 import { seededRandom } from './stats.ts';
 
 /**
- * Seals everything before anything is timed. Two files of the same bundles: `wire` holds the requests as they go over
- * the socket, each behind its length (u32, big-endian); `ndjson` holds the lines that `gpd replay` takes.
+ * Everything is sealed before anything is timed. The file holds the requests as they go over the socket, each behind its
+ * length (u32, big-endian).
  */
 
 export interface BundleSpec {
@@ -17,11 +17,10 @@ export interface BundleSpec {
   readonly origin: string;
   readonly count: number;
   readonly seed: number;
-  readonly wire: string;
-  readonly ndjson: string;
+  readonly file: string;
 }
 
-/** Of all visits this part comes from a device that was there before. */
+/** The part of all visits that comes from a device that was there before. */
 const REPEATS = 0.5;
 const NONCE_BYTES = 16;
 
@@ -38,14 +37,9 @@ function makeRequest(headers: Readonly<Record<string, string>>, body: string): B
   return Buffer.from(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }
 
-async function write(stream: WriteStream, bytes: Buffer | string): Promise<void> {
-  if (!stream.write(bytes)) await once(stream, 'drain');
-}
-
 export async function writeBundles(spec: BundleSpec): Promise<void> {
   const random = seededRandom(spec.seed);
-  const wire = createWriteStream(spec.wire);
-  const ndjson = createWriteStream(spec.ndjson);
+  const out = createWriteStream(spec.file);
   const devices: Device[] = [];
   for (let i = 0; i < spec.count; i += 1) {
     const known = devices[Math.floor(random() * devices.length)];
@@ -57,10 +51,8 @@ export async function writeBundles(spec: BundleSpec): Promise<void> {
     const request = makeRequest(headers, JSON.stringify(bundle));
     const length = Buffer.alloc(4);
     length.writeUInt32BE(request.length);
-    await write(wire, Buffer.concat([length, request]));
-    await write(ndjson, `${JSON.stringify({ bundle, headers })}\n`);
+    if (!out.write(Buffer.concat([length, request]))) await once(out, 'drain');
   }
-  wire.end();
-  ndjson.end();
-  await Promise.all([finished(wire), finished(ndjson)]);
+  out.end();
+  await finished(out);
 }

@@ -1,25 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { cpuSeconds, memory } from './proc.ts';
 
 export interface Finished {
   readonly stdout: string;
   readonly wallSeconds: number;
-  readonly cpuSeconds: number;
-  /** Highest resident set that was seen; 0 when the process was too short to be looked at. */
-  readonly peakMb: number;
 }
 
 export interface SpawnOptions {
   readonly cwd: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** A command that becomes node: `taskset -c 0`. */
-  readonly through?: readonly string[];
 }
-
-/** Often enough for a process of some seconds: its last 20 ms of CPU go unseen. */
-const LOOK_MS = 20;
 
 /** The caller's environment without any GPD_*: a setting of the caller must not change a figure. */
 export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
@@ -28,34 +19,19 @@ export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): N
 }
 
 export function startNode(args: readonly string[], options: SpawnOptions): ChildProcess {
-  const { cwd, env = cleanEnvironment(), through = [] } = options;
-  const [command = '', ...rest] = [...through, process.execPath, ...args];
-  return spawn(command, rest, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const { cwd, env = cleanEnvironment() } = options;
+  return spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
 /** Runs to the end. @throws when it exits other than 0 */
-export async function runNode(
-  args: readonly string[],
-  options: SpawnOptions & { readonly watch?: boolean },
-): Promise<Finished> {
+export async function runNode(args: readonly string[], options: SpawnOptions): Promise<Finished> {
   const startedAt = performance.now();
   const child = startNode(args, options);
-  const pid = child.pid;
-  let seen = { peakMb: 0, cpuSeconds: 0 };
-  const look = (): void => {
-    const now = pid === undefined ? null : memory(pid);
-    if (now && pid !== undefined) seen = { peakMb: now.peakMb, cpuSeconds: cpuSeconds(pid) };
-  };
-  const timer = options.watch === true ? setInterval(look, LOOK_MS) : undefined;
   const closed = once(child, 'close');
-  try {
-    const stdout = child.stdout ? await text(child.stdout) : '';
-    const [code] = (await closed) as [number | null];
-    if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}`);
-    return { stdout, wallSeconds: (performance.now() - startedAt) / 1000, ...seen };
-  } finally {
-    clearInterval(timer);
-  }
+  const stdout = child.stdout ? await text(child.stdout) : '';
+  const [code] = (await closed) as [number | null];
+  if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}`);
+  return { stdout, wallSeconds: (performance.now() - startedAt) / 1000 };
 }
 
 /** The first line that a server prints, once it listens. @throws when it ends before */

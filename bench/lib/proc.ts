@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 /** Linux only: what the kernel counts for a process and all its threads (proc(5)). */
 
@@ -7,22 +7,12 @@ const TICKS_PER_SECOND = 100;
 const UTIME = 11;
 const STIME = 12;
 
-function readCpu(file: string): number {
-  const stat = readFileSync(file, 'utf8');
+/** Seconds of CPU of all threads, also those that ended; steps of 10 ms. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The name, field 2, may hold blanks and parentheses: what is counted starts after the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS_PER_SECOND;
-}
-
-/** Seconds of CPU of all threads, also those that ended; steps of 10 ms. */
-export function cpuSeconds(pid: number): number {
-  return readCpu(`/proc/${pid}/stat`);
-}
-
-/** Seconds of CPU by thread; the one whose number is the process's own runs the JavaScript. */
-export function threadSeconds(pid: number): ReadonlyMap<number, number> {
-  const threads = readdirSync(`/proc/${pid}/task`);
-  return new Map(threads.map((id) => [Number(id), readCpu(`/proc/${pid}/task/${id}/stat`)]));
 }
 
 export interface Memory {

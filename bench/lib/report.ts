@@ -21,7 +21,7 @@ export interface Row {
 
 export type Status = 'ok' | 'over' | 'under' | '-';
 
-export function statusOf({ goal, value }: Row): Status {
+function statusOf({ goal, value }: Row): Status {
   if (goal === null) return '-';
   if ('atMost' in goal) return value <= goal.atMost ? 'ok' : 'over';
   return value >= goal.atLeast ? 'ok' : 'under';

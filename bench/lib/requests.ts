@@ -14,7 +14,7 @@ export interface JsonRequest {
   readonly body?: object;
 }
 
-export const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
+const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
 
 function toBytes({ path, headers = {}, body }: JsonRequest): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);
@@ -42,18 +42,25 @@ export async function writeRequests(
   return file;
 }
 
+export const PURPOSE = 'device-identification';
+export const personId = (i: number): string => `person-${i}@shop.example`;
+
+export const grantRequest = (key: string, i: number): JsonRequest => ({
+  path: '/v1/consent/grant',
+  headers: { Authorization: `Bearer ${key}` },
+  body: { principalId: personId(i), purposes: [PURPOSE] },
+});
+
 export interface Load {
   readonly file: string;
   readonly skip: number;
   readonly count: number;
-  /** 50 where nothing is said. */
+  /** The default is 50. */
   readonly connections?: number;
   /** Arrivals a second: an open loop. */
   readonly rate?: number;
-  /** The status whose latencies are told; all of them where nothing is said. */
+  /** Latencies count for answers with this status only; the default is every status. */
   readonly status?: number;
-  /** What is answered so is sent again as a later request. */
-  readonly again?: number;
 }
 
 export interface LoadResult {
@@ -65,14 +72,12 @@ export interface LoadResult {
   readonly p999: number;
   /** Open loop: requests that were due and found no connection free, at most. */
   readonly waitingMost: number;
-  /** Requests read from the file, those skipped among them: where what was not sent begins. */
-  readonly read: number;
   /** Mean size of an answer's body. */
   readonly bodyBytes: number;
 }
 
 /** From a process of its own. */
-export async function load(port: number, options: Load): Promise<LoadResult> {
+async function load(port: number, options: Load): Promise<LoadResult> {
   const args = Object.entries({ ...options, port }).map(([name, value]) => `--${name}=${value}`);
   const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
   return JSON.parse(stdout) as LoadResult;

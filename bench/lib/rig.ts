@@ -1,17 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { loadConfig } from '../../src/config.ts';
-import { wrapContext } from '../../src/keys/generation.ts';
-import { openStore } from '../../src/tenants/installation-files.ts';
-import { makeSealKeyStore } from '../../src/tenants/seal-keys.ts';
 import { writeBundles } from './bundles.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from './child.ts';
 import { drive, type LoadResult } from './requests.ts';
 
-/** One initialised gpd as a template, its sealed bundles and its private key: what every bench starts from. */
+/** One initialised gpd as a template, and bundles that are sealed to its tenant: what every bench starts from. */
 
 const KID = 'bench';
 export const ORIGIN = 'https://shop.example';
@@ -28,11 +24,8 @@ export interface Running {
 export interface Rig {
   readonly kid: string;
   readonly directory: string;
-  /** Holds the 32-byte scalar of the tenant's seal key, for the floors. */
-  readonly keyFile: string;
-  /** `writeBundles` was called: requests and replay lines of the same bundles. */
-  readonly wire: string;
-  readonly ndjson: string;
+  /** The file that {@link Rig.seal} writes. */
+  readonly bundles: string;
   /**
    * A path that nothing has yet, for a database that is left there until {@link Rig.remove}: ext4 tells the disk what it
    * may discard after files went, and a COMMIT beside that waits for a tenth of a second.
@@ -40,15 +33,13 @@ export interface Rig {
   freshPath(name: string): string;
   /** A data directory with a tenant and no visits yet. */
   freshData(name: string): string;
+  /** A secret API key of the tenant in this data directory. */
+  makeApiKey(data: string): Promise<string>;
   environment(data: string): NodeJS.ProcessEnv;
   gpdArgs(...args: readonly string[]): string[];
-  startGpd(
-    data: string,
-    settings?: Readonly<Record<string, string>>,
-    through?: readonly string[],
-  ): Promise<Running>;
-  /** A program of this folder that tells its port. */
-  startOther(program: string, ...args: readonly (string | number)[]): Promise<Running>;
+  startGpd(data: string): Promise<Running>;
+  /** A program of `bench/floor`, which prints its port. */
+  startFloor(program: string, ...args: readonly (string | number)[]): Promise<Running>;
   seal(count: number, seed: number): Promise<void>;
   /** Sends bundles. @throws unless all were answered 200 */
   load(port: number, skip: number, count: number): Promise<LoadResult>;
@@ -65,19 +56,15 @@ export async function running(child: ChildProcess): Promise<Running> {
   }
 }
 
-/** The published key of the template, unwrapped: the floors open the very bytes that gpd opens. */
-async function exportSealKey(data: string): Promise<{ privateKey: Buffer; publicKey: Buffer }> {
-  const store = await openStore(loadConfig({ environment: { GPD_DATA_DIR: data }, flags: {} }));
-  try {
-    const keys = await makeSealKeyStore(store.database).list(KID);
-    const key = keys.find((generation) => generation.state === 'published');
-    if (!key || key.wrappedPrivate === null) throw new Error('the template has no published seal key');
-    const privateKey = store.masterKey.unwrap(key.wrappedPrivate, wrapContext(KID, key.generation));
-    return { privateKey, publicKey: Buffer.from(key.publicKey, 'base64') };
-  } finally {
-    await store.database.close();
-  }
-}
+const environment = (data: string): NodeJS.ProcessEnv =>
+  cleanEnvironment({
+    GPD_DATA_DIR: data,
+    GPD_RATE_INGEST: 'off',
+    GPD_RATE_CONSENT: 'off',
+    GPD_LOG_LEVEL: 'warn',
+    // The bundles are sealed once, before everything, and stay fresh for the whole run.
+    GPD_MAX_CLOCK_SKEW: '86400',
+  });
 
 /** @throws when gpd is not built */
 export async function makeRig(): Promise<Rig> {
@@ -85,20 +72,13 @@ export async function makeRig(): Promise<Rig> {
     throw new Error('gpd is not built: run `npm run build` first');
   const directory = mkdtempSync(join(tmpdir(), 'gpd-bench-'));
   const template = join(directory, 'template');
-  const environment = (data: string): NodeJS.ProcessEnv =>
-    cleanEnvironment({
-      GPD_DATA_DIR: data,
-      GPD_RATE_INGEST: 'off',
-      GPD_LOG_LEVEL: 'warn',
-      // The bundles are sealed once, before everything, and stay fresh for the whole run.
-      GPD_MAX_CLOCK_SKEW: '86400',
-    });
-  const init = [GPD, 'init', '--tenant', KID, '--origin', ORIGIN, '--json'];
-  await runNode(init, { cwd: directory, env: environment(template) });
-  const { privateKey, publicKey } = await exportSealKey(template);
-  const keyFile = join(directory, 'seal-key');
-  writeFileSync(keyFile, privateKey, { mode: 0o600 });
-  const [wire, ndjson] = [join(directory, 'requests'), join(directory, 'bundles.ndjson')];
+  const gpd = async (data: string, ...args: readonly string[]): Promise<Record<string, string>> => {
+    const options = { cwd: directory, env: environment(data) };
+    return JSON.parse((await runNode([GPD, ...args, '--json'], options)).stdout) as Record<string, string>;
+  };
+  const made = await gpd(template, 'init', '--tenant', KID, '--origin', ORIGIN);
+  const publicKey = Buffer.from(made['publicKey'] ?? '', 'base64');
+  const bundles = join(directory, 'bundles');
   let paths = 0;
   const freshPath = (name: string): string => {
     paths += 1;
@@ -107,9 +87,7 @@ export async function makeRig(): Promise<Rig> {
   return {
     kid: KID,
     directory,
-    keyFile,
-    wire,
-    ndjson,
+    bundles,
     environment,
     gpdArgs: (...args) => [GPD, ...args],
     freshPath,
@@ -118,16 +96,19 @@ export async function makeRig(): Promise<Rig> {
       cpSync(template, data, { recursive: true });
       return data;
     },
-    startGpd: (data, settings = {}, through = []) => {
-      const options = { cwd: directory, env: { ...environment(data), ...settings }, through };
+    async makeApiKey(data) {
+      const { key } = await gpd(data, 'apikeys', 'create', KID, '--scope', 'secret', '--name', 'bench');
+      if (key === undefined) throw new Error('gpd made no API key');
+      return key;
+    },
+    startGpd: (data) => {
+      const options = { cwd: directory, env: environment(data) };
       return running(startNode([GPD, 'serve', '--port', '0', '--json'], options));
     },
-    startOther: (program, ...args) =>
-      running(startNode([join(BENCH, program), ...args.map(String)], { cwd: directory })),
-    seal: (count, seed) => writeBundles({ kid: KID, publicKey, origin: ORIGIN, count, seed, wire, ndjson }),
-    load: (port, skip, count) => drive(port, { file: wire, skip, count, status: 200 }),
+    startFloor: (program, ...args) =>
+      running(startNode([join(BENCH, 'floor', program), ...args.map(String)], { cwd: directory })),
+    seal: (count, seed) => writeBundles({ kid: KID, publicKey, origin: ORIGIN, count, seed, file: bundles }),
+    load: (port, skip, count) => drive(port, { file: bundles, skip, count, status: 200 }),
     remove: () => rmSync(directory, { recursive: true, force: true }),
   };
 }
-
-export const FLOOR_REPLAY = join(BENCH, 'floor', 'replay.mjs');

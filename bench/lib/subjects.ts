@@ -1,4 +1,5 @@
-import { settleDisk } from './disk.ts';
+import { execFileSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { cpuSeconds, memory } from './proc.ts';
 import { type Beside, type Goal, note, type Row } from './report.ts';
 import { drive } from './requests.ts';
@@ -31,11 +32,19 @@ export interface Asked {
   readonly warmUp: number;
   /** Requests of the closed loop. */
   readonly count: number;
-  /** Requests of the open loop after it; 0 for none, and then the latencies are those of the closed loop. */
+  /** Requests of the open loop after it. */
   readonly open: number;
 }
 
-export const LOADED = 0.7;
+/**
+ * The sealed bundles, hundreds of megabytes, go to the disk before anything is timed: the kernel would send them half a minute
+ * later, in the middle of it.
+ */
+function settleDisk(): void {
+  execFileSync('sync', ['-f', tmpdir()]);
+}
+
+const LOADED = 0.7;
 /** So many that none waits for a connection below the capacity. */
 const OPEN_CONNECTIONS = 200;
 
@@ -51,10 +60,7 @@ export async function measureServer(server: Running, asked: Asked): Promise<Meas
     const rssMb = memory(server.pid)?.rssMb ?? Number.NaN;
     const rate = count / closed.seconds;
     const arrivals = { rate: rate * LOADED, connections: OPEN_CONNECTIONS };
-    const timed =
-      open === 0
-        ? closed
-        : await drive(server.port, { file, status, skip: warmUp + count, count: open, ...arrivals });
+    const timed = await drive(server.port, { file, status, skip: warmUp + count, count: open, ...arrivals });
     return { cpuMicros, rate, rssMb, p50: timed.p50, p99: timed.p99, p999: timed.p999 };
   } finally {
     await server.stop();
@@ -97,17 +103,9 @@ const BESIDE: Readonly<Record<keyof Beside, (run: Measured) => number>> = {
   rss: (run) => run.rssMb,
 };
 
-/** CPU for one request is the value; the rest stands beside it. `missing` says why a subject is not there. */
-export function compare(
-  { name, pair, unit, goal }: Comparison,
-  results: Results,
-  missing: ReadonlyMap<string, string> = new Map(),
-): Row {
-  const [ours, other] = [results.get(pair[0]), results.get(pair[1])];
-  if (!ours || !other) {
-    const why = missing.get(pair[1]) ?? 'no measurement';
-    return { name, value: Number.NaN, unit: `${pair[1]}: ${why}`, goal: null, details: {} };
-  }
+/** CPU for one request is the value; the rest stands beside it. */
+export function compare({ name, pair, unit, goal }: Comparison, results: Results): Row {
+  const [ours, other] = [results.get(pair[0]) ?? [], results.get(pair[1]) ?? []];
   const ratio = (of: (run: Measured) => number): number => pairedRatio(ours.map(of), other.map(of));
   const beside = Object.entries(BESIDE).map(([column, of]) => [column, ratio(of)] as const);
   const plain = Object.entries({ cpuMicros: (run: Measured) => run.cpuMicros, ...BESIDE }).flatMap(

@@ -224,7 +224,7 @@ function countRow({ byClass, byRule, automation }: Tally, bundle: Captured): voi
 }
 
 /** Hands on each row that does not call itself headless. @returns how many did */
-export function eachPerson(rows: number, seed: number, take: (bundle: Captured) => void): number {
+function eachPerson(rows: number, seed: number, take: (bundle: Captured) => void): number {
   const random = seededRandom(seed);
   let headless = 0;
   withSeed(random, () => {

@@ -1,9 +1,9 @@
-import { POLICY_VERSION } from '../../src/ingest/classify/policy.ts';
+import { POLICY_VERSION, RULES } from '../../src/ingest/classify/policy.ts';
+import { wilson } from '../../src/lib/wilson.ts';
 import type { CorpusResult } from './corpus.ts';
-import type { MeasuredRun, NotRun, Sides, Truth } from './lib/types.ts';
-import { RULE_HEAD, ruleRows, sampleRows, sampleShortfalls } from './summary.ts';
+import type { Measured, MeasuredRun, NotRun, Truth } from './lib/types.ts';
 
-/** The tables, for a terminal and for the documentation, and what they add up to. */
+/** The tables of docs/classification.md, and the goals that the runs miss. */
 
 export interface Results {
   readonly date: string;
@@ -12,208 +12,185 @@ export interface Results {
   readonly corpus: CorpusResult | null;
 }
 
-/** At least 30 of 36 automated browsers, no person, and at most 0.1 % of the corpus. */
+/** At least 30 of 36 driven browsers, no person, and at most 0.1 % of the corpus. */
 const FOUND_SHARE = 30 / 36;
 const CORPUS_SHARE = 0.001;
+const AUTOMATION = 'undeclared_automation';
+
+const shortClass = (name: string): string => (name === AUTOMATION ? 'automation' : name);
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+const runsOf = ({ runs }: Results, truth: Truth): MeasuredRun[] =>
+  runs.filter(({ names }) => names.truth === truth);
+/** The verdict after a press where there was one. */
+const lastOf = (run: MeasuredRun): Measured => run.pressed ?? run.measured;
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [row(head), row(head.map(() => '---')), ...rows.map(row)];
+}
+
+interface Line {
+  readonly name: string;
+  readonly truth: Truth;
+  readonly isCounted?: (run: MeasuredRun) => boolean;
+  readonly isHit: (run: MeasuredRun) => boolean;
+}
+
+const isPressed = ({ pressed }: MeasuredRun): boolean => pressed !== null;
+
+const LINES: readonly Line[] = [
+  {
+    name: 'driven, found at load',
+    truth: 'automation',
+    isHit: ({ measured }) => measured.class === AUTOMATION,
+  },
+  {
+    name: 'driven, headless, found at load',
+    truth: 'automation',
+    isCounted: ({ names }) => names.setup.includes('headless'),
+    isHit: ({ measured }) => measured.class === AUTOMATION,
+  },
+  ...[AUTOMATION, 'unknown', 'human'].map(
+    (name): Line => ({
+      name: `driven and pressed, ${shortClass(name)} after the press`,
+      truth: 'automation',
+      isCounted: isPressed,
+      isHit: ({ pressed }) => pressed?.class === name,
+    }),
+  ),
+  {
+    name: 'people called automation, at load or after a press',
+    truth: 'person',
+    isHit: ({ measured, pressed }) => [measured.class, pressed?.class].includes(AUTOMATION),
+  },
+  { name: 'people called unknown', truth: 'person', isHit: (run) => lastOf(run).class === 'unknown' },
+];
+
+function summaryTable(results: Results): string[] {
+  const rows = LINES.map(({ name, truth, isCounted = () => true, isHit }) => {
+    const counted = runsOf(results, truth).filter(isCounted);
+    if (counted.length === 0) return [name, '-', '-'];
+    const found = counted.filter(isHit).length;
+    const { low, high } = wilson(found, counted.length);
+    const share = `${found} of ${counted.length}: ${percent(found / counted.length)}`;
+    return [name, share, `${percent(low)} to ${percent(high)}`];
+  });
+  return table(['', 'runs', '95 % interval'], rows);
+}
+
+/** In how many runs each rule fired, at load or after a press. */
+function ruleTable({ runs, corpus }: Results): string[] {
+  const fired = ({ measured, pressed }: MeasuredRun): Set<string> =>
+    new Set([...measured.rules, ...(pressed?.rules ?? [])]);
+  const count = (truth: Truth, id: string): number =>
+    runs.filter((run) => run.names.truth === truth && fired(run).has(id)).length;
+  const rows = RULES.map(({ id, weight }) =>
+    // In code: the page has one other table whose rows begin with a rule.
+    [`\`${id}\``, weight, count('automation', id), count('person', id), corpus?.byRule[id] ?? 0].map(String),
+  );
+  return table(['rule', 'weight', 'driven runs', 'runs of people', 'generated people'], rows);
+}
 
 const HEAD = [
   'browser',
   'version',
   'driver',
   'set-up',
-  'sample',
   'class',
   'score',
   'rules',
   'after a press',
   'defenses',
   'attest',
-  'BotD',
 ];
-
-const SHORT: Readonly<Record<string, string>> = { undeclared_automation: 'automation' };
-const shortClass = (name: string): string => SHORT[name] ?? name;
 
 /** The class, with the rules that had not fired at load. */
 function pressedCell({ measured, pressed }: MeasuredRun): string {
   if (!pressed) return '-';
-  const more = pressed.measured.rules.filter((id) => !measured.rules.includes(id));
-  return [shortClass(pressed.measured.class), ...more].join(' ');
+  const more = pressed.rules.filter((id) => !measured.rules.includes(id));
+  return [shortClass(pressed.class), ...more].join(' ');
 }
 
-function cellsOf(run: MeasuredRun): string[] {
+function runRow(run: MeasuredRun): string[] {
   const { names, version, measured } = run;
-  const { botd, score } = measured;
   return [
     names.browser,
     version,
     names.driver,
     names.setup,
-    names.sample ?? 'in',
     shortClass(measured.class),
-    score === null ? '-' : score.toFixed(2),
+    measured.score === null ? '-' : measured.score.toFixed(2),
     measured.rules.join(' ') || '-',
     pressedCell(run),
     measured.defenses.join(' ') || '-',
     measured.needsAttestation ? 'yes' : 'no',
-    botd === null ? '-' : botd.bot ? (botd.kind ?? 'bot') : 'no',
   ];
 }
 
-const ofTruth = ({ runs }: Results, truth: Truth): MeasuredRun[] =>
-  runs.filter(({ names }) => names.truth === truth);
-
-const countClass = (runs: readonly MeasuredRun[], name: string): number =>
-  runs.filter(({ measured }) => measured.class === name).length;
-
-const countBotd = (runs: readonly MeasuredRun[]): number =>
-  runs.filter(({ measured }) => measured.botd?.bot === true).length;
-
-const percent = (part: number, whole: number): string =>
-  `${((100 * part) / Math.max(1, whole)).toFixed(1)} %`;
-
-/** One sentence a line. */
-function summaryLines(results: Results): string[] {
-  const [people, driven] = [ofTruth(results, 'person'), ofTruth(results, 'automation')];
-  const found = countClass(driven, 'undeclared_automation');
-  const lines: string[] = [];
-  if (driven.length > 0)
-    lines.push(
-      `Of ${driven.length} automated runs ${found} were found as automation (${percent(found, driven.length)}), ` +
-        `${countClass(driven, 'unknown')} were unknown and ${countClass(driven, 'human')} were missed; ` +
-        `BotD found ${countBotd(driven)}.`,
-    );
-  if (people.length > 0)
-    lines.push(
-      `Of ${people.length} runs that nothing drove ${countClass(people, 'undeclared_automation')} were called automation, ` +
-        `${countClass(people, 'unknown')} unknown, ${countClass(people, 'human')} human and ` +
-        `${countClass(people, 'refused')} were not looked at, because they send Global Privacy Control; ` +
-        `BotD called ${countBotd(people)} a bot.`,
-    );
-  const { corpus } = results;
-  if (corpus) {
-    const share = (name: string): string => percent(corpus.byClass[name] ?? 0, corpus.rows);
-    lines.push(
-      `Of ${corpus.rows} rows of fingerprint-generator (seed ${corpus.seed}) ${share('human')} were called human, ` +
-        `${share('unknown')} unknown and ${share('undeclared_automation')} automation; ` +
-        `${corpus.headless} further rows call themselves headless and were left out.`,
-    );
-  }
-  return lines;
-}
-
-/** What the goals miss, in words; empty when all are reached. */
-export function shortfalls(results: Results): string[] {
-  const people = ofTruth(results, 'person');
-  const driven = ofTruth(results, 'automation').filter(({ names }) => names.sample !== 'out');
-  const found = countClass(driven, 'undeclared_automation');
-  const isHit = (side: Sides | null): boolean => side?.measured.class === 'undeclared_automation';
-  const hit = people.filter((run) => isHit(run) || isHit(run.pressed));
-  const { corpus } = results;
-  const share = corpus ? (corpus.byClass['undeclared_automation'] ?? 0) / corpus.rows : 0;
+function corpusLines({ corpus }: Results): string[] {
+  if (!corpus) return [];
+  const share = (name: string): string => percent((corpus.byClass[name] ?? 0) / corpus.rows);
+  const rules = Object.entries(corpus.byRule).sort((a, b) => b[1] - a[1]);
   return [
-    ...(driven.length > 0 && found / driven.length < FOUND_SHARE
-      ? [
-          `${percent(found, driven.length)} of the automated runs in sample were found, the goal is ${percent(30, 36)}`,
-        ]
-      : []),
-    ...hit.map(({ names }) => `called automation though nothing drives it: ${names.browser}, ${names.setup}`),
-    ...sampleShortfalls(results.runs),
-    ...(share > CORPUS_SHARE ? [`${percent(share, 1)} of the corpus were called automation`] : []),
+    '',
+    '### People by the thousand',
+    '',
+    `Of ${corpus.rows} rows of fingerprint-generator (seed ${corpus.seed}) ${share('human')} were called human, ` +
+      `${share('unknown')} unknown and ${share(AUTOMATION)} automation; ` +
+      `${corpus.headless} further rows call themselves headless and were left out. ` +
+      `Rules that fired: ${rules.map(([id, count]) => `${id} ${count}`).join(', ') || 'none'}. ` +
+      `A row was called automation by: ${[...new Set(corpus.automation)].join('; ') || 'none'}. ` +
+      'How a row becomes a bundle is said in `bench/matrix/corpus.ts`.',
   ];
 }
 
-const SAMPLE_HEAD = ['', 'in sample', 'out of sample'];
-
-function textTable(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-}
-
-const label = ({ names }: NotRun): string => [names.browser, names.driver, names.setup].join(', ');
-
-export function formatText(results: Results): string {
-  const table = (truth: Truth): string[] => textTable([HEAD, ...ofTruth(results, truth).map(cellsOf)]);
-  const { corpus } = results;
-  return [
-    'BROWSERS THAT NOTHING DRIVES',
-    ...table('person'),
-    '',
-    'BROWSERS THAT A PROGRAM DRIVES',
-    ...table('automation'),
-    '',
-    ...results.notRun.map((run) => `NOT RUN: ${label(run)}: ${run.why}`),
-    '',
-    ...summaryLines(results),
-    '',
-    ...textTable([SAMPLE_HEAD, ...sampleRows(results.runs)]),
-    '',
-    ...(corpus ? [`Rules in the corpus: ${rulesOf(corpus)}`] : []),
-    ...(corpus?.automation ?? []).map((rules) => `Called automation in the corpus: ${rules}`),
-    ...shortfalls(results).map((line) => `GOAL MISSED: ${line}`),
-  ].join('\n');
-}
-
-function rulesOf({ byRule }: CorpusResult): string {
-  const rules = Object.entries(byRule).sort((a, b) => b[1] - a[1]);
-  return rules.length === 0 ? 'none' : rules.map(([id, count]) => `${id} ${count}`).join(', ');
-}
-
-function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [row(head), row(head.map(() => '---')), ...rows.map(row)];
-}
+const labelOf = ({ names }: NotRun): string => [names.browser, names.driver, names.setup].join(', ');
 
 export function formatMarkdown(results: Results): string {
-  const { corpus } = results;
+  const { date, notRun } = results;
   return [
-    `Measured on ${results.date} with \`npm run matrix\` under policy \`${POLICY_VERSION}\`: every browser with a fresh`,
-    'profile, one after the other, through the real agent, a proxy that says https, and the real server. Class and',
-    'rules are those of the verdict; BotD is `@fingerprintjs/botd`, asked on the same page right after.',
+    `Measured on ${date} with \`npm run matrix\` under policy \`${POLICY_VERSION}\`: every browser with a fresh`,
+    'profile, one after the other, through the real agent, a proxy that says https, and the real server.',
     '',
-    ...summaryLines(results).map((line) => `- ${line}`),
-    '',
-    '### In sample and out of sample',
-    '',
-    'Out of sample: no rule was written or changed while looking at these set-ups, and the first result stands. In sample: the rules',
-    'were written with them, or with set-ups like them. "Pressed": the page saw one press and `update()` was called. In brackets the 95 %',
-    'interval of Wilson, as if the runs were drawn at random, which they are not: they are one machine without a graphics chip. "With a',
-    'graphics chip" computes the same bundles with the name of an Intel chip in place of the software renderer.',
-    '',
-    ...markdownTable(SAMPLE_HEAD, sampleRows(results.runs)),
+    ...summaryTable(results),
     '',
     '### The runs behind each rule',
     '',
     'In how many runs a rule fired, at load or after a press; a rule that another states too is counted with it. N1 and N4 need a proxy',
     'and a network database, which these runs have not. "Generated" are the rows of fingerprint-generator, which press nothing.',
     '',
-    ...markdownTable(RULE_HEAD, ruleRows(results.runs, results.corpus?.byRule ?? {})),
+    ...ruleTable(results),
     '',
     '### Browsers that nothing drives',
     '',
-    ...markdownTable(HEAD, ofTruth(results, 'person').map(cellsOf)),
+    ...table(HEAD, runsOf(results, 'person').map(runRow)),
     '',
     '### Browsers that a program drives',
     '',
-    ...markdownTable(HEAD, ofTruth(results, 'automation').map(cellsOf)),
-    '',
-    '### Not run',
-    '',
-    ...results.notRun.map((run) => `- ${label(run)}: ${run.why}.`),
-    ...(corpus
-      ? [
-          '',
-          '### People by the thousand',
-          '',
-          `Rules that fired in the ${corpus.rows} rows: ${rulesOf(corpus)}. A row was called automation by: ${
-            [...new Set(corpus.automation)].join('; ') || 'none'
-          }. How a row becomes a bundle is said in \`bench/matrix/corpus.ts\`.`,
-        ]
+    ...table(HEAD, runsOf(results, 'automation').map(runRow)),
+    ...(notRun.length > 0
+      ? ['', '### Not run', '', ...notRun.map((run) => `- ${labelOf(run)}: ${run.why}.`)]
       : []),
+    ...corpusLines(results),
   ].join('\n');
+}
+
+/** Each goal that is missed, in words; empty when all are reached. */
+export function findShortfalls(results: Results): string[] {
+  const driven = runsOf(results, 'automation');
+  const found = driven.filter(({ measured }) => measured.class === AUTOMATION).length / driven.length;
+  const wronged = runsOf(results, 'person').filter(({ measured, pressed }) =>
+    [measured.class, pressed?.class].includes(AUTOMATION),
+  );
+  const { corpus } = results;
+  const share = corpus ? (corpus.byClass[AUTOMATION] ?? 0) / corpus.rows : 0;
+  return [
+    ...(found < FOUND_SHARE
+      ? [`${percent(found)} of the driven runs were found, the goal is ${percent(FOUND_SHARE)}`]
+      : []),
+    ...wronged.map(
+      ({ names }) => `called automation though nothing drives it: ${names.browser}, ${names.setup}`,
+    ),
+    ...(share > CORPUS_SHARE ? [`${percent(share)} of the corpus were called automation`] : []),
+  ];
 }

@@ -1,9 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { Command } from 'commander';
-import { makeProgram } from '../../src/cli/gpd.ts';
 import { DELETES } from '../../src/rights/erase/rows.ts';
 import { SHREDS } from '../../src/rights/erase/shred.ts';
 import type { TableName } from '../../src/rights/person-map.ts';
@@ -11,9 +8,6 @@ import { rowOf, TABLES, tablesWhere } from '../../src/rights/person-map.ts';
 import { openApiDocument } from '../../src/schema/openapi.ts';
 import { environmentName, SETTING_NAMES, SETTINGS } from '../../src/schema/settings.ts';
 import { VERSION } from '../../src/version.ts';
-import { commandPages } from './command-page.ts';
-import { configPage } from './config-page.ts';
-import { drawDiagram } from './diagram.ts';
 import { apiKeysPage, errorsPage } from './http-pages.ts';
 
 /** Writes the generated pages of docs/; `--check` compares them instead. */
@@ -87,29 +81,8 @@ function rightsPage(page: string): string {
 }
 
 const API_KEYS = 'docs/api-keys.md';
-const MAN = 'docs/man';
-
-function manPages(program: Command): Readonly<Record<string, string>> {
-  const all = { ...commandPages(program, VERSION), 'gpd.toml.5': configPage(VERSION) };
-  return Object.fromEntries(Object.entries(all).map(([name, text]) => [`${MAN}/${name}`, text]));
-}
-
-const DIAGRAMS = 'docs/diagrams';
-
-function diagrams(): Readonly<Record<string, string>> {
-  const names = readdirSync(pathOf(DIAGRAMS)).sort();
-  return Object.fromEntries(
-    names.map((name) => [
-      `docs/images/${name.replace(/\.txt$/, '.svg')}`,
-      drawDiagram(read(pathOf(`${DIAGRAMS}/${name}`)) ?? ''),
-    ]),
-  );
-}
-
-function pages(program: Command): Readonly<Record<string, string>> {
+function pages(): Readonly<Record<string, string>> {
   return {
-    ...manPages(program),
-    ...diagrams(),
     'docs/errors.md': errorsPage(NOTE),
     [API_KEYS]: apiKeysPage(read(pathOf(API_KEYS)) ?? ''),
     'docs/settings.md': settingsPage(),
@@ -130,32 +103,17 @@ function read(path: string): string | null {
   }
 }
 
-/** Pages of commands that are no more. */
-function stale(wanted: Readonly<Record<string, string>>): string[] {
-  const there = readdirSync(pathOf(MAN)).map((name) => `${MAN}/${name}`);
-  return there.filter((name) => !Object.hasOwn(wanted, name));
-}
-
 function put(name: string, text: string): void {
-  mkdirSync(dirname(pathOf(name)), { recursive: true });
   writeFileSync(pathOf(name), text);
   process.stderr.write(`wrote ${name}\n`);
 }
 
-function remove(name: string): void {
-  rmSync(pathOf(name));
-  process.stderr.write(`removed ${name}\n`);
-}
-
 const check = parseArgs({ options: { check: { type: 'boolean', default: false } } }).values.check;
-const wanted = pages(await makeProgram([]));
+const wanted = pages();
 const changed = Object.entries(wanted).filter(([name, text]) => read(pathOf(name)) !== text);
-const gone = stale(wanted);
 if (check) {
   for (const [name] of changed) process.stderr.write(`${name} is out of date: run \`npm run gen\`\n`);
-  for (const name of gone) process.stderr.write(`${name} is of no command: run \`npm run gen\`\n`);
-  process.exitCode = changed.length + gone.length > 0 ? 1 : 0;
+  process.exitCode = changed.length > 0 ? 1 : 0;
 } else {
   for (const [name, text] of changed) put(name, text);
-  for (const name of gone) remove(name);
 }

@@ -26,7 +26,7 @@ interface Limits {
   readonly part: number;
 }
 
-/** Of `shared` and `patient` nobody waits for the end. Measured with `npm run bench -- retention`. */
+/** Nobody waits for the end of `shared` and `patient`. */
 const LIMITS = {
   sqlite: {
     /** About as long as a group commit. */

@@ -145,7 +145,9 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const provider = await quietly(async () => {
-    const { default: Oidc, interactionPolicy } = await import('oidc-provider');
+    const { default: Oidc, interactionPolicy } = await import('oidc-provider').catch(() => {
+      throw new Error('this installation has no demo: run `npm run demo` in a clone of the repository');
+    });
     const policy = interactionPolicy.base();
     policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0);
     return new Oidc(issuer, configurationOf(kid, baseUrl, { secret, jwk }, policy));

@@ -37,7 +37,7 @@ for unit in /usr/lib/systemd/system/gpd*; do
   systemd-analyze verify "${name/@./@8081.}"
 done
 fails grep -rn /opt/gpd /usr/lib/systemd/system/gpd.service
-man --path gpd gpd-serve gpd.toml > /dev/null || test -f /usr/share/man/man5/gpd.toml.5.gz
+man --path gpd gpd-serve gpd-tenants-add > /dev/null || test -f /usr/share/man/man1/gpd-tenants-add.1.gz
 bash -c '. /usr/share/bash-completion/completions/gpd && complete -p gpd'
 
 say "before init"

@@ -96,7 +96,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   db: [ANY_NODE, 'knex', 'pg', 'sqlite3'],
   http: [ANY_NODE, 'express', 'helmet', 'node-forge', 'rate-limiter-flexible'],
   egress: [ANY_NODE, 'jose', 'nodemailer', 'openid-client'],
-  config: [ANY_NODE, 'smol-toml'],
+  config: [ANY_NODE, 'fastest-levenshtein', 'smol-toml'],
   audit: [],
   tenants: [],
   log: [],
@@ -110,7 +110,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   ops: [ANY_NODE, 'express', 'maxmind', 'node-forge', 'pino', 'prom-client', 'rate-limiter-flexible'],
   demo: [ANY_NODE, 'express', 'ejs', 'jose', 'oidc-provider'],
   app: [ANY_NODE, 'express'],
-  cli: [ANY_NODE, 'commander', 'ink', 'react'],
+  cli: [ANY_NODE, 'commander', 'fastest-levenshtein', 'ink', 'react'],
   agent: [],
   banner: [],
 };

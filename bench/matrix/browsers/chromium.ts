@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { start } from '../lib/process.ts';
-import { type ProgramName, program } from '../lib/programs.ts';
-import type { Visit, Way } from '../lib/types.ts';
+import { type ProgramName, program, programVersion } from '../lib/programs.ts';
+import type { Visit } from '../lib/types.ts';
 import { ADD_ONS, addOnFlags } from './add-ons.ts';
 
 /** None of these is visible to a page: they keep a fresh profile quiet, and let root run a browser at all. */
@@ -27,18 +27,18 @@ export interface ChromiumOptions {
   readonly late?: boolean;
   /** Opens the page that waits for a press. */
   readonly press?: boolean;
-  /** Opens the page that leads to the one that reports. */
-  readonly follow?: Way;
 }
 
 /** Which of a visit's addresses such options ask for. */
-export function addressOf(
-  visit: Visit,
-  { late, press, follow }: Pick<ChromiumOptions, 'late' | 'press' | 'follow'>,
-): string {
-  if (follow !== undefined) return visit.followUrl(follow, late === true);
+export function addressOf(visit: Visit, { late, press }: Pick<ChromiumOptions, 'late' | 'press'>): string {
   if (press === true) return late === true ? visit.latePressUrl : visit.pressUrl;
   return late === true ? visit.lateUrl : visit.url;
+}
+
+/** The name that the installed Chromium has on a desktop, with a screen. */
+export function desktopChrome(system = 'X11; Linux x86_64'): string {
+  const major = programVersion('chromium')?.split('.', 1)[0] ?? '0';
+  return `Mozilla/5.0 (${system}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${major}.0.0.0 Safari/537.36`;
 }
 
 export function profileOf(visit: Pick<Visit, 'directory'>): string {

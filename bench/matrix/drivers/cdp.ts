@@ -1,12 +1,9 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { profileOf, QUIET } from '../browsers/chromium.ts';
 import { endWith, eventually } from '../lib/process.ts';
 import { program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
-import { dialWebSocket } from '../lib/web-socket.ts';
 
 /** The developer protocol by hand, over a pipe: what a driver does once everything that gives it away is left out. */
 
@@ -39,37 +36,12 @@ export interface CdpOptions {
   /** Domains that are enabled before the page is opened. */
   readonly enable?: readonly string[];
   readonly userAgent?: string;
-  /** By a port that any program of the machine may use; else by a pipe. */
-  readonly port?: boolean;
   /** Presses the button: by input events, with force and a path or without, or by a script in a world that the page does not see. */
   readonly press?: 'input' | 'input with force' | 'script';
 }
 
 type Child = ReturnType<typeof spawn>;
 type Place = Pick<Visit, 'directory' | 'environment' | 'defer'>;
-
-/** A line with the port and one with the path, once it listens. */
-async function speakByPort(visit: Place): Promise<Send> {
-  const address = await eventually(async () => {
-    const [port = '', path = ''] = (
-      await readFile(join(profileOf(visit), 'DevToolsActivePort'), 'utf8')
-    ).split('\n');
-    return `ws://127.0.0.1:${port}${path}`;
-  });
-  const waiting = new Map<number, (answer: Record<string, unknown>) => void>();
-  const line = await dialWebSocket(address, (text) => {
-    const message = JSON.parse(text) as { id?: number; result?: Record<string, unknown> };
-    if (message.id !== undefined) waiting.get(message.id)?.(message.result ?? {});
-  });
-  visit.defer(() => line.close());
-  let id = 0;
-  return (method, params = {}, sessionId) =>
-    new Promise((resolve) => {
-      id += 1;
-      waiting.set(id, resolve);
-      line.send(JSON.stringify({ id, method, params, ...(sessionId ? { sessionId } : {}) }));
-    });
-}
 
 export type Page = (method: string, params?: Params) => Promise<Record<string, unknown>>;
 
@@ -94,14 +66,9 @@ async function pressByInput(page: Page, force: number): Promise<void> {
 /** A browser with one empty page; no domain of it is enabled, so the page sees nothing of who speaks to it. */
 export async function attachByCdp(
   visit: Place,
-  { flags = [], port }: Pick<CdpOptions, 'flags' | 'port'> = {},
+  { flags = [] }: Pick<CdpOptions, 'flags'> = {},
 ): Promise<Page> {
-  const args = [
-    ...QUIET,
-    `--user-data-dir=${profileOf(visit)}`,
-    port === true ? '--remote-debugging-port=0' : '--remote-debugging-pipe',
-    ...flags,
-  ];
+  const args = [...QUIET, `--user-data-dir=${profileOf(visit)}`, '--remote-debugging-pipe', ...flags];
   const child: Child = spawn(program('chromium'), [...args, 'about:blank'], {
     cwd: visit.directory,
     detached: true,
@@ -109,8 +76,7 @@ export async function attachByCdp(
     stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'],
   });
   endWith(visit, child);
-  const send =
-    port === true ? await speakByPort(visit) : speak(child.stdio[3] as Writable, child.stdio[4] as Readable);
+  const send = speak(child.stdio[3] as Writable, child.stdio[4] as Readable);
   const page = await eventually(async () => {
     const { targetInfos } = (await send('Target.getTargets')) as {
       targetInfos?: { targetId: string; type: string }[];

@@ -1,12 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  type BrowserContextOptions,
-  type BrowserType,
-  chromium,
-  devices,
-  type LaunchOptions,
-} from 'playwright-core';
+import { type BrowserContextOptions, chromium, devices, type LaunchOptions } from 'playwright-core';
 import { profileOf, QUIET } from '../browsers/chromium.ts';
 import { eventually, start } from '../lib/process.ts';
 import { program } from '../lib/programs.ts';
@@ -56,12 +50,4 @@ export async function openPlaywrightOverCdp(visit: Visit, flags: readonly string
   if (!page) throw new Error('Chromium opened no page');
   await page.goto(visit.pressUrl);
   await page.locator('#press').click();
-}
-
-/** A browser that Playwright patched and brought itself. */
-export async function openByOwnPlaywright(visit: Visit, build: BrowserType): Promise<void> {
-  const browser = await build.launch({ headless: true, env: environmentOf(visit) });
-  visit.defer(() => browser.close());
-  const page = await browser.newPage();
-  await page.goto(visit.url);
 }

@@ -1,9 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { QUIET } from '../browsers/chromium.ts';
-import { freePort } from '../lib/port.ts';
-import { eventually, start } from '../lib/process.ts';
-import { type ProgramName, program } from '../lib/programs.ts';
+import { eventually, freePort, start } from '../lib/process.ts';
+import { program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
 
 /** W3C WebDriver: the requests that Selenium sends to chromedriver, WebKitWebDriver and their like. */
@@ -81,18 +80,11 @@ export async function openByChromedriver(visit: Visit, options: ChromedriverOpti
   await post(`${session}/element/${element}/click`, {});
 }
 
-/** @param browser with the flags that let WebKitWebDriver drive it; Epiphany wants a session bus */
-export async function openByWebKitDriver(
-  visit: Visit,
-  browser: ProgramName,
-  args: readonly string[],
-): Promise<void> {
+export async function openByWebKitDriver(visit: Visit): Promise<void> {
   const port = await freePort();
-  const driver = [program('webkitdriver'), `--port=${port}`];
-  if (browser === 'epiphany') start(visit, program('dbus'), ['--', ...driver]);
-  else start(visit, driver[0] ?? '', driver.slice(1));
+  start(visit, program('webkitdriver'), [`--port=${port}`]);
   const session = await openSession(visit, port, {
-    'webkitgtk:browserOptions': { binary: program(browser), args },
+    'webkitgtk:browserOptions': { binary: program('minibrowser'), args: ['--automation'] },
   });
   await post(`${session}/url`, { url: visit.url });
 }

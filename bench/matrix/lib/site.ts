@@ -11,7 +11,7 @@ import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** The page's own server: serves page and peer, hands /v1 and /_fp to gpd as a reverse proxy, and collects reports. */
+/** The page's own server: serves the page, hands /v1 and /_fp to gpd as a reverse proxy, and collects reports. */
 
 const PAGE =
   '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Matrix</title></head>' +
@@ -21,7 +21,6 @@ const READY_MS = 30_000;
 
 export interface Report {
   readonly gpd: unknown;
-  readonly botd: unknown;
   /** What `update()` said after a press. */
   readonly later?: unknown;
 }
@@ -132,7 +131,7 @@ export async function startSite(): Promise<Site> {
       mailbox.put(run, JSON.parse(body.toString('utf8')) as Report);
       reply(response, 200, 'application/json', '{}');
     } else if (pathname === '/matrix/ready') {
-      ready.put(run, { gpd: null, botd: null });
+      ready.put(run, { gpd: null });
       reply(response, 200, 'application/json', '{}');
     } else if (!/^\/(?:v1|_fp)\//.test(pathname)) {
       reply(response, 404, 'text/plain', 'not found');

@@ -59,7 +59,6 @@ export function openVisit(stage: Stage, id: string): OpenedVisit {
     lateUrl: `${stage.site.origin}/?${query}&late=1`,
     pressUrl: `${stage.site.origin}/?${query}&press=1`,
     latePressUrl: `${stage.site.origin}/?${query}&press=1&late=1`,
-    followUrl: (way, late) => `${stage.site.origin}/?${query}&follow=${way}${late ? '&late=1' : ''}`,
     ready: () => stage.site.readyOf(id),
     directory,
     environment,

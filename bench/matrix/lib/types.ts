@@ -4,9 +4,6 @@ import type { ProgramName } from './programs.ts';
 /** Who sits before the browser. `person` is a browser that nothing drives. */
 export type Truth = 'person' | 'automation';
 
-/** How a person comes to a second page of the site. */
-export type Way = 'link' | 'form';
-
 /** One browser with a profile of its own; `defer` undoes in reverse order whatever was started. */
 export interface Visit {
   /** The page that reports by itself as soon as it is open. */
@@ -16,8 +13,6 @@ export interface Visit {
   /** The page with a button over all of it: it reports after a press, when it has asked gpd once more. */
   readonly pressUrl: string;
   readonly latePressUrl: string;
-  /** A page with a link or a form over all of it: a press leads to the page that reports. */
-  readonly followUrl: (way: Way, late: boolean) => string;
   /** The button is there. @throws after some time */
   readonly ready: () => Promise<void>;
   /** A fresh directory: profile, home, copies of programs. */
@@ -31,24 +26,15 @@ export interface RunNames {
   readonly driver: string;
   readonly setup: string;
   readonly truth: Truth;
-  /** `out`: nobody who wrote rules had looked at it before its first run, and no rule was changed after it. */
-  readonly sample?: 'out';
 }
 
 export interface Run extends RunNames {
   /** Programs it cannot do without; the first says the version, unless the page knows better. */
   readonly programs: readonly ProgramName[];
-  /** What else may be missing, and what to do about it. */
-  readonly missing?: () => string | null;
   readonly open: (visit: Visit) => Promise<void>;
 }
 
-export interface BotdVerdict {
-  readonly bot: boolean;
-  readonly kind: string | null;
-}
-
-/** What gpd and the peer say of one visit. */
+/** The verdict of one visit. */
 export interface Measured {
   /** `refused` when the agent sent nothing, because of Global Privacy Control. */
   readonly class: string;
@@ -56,25 +42,20 @@ export interface Measured {
   readonly defenses: readonly string[];
   readonly score: number | null;
   readonly needsAttestation: boolean;
-  readonly botd: BotdVerdict | null;
 }
 
-/** What the agent sealed and the headers it came with. Written to a directory only when the caller names one. */
+/** What the agent sealed and the headers it came with. */
 export interface Captured {
   readonly signals: Signals;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-export interface Sides {
-  readonly measured: Measured;
-  readonly captured: Captured | null;
-}
-
-export interface MeasuredRun extends Sides {
+export interface MeasuredRun {
   readonly names: RunNames;
   readonly version: string;
-  /** What `update()` said after a press; null where nothing was pressed. */
-  readonly pressed: Sides | null;
+  readonly measured: Measured;
+  /** The verdict of `update()` after a press; null where nothing was pressed. */
+  readonly pressed: Measured | null;
 }
 
 /** A run that could not be made: why, and what to do about it. */

@@ -1,9 +1,4 @@
-import { load } from '@fingerprintjs/botd';
-
-/**
- * The page of the matrix: consents by itself, asks gpd through the real agent, then asks the peer, and reports both.
- * gpd comes first: whatever the peer does to the page, it cannot disturb the agent.
- */
+/** The page of the matrix: it consents by itself, asks gpd through the real agent and reports the answer. */
 
 const LATE_MS = 6000;
 const PRESS_MS = 25_000;
@@ -45,23 +40,6 @@ async function tellReady(): Promise<void> {
   await fetch(`/matrix/ready?run=${encodeURIComponent(run)}`);
 }
 
-/** A link, or the button of a form, to the page that reports. */
-async function leadOn(way: string): Promise<void> {
-  query.delete('follow');
-  const link = document.createElement('a');
-  link.href = `${location.pathname}?${query}`;
-  const form = document.createElement('form');
-  const button = form.appendChild(document.createElement('button'));
-  for (const [name, value] of query) {
-    const field = document.createElement('input');
-    Object.assign(field, { type: 'hidden', name, value });
-    form.append(field);
-  }
-  cover(way === 'link' ? link : button);
-  document.body.append(way === 'link' ? link : form);
-  await tellReady();
-}
-
 /** A button; then gpd is asked once more. */
 async function afterPress(): Promise<unknown> {
   const button = document.createElement('button');
@@ -77,11 +55,6 @@ async function afterPress(): Promise<unknown> {
   return (await theAgent()).update();
 }
 
-async function peer(): Promise<unknown> {
-  const detector = await load({ monitoring: false });
-  return detector.detect();
-}
-
 /** Failures are reported as well: a run that only times out tells nothing. */
 async function told(what: () => Promise<unknown>): Promise<unknown> {
   try {
@@ -94,11 +67,10 @@ async function told(what: () => Promise<unknown>): Promise<unknown> {
 async function report(): Promise<void> {
   const gpd = await told(identify);
   const later = query.has('press') ? await told(afterPress) : undefined;
-  const botd = await told(peer);
   await fetch(`/matrix/result?run=${encodeURIComponent(run)}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ gpd, botd, later }),
+    body: JSON.stringify({ gpd, later }),
   });
   document.title = 'done';
 }
@@ -108,6 +80,5 @@ if (query.has('late')) {
   query.delete('late');
   setTimeout(() => location.replace(`${location.pathname}?${query}`), LATE_MS);
 } else {
-  const way = query.get('follow');
-  void (way === null ? report() : leadOn(way));
+  void report();
 }

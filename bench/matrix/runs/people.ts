@@ -1,40 +1,58 @@
-import { type ChromiumOptions, openChromium } from '../browsers/chromium.ts';
-import { type FirefoxOptions, openFirefox, openFirefoxPhoneView } from '../browsers/firefox.ts';
-import { openEpiphany, openFalkon, openMiniBrowser, openQutebrowser, openSurf } from '../browsers/webkit.ts';
-import type { ProgramName } from '../lib/programs.ts';
+import { type ChromiumOptions, desktopChrome, openChromium } from '../browsers/chromium.ts';
+import { type FirefoxOptions, openFirefox } from '../browsers/firefox.ts';
+import { type Gesture, press } from '../lib/hand.ts';
+import { start } from '../lib/process.ts';
+import { type ProgramName, program } from '../lib/programs.ts';
 import type { Run } from '../lib/types.ts';
-import { desktopChrome, IPHONE, WINDOWS_FIREFOX } from './names.ts';
 
 /** Browsers that nothing drives, as people set them up. */
 
-function person(browser: string, setup: string, programs: readonly ProgramName[], open: Run['open']): Run {
-  return { browser, driver: '-', setup, truth: 'person', programs: [...programs, 'xvfb'], open };
+function person(browser: string, setup: string, name: ProgramName, open: Run['open']): Run {
+  return { browser, driver: '-', setup, truth: 'person', programs: [name, 'xvfb'], open };
 }
 
 const chromium = (setup: string, options: ChromiumOptions = {}): Run =>
-  person('Chromium', setup, ['chromium'], (visit) => openChromium(visit, options));
-
-const chromiumBy = (maker: ProgramName, browser: string): Run =>
-  person(browser, 'as installed', [maker], (visit) => openChromium(visit, { program: maker }));
+  person('Chromium', setup, 'chromium', (visit) => openChromium(visit, options));
 
 const firefox = (setup: string, options: FirefoxOptions = {}): Run =>
-  person('Firefox', setup, ['firefox'], (visit) => openFirefox(visit, options));
+  person('Firefox', setup, 'firefox', (visit) => openFirefox(visit, options));
+
+/** The same person presses the button at the display, through no interface of the browser. */
+function pressing(run: Run, open: Run['open'], gesture?: Gesture): Run {
+  return {
+    ...run,
+    driver: 'by hand',
+    programs: [...run.programs, 'openbox', 'xdotool'],
+    async open(visit) {
+      await open(visit);
+      await visit.ready();
+      await press(visit, gesture);
+    },
+  };
+}
+
+const chromiumPressed = (setup: string, options: ChromiumOptions = {}, gesture?: Gesture): Run =>
+  pressing(chromium(setup), (visit) => openChromium(visit, { ...options, press: true }), gesture);
+
+const firefoxPressed = (setup: string, options: FirefoxOptions = {}): Run =>
+  pressing(firefox(setup), (visit) => openFirefox(visit, { ...options, press: true }));
 
 const DEVTOOLS = '--auto-open-devtools-for-tabs';
 const SOFTWARE_WEBGL = '--enable-unsafe-swiftshader';
+const UNDOCKED = { devtools: { preferences: { currentDockState: '"undocked"' } } };
+const ACCESSIBLE = '--force-renderer-accessibility';
+/** The level is a power of 1.2. */
+const LARGE = {
+  partition: { default_zoom_level: { x: Math.log(2) / Math.log(1.2) } },
+  webkit: { webprefs: { default_font_size: 28, minimum_font_size: 20 } },
+};
 
 /** Opens developer tools with the phone view on. @param device as the tools' list names it */
-function phoneView(device: string): unknown {
+function asDevice(device: string, flags: readonly string[] = []): ChromiumOptions {
   const value = JSON.stringify({ device, orientation: 'vertical', mode: 'default' });
   const preferences = { 'emulation.show-device-mode': 'true', 'emulation.device-mode-value': value };
-  return { devtools: { preferences } };
+  return { flags: [DEVTOOLS, ...flags], preferences: { devtools: { preferences } }, late: true };
 }
-
-const asDevice = (device: string, flags: readonly string[] = []): ChromiumOptions => ({
-  flags: [DEVTOOLS, ...flags],
-  preferences: phoneView(device),
-  late: true,
-});
 
 const CHROMIUM: readonly Run[] = [
   chromium('as installed'),
@@ -56,7 +74,7 @@ const CHROMIUM: readonly Run[] = [
   chromium('developer tools', { flags: [DEVTOOLS], late: true }),
   chromium('developer tools in a window of their own', {
     flags: [DEVTOOLS],
-    preferences: { devtools: { preferences: { currentDockState: '"undocked"' } } },
+    preferences: UNDOCKED,
     late: true,
   }),
   chromium('developer tools, software WebGL by flag', { flags: [DEVTOOLS, SOFTWARE_WEBGL], late: true }),
@@ -64,14 +82,10 @@ const CHROMIUM: readonly Run[] = [
   chromium('developer tools, page as a Pixel, software WebGL by flag', asDevice('Pixel 9', [SOFTWARE_WEBGL])),
   chromium('developer tools, page as an iPhone', asDevice('iPhone 16')),
   chromium('developer tools, page as an iPad', asDevice('iPad Mini')),
-  chromiumBy('chrome', 'Google Chrome'),
-  chromiumBy('edge', 'Microsoft Edge'),
-  chromiumBy('brave', 'Brave'),
-  chromiumBy('opera', 'Opera'),
-  chromiumBy('vivaldi', 'Vivaldi'),
 ];
 
 const RFP = { 'privacy.resistFingerprinting': true } as const;
+const WINDOWS_FIREFOX = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:153.0) Gecko/20100101 Firefox/153.0';
 
 const FIREFOX: readonly Run[] = [
   firefox('as installed'),
@@ -95,24 +109,44 @@ const FIREFOX: readonly Run[] = [
     preferences: { 'general.useragent.override': WINDOWS_FIREFOX, 'general.platform.override': 'Win32' },
   }),
   firefox('developer tools', { flags: ['--devtools'], late: true }),
-  person('Firefox', 'developer tools, page as an iPhone', ['firefox', 'openbox', 'xdotool'], (visit) =>
-    openFirefoxPhoneView(visit, IPHONE),
-  ),
-  person('LibreWolf', 'as installed', ['librewolf'], (visit) => openFirefox(visit, { program: 'librewolf' })),
 ];
 
-const OTHERS: readonly Run[] = [
-  person('WebKitGTK', 'MiniBrowser', ['minibrowser'], (visit) => openMiniBrowser(visit)),
-  person('WebKitGTK', 'Epiphany', ['epiphany', 'dbus'], (visit) => openEpiphany(visit)),
-  person('WebKitGTK', 'Epiphany, private window', ['epiphany', 'dbus'], (visit) =>
-    openEpiphany(visit, ['--incognito-mode']),
-  ),
-  person('WebKitGTK', 'surf', ['surf'], (visit) => openSurf(visit)),
-  person('QtWebEngine', 'Falkon', ['falkon'], (visit) => openFalkon(visit)),
-  person('QtWebEngine', 'qutebrowser', ['qutebrowser'], (visit) => openQutebrowser(visit)),
-  person('QtWebEngine', 'qutebrowser, named as Chrome by a setting', ['qutebrowser'], (visit) =>
-    openQutebrowser(visit, { flags: ['--set', 'content.headers.user_agent', desktopChrome()] }),
-  ),
+const WEBKIT = person('WebKitGTK', 'MiniBrowser', 'minibrowser', async (visit) => {
+  start(visit, program('minibrowser'), [visit.url]);
+});
+
+const PRESSING: readonly Run[] = [
+  chromiumPressed('as installed'),
+  chromiumPressed('developer tools, undocked', { flags: [DEVTOOLS], preferences: UNDOCKED, late: true }),
+  chromiumPressed('developer tools, undocked, software WebGL by flag', {
+    flags: [DEVTOOLS, SOFTWARE_WEBGL],
+    preferences: UNDOCKED,
+    late: true,
+  }),
+  chromiumPressed('kiosk', { flags: ['--kiosk'] }),
+  chromiumPressed('kiosk, software WebGL by flag', { flags: ['--kiosk', SOFTWARE_WEBGL] }),
+  chromiumPressed('virtual machine: software WebGL by flag, whole screen', {
+    flags: [SOFTWARE_WEBGL, '--start-maximized'],
+  }),
+  chromiumPressed('accessibility tree on', { flags: [ACCESSIBLE] }),
+  chromiumPressed('accessibility tree on, large text, zoom 2', { flags: [ACCESSIBLE], preferences: LARGE }),
+  chromiumPressed('forced colours', { flags: ['--force-high-contrast', '--force-dark-mode'] }),
+  chromiumPressed('screen magnified by 2', { flags: ['--force-device-scale-factor=2'] }),
+  chromiumPressed('keyboard alone', { flags: [ACCESSIBLE] }, 'keys'),
+  chromiumPressed('pointer that jumps, as switch controls do', { flags: [ACCESSIBLE] }, 'one jump'),
+  chromiumPressed('graphics switched off', { flags: ['--disable-gpu', '--disable-3d-apis'] }),
+  chromiumPressed('Japanese, clock of Tokyo', {
+    flags: ['--lang=ja', '--accept-lang=ja,en-US,en'],
+    environment: { TZ: 'Asia/Tokyo', LANGUAGE: 'ja' },
+  }),
+  chromiumPressed('add-on with canvas and audio noise', { addOn: 'noise', late: true }),
+  firefoxPressed('as installed'),
+  firefoxPressed('resistFingerprinting', { preferences: RFP }),
+  firefoxPressed('developer tools', { flags: ['--devtools'], late: true }),
+  firefoxPressed('screen magnified by 2', { preferences: { 'layout.css.devPixelsPerPx': '2' } }),
+  firefoxPressed('forced colours, large text', {
+    preferences: { 'browser.display.document_color_use': 2, 'font.minimum-size.x-western': 24 },
+  }),
 ];
 
-export const PEOPLE: readonly Run[] = [...CHROMIUM, ...FIREFOX, ...OTHERS];
+export const PEOPLE: readonly Run[] = [...CHROMIUM, ...FIREFOX, WEBKIT, ...PRESSING];

@@ -1,4 +1,5 @@
-import { baseUrl, type Config, nearest } from '../../config.ts';
+import { closest } from 'fastest-levenshtein';
+import { baseUrl, type Config } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
 import {
@@ -82,7 +83,7 @@ function parseAssignment(text: string): readonly [string, string] {
   const at = text.indexOf('=');
   const name = at === -1 ? text : text.slice(0, at);
   if (!(TENANT_SETTING_NAMES as readonly string[]).includes(name)) {
-    throw misused(`no setting ${name}; did you mean ${nearest(name, TENANT_SETTING_NAMES)}?`);
+    throw misused(`no setting ${name}; did you mean ${closest(name, TENANT_SETTING_NAMES)}?`);
   }
   if (at === -1) throw misused(`write ${name}=VALUE`);
   return [name, text.slice(at + 1)];

@@ -1,0 +1,36 @@
+import { cpSync } from 'node:fs';
+import type { Row } from './lib/report.ts';
+import { grantRequest, writeRequests } from './lib/requests.ts';
+import type { Rig } from './lib/rig.ts';
+import { type Asked, compare, measureServer, runRounds, type Subject } from './lib/subjects.ts';
+
+/** What a grant costs beside its floor. Every grant is a new person's, and each run begins with an empty log. */
+
+export interface GrantPlan {
+  readonly rounds: number;
+  readonly count: number;
+}
+
+export async function benchGrant(rig: Rig, { rounds, count }: GrantPlan): Promise<Row[]> {
+  const template = rig.freshData('grant');
+  const key = await rig.makeApiKey(template);
+  const open = Math.round(count / 2);
+  const file = await writeRequests(`${template}.requests`, 2 * count + open, (i) => grantRequest(key, i));
+  const asked: Asked = { file, status: 201, warmUp: count, count, open };
+  const subjects: Subject[] = [
+    {
+      name: 'gpd',
+      async run() {
+        const data = rig.freshPath('grant');
+        cpSync(template, data, { recursive: true });
+        return measureServer(await rig.startGpd(data), asked);
+      },
+    },
+    {
+      name: 'floor',
+      run: async () => measureServer(await rig.startFloor('grant.mjs', rig.freshPath('grant.db')), asked),
+    },
+  ];
+  const results = await runRounds('grant', subjects, rounds);
+  return [compare({ name: 'grant CPU', pair: ['gpd', 'floor'], unit: 'x floor', goal: null }, results)];
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Builds the Debian package from what `npm run build` made. One commit gives one file, byte for byte: times are SOURCE_DATE_EPOCH's
+# (else the commit's), everything belongs to root.
+# usage: npm run package:deb -- [--out FOLDER] [--version VERSION]
+# needs: dpkg-dev, binutils, help2man
+set -eu
+umask 022
+export LC_ALL=C
+cd "$(dirname "$0")/.."
+field() { node -p "require('./package.json').$1"; }
+out=dist version=$(field version) wanted=$(field engines.node | sed 's/^>=//; s/\.0$//')
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out) out=$2 ;;
+    --version) version=$2 ;;
+    *) echo 'usage: npm run package:deb -- [--out FOLDER] [--version VERSION]' >&2 && exit 2 ;;
+  esac
+  shift 2
+done
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+maintainer="${DEBFULLNAME:-gpd maintainers} <${DEBEMAIL:-maintainers@gpd.dev}>"
+architecture=$(dpkg --print-architecture)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+stage=$scratch/stage
+home=$stage/usr/lib/gpd
+doc=$stage/usr/share/doc/gpd
+
+node packaging/tree.mjs "$home"
+native=$home/node_modules/sqlite3/build/Release/node_sqlite3.node
+strip --strip-unneeded --remove-section=.comment "$native"
+# Apache's text is Debian's own; `copyright` names it.
+rm "$home/LICENSE"
+
+# put MODE SOURCE TARGET: the umask of the person who cloned must not be seen in the package.
+put() { install -D -m "$1" "$2" "$stage/$3"; }
+put 755 packaging/debian/gpd usr/bin/gpd
+put 644 packaging/debian/gpd.toml etc/gpd/gpd.toml
+put 644 packaging/debian/lintian-overrides usr/share/lintian/overrides/gpd
+put 644 packaging/debian/copyright usr/share/doc/gpd/copyright
+put 644 CHANGELOG.md usr/share/doc/gpd/NEWS
+for unit in systemd/*; do
+  put 644 "$unit" "usr/lib/systemd/system/${unit##*/}"
+done
+sed -i 's,file:///opt/gpd/docs/,file:///usr/share/doc/gpd/,; s,/opt/gpd/,/usr/lib/gpd/,g' "$stage"/usr/lib/systemd/system/*
+(cd docs && find . -path ./images -prune -o \( -name '*.md' -o -name '*.json' -o -name '*.conf' -o -name '*.py' -o -name Caddyfile \) -print) |
+  while read -r name; do
+    put 644 "docs/$name" "usr/share/doc/gpd/$name"
+  done
+cat >"$doc/changelog" <<END
+gpd ($version) unstable; urgency=medium
+
+  * What is new: NEWS.gz, beside this file.
+
+ -- $maintainer  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+END
+
+man=$stage/usr/share/man/man1
+mkdir -p "$man" "$scratch/help"
+node packaging/help.mjs "$scratch/help" | while IFS='	' read -r page about; do
+  help2man --no-info --name="$about" --version-string="$page $version" --include=packaging/debian/gpd.h2m \
+    --help-option="$scratch/help/$page" --output="$man/$page.1" cat
+done
+gzip -9n "$doc/NEWS" "$doc/changelog" "$man"/*
+
+node bin/gpd completion bash >"$scratch/bash"
+node bin/gpd completion zsh >"$scratch/zsh"
+node bin/gpd completion fish >"$scratch/fish"
+put 644 "$scratch/bash" usr/share/bash-completion/completions/gpd
+put 644 "$scratch/zsh" usr/share/zsh/vendor-completions/_gpd
+put 644 "$scratch/fish" usr/share/fish/vendor_completions.d/gpd.fish
+
+# The libraries that the one native module wants, in the words of this distribution.
+mkdir "$scratch/debian"
+printf 'Source: gpd\n\nPackage: gpd\nArchitecture: any\n' >"$scratch/debian/control"
+libraries=$(cd "$scratch" && dpkg-shlibdeps --warnings=0 -O "$native" | sed 's/^shlibs:Depends=//')
+size=$(find "$stage" -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')
+mkdir "$stage/DEBIAN"
+(cd "$stage" && find usr -type f | sort | xargs -d '\n' md5sum) >"$stage/DEBIAN/md5sums"
+echo /etc/gpd/gpd.toml >"$stage/DEBIAN/conffiles"
+for script in preinst postinst prerm postrm; do
+  put 755 "packaging/debian/$script" "DEBIAN/$script"
+done
+sed -i "s/@NODE@/$wanted/g" "$stage/DEBIAN/preinst"
+cat >"$stage/DEBIAN/control" <<END
+Package: gpd
+Version: $version
+Section: web
+Priority: optional
+Architecture: $architecture
+Maintainer: $maintainer
+Installed-Size: $size
+Depends: $libraries, nodejs (>= $wanted), adduser
+Recommends: ca-certificates
+Suggests: nginx | caddy, postgresql-client
+Description: device identification with consent that can be proven
+ gpd recognises devices and tells people from automation, on your own machine
+ and only with consent. A consent ledger beside it answers whether a processing
+ is allowed, with a proof that public tools verify.
+END
+
+find "$stage" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+mkdir -p "$out"
+file=$(cd "$out" && pwd)/gpd_${version}_$architecture.deb
+DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$stage" "$file" >&2
+echo "$file"
