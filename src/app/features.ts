@@ -1,5 +1,5 @@
-import { makeBotAuth } from '../agents/bot-auth-make.ts';
 import { makeNonceClaimer } from '../agents/store.ts';
+import { makeBotAuth } from '../agents/verify.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/routes.ts';

@@ -1,4 +1,4 @@
-import type { BotAuth } from '../agents/bot-auth-make.ts';
+import type { BotAuth } from '../agents/verify.ts';
 import type { Grants } from '../consent/doubts.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { RequestTier } from '../http/request.ts';

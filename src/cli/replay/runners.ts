@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { makeBotAuth } from '../../agents/bot-auth-make.ts';
 import { loadAgentKeys } from '../../agents/service.ts';
+import { makeBotAuth } from '../../agents/verify.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
