@@ -8,11 +8,11 @@ import {
   verify,
 } from 'node:crypto';
 import { type BotAuthDeps, type BotAuthRequest, verifyBotAuth } from '../src/agents/verify.ts';
-import { classify } from '../src/ingest/classify/classify.ts';
-import { DEFAULT_POLICY } from '../src/ingest/classify/policy.ts';
-import { identify } from '../src/ingest/identity.ts';
 import type { IngestTenant } from '../src/ingest/ports.ts';
-import { readFacts } from '../src/ingest/read-facts.ts';
+import { readFacts } from '../src/ingest/verdict/facts.ts';
+import { identify } from '../src/ingest/verdict/identity.ts';
+import { DEFAULT_POLICY } from '../src/ingest/verdict/policy.ts';
+import { classify } from '../src/ingest/verdict/score.ts';
 import { type ReadSignals, readSignals } from '../src/schema/signals.ts';
 import { note, type Row } from './lib/report.ts';
 import { makeDevice } from './lib/signals.ts';
@@ -101,8 +101,8 @@ function classifyTask(seed: number): Task {
   return makeTask((i) => {
     const bundle = bundles[i % DEVICES];
     if (!bundle) throw new Error('no bundle');
-    const { facts, unusable } = readFacts(bundle.read, bundle.tier);
-    const identity = identify(tenant, facts.signals, { agent: facts.agent, unusable, epoch: EPOCH });
+    const facts = readFacts(bundle.read, bundle.tier);
+    const identity = identify(tenant, facts, EPOCH);
     const { class: verdict } = classify(facts, tenant.policy.rules);
     if (verdict !== 'human' || !identity) throw new Error(`an ordinary browser was taken for ${verdict}`);
   });

@@ -1,6 +1,5 @@
-import { collisionChance, isCoarse } from '../src/ingest/attestation.ts';
-import { readFacts } from '../src/ingest/read-facts.ts';
-import { stableInputs } from '../src/ingest/stable.ts';
+import { readFacts } from '../src/ingest/verdict/facts.ts';
+import { collisionChance, isCoarse, stableInputs } from '../src/ingest/verdict/identity.ts';
 import { readSignals } from '../src/schema/signals.ts';
 import type { Row } from './lib/report.ts';
 import { eachPerson } from './matrix/corpus.ts';
@@ -16,9 +15,9 @@ interface Device {
 /** The corpus has no canvas: ids are those of all other stable signals, so that more are shared than in truth. */
 function deviceOf({ signals, headers }: Captured): Device {
   const tier = { headers, https: true, ja4: null, hosting: null };
-  const { facts, unusable } = readFacts(readSignals(signals), tier);
-  const inputs = { ...stableInputs(facts.signals, facts.agent, unusable), canvas: null };
-  return { id: JSON.stringify(inputs), coarse: isCoarse(facts.signals, facts.agent, unusable) };
+  const facts = readFacts(readSignals(signals), tier);
+  const inputs = { ...stableInputs(facts), canvas: null };
+  return { id: JSON.stringify(inputs), coarse: isCoarse(facts) };
 }
 
 /** A tenant's day in memory: networks by id. */

@@ -4,7 +4,7 @@ import {
   FingerprintGenerator,
 } from 'fingerprint-generator';
 import { FONTS } from '../../src/agent/collect/fonts.ts';
-import { type Engine, readAgent } from '../../src/ingest/user-agent.ts';
+import { type Engine, readAgent } from '../../src/ingest/verdict/facts.ts';
 import { readSignals } from '../../src/schema/signals.ts';
 import { seededRandom } from '../lib/stats.ts';
 import { judge } from './lib/judge.ts';

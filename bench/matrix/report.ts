@@ -1,4 +1,4 @@
-import { POLICY_VERSION } from '../../src/ingest/classify/policy.ts';
+import { POLICY_VERSION } from '../../src/ingest/verdict/policy.ts';
 import type { CorpusResult } from './corpus.ts';
 import type { MeasuredRun, NotRun, Sides, Truth } from './lib/types.ts';
 import { RULE_HEAD, ruleRows, sampleRows, sampleShortfalls } from './summary.ts';

@@ -1,4 +1,4 @@
-import { RULES } from '../../src/ingest/classify/policy.ts';
+import { RULES } from '../../src/ingest/verdict/policy.ts';
 import { wilson } from '../../src/lib/wilson.ts';
 import { judge } from './lib/judge.ts';
 import type { Captured, MeasuredRun, Sides, Truth } from './lib/types.ts';

@@ -1,18 +1,16 @@
 import type { GrantClaim } from '../consent/doubts.ts';
 import { hasGpcHeader, type RequestTier } from '../http/request.ts';
+import { SECOND } from '../lib/clock.ts';
 import { sha256 } from '../lib/crypto.ts';
 import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';
-import { isCoarse } from './attestation.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
-import { currentEpoch } from './identity.ts';
 import type { Unsealed } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
 import type { EvaluateDeps, IngestTenant } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
-import { stableInputs } from './stable.ts';
-import { summarise } from './summary.ts';
+import { currentEpoch, isCoarse, keySignals } from './verdict/identity.ts';
 
 /** The frame of the stages that need the bundle and touch nothing: open to classify. */
 
@@ -29,18 +27,18 @@ export function asserted(state: ConsentState): ConsentState {
 
 /** What follows from the signals alone. */
 function classifyBundle(tenant: IngestTenant, read: ReadSignals, tier: RequestTier, epoch: number) {
-  const { facts, unusable } = STAGES.network.run(read, tier);
-  const { signals, agent, defenses, incomplete } = facts;
+  const facts = STAGES.network.run(read, tier);
+  const { signals, defenses, incomplete } = facts;
   const { populationKey } = tenant;
-  const identity = STAGES.identity.run(tenant, signals, { agent, unusable, epoch });
+  const identity = STAGES.identity.run(tenant, facts, epoch);
   return {
     identity,
-    summary: identity && populationKey && summarise(populationKey, stableInputs(signals, agent, unusable)),
+    summary: identity && populationKey && keySignals(populationKey, facts),
     classification: STAGES.classify.run(facts, tenant.policy.rules),
     shadow: tenant.shadow && STAGES.classify.run(facts, tenant.shadow.rules),
     defenses,
     incomplete,
-    coarse: isCoarse(signals, agent, unusable),
+    coarse: isCoarse(facts),
     /** Nothing was asked in a worker, or it did not answer. */
     workerless: signals.worker === null,
   };
@@ -62,7 +60,7 @@ export function evaluate(deps: EvaluateDeps, unsealed: Unsealed, tier: RequestTi
   const { tenant, plaintext } = opened;
   deps.requireClock();
   const now = deps.now(plaintext);
-  const fresh = STAGES.freshness.run(plaintext.clientTs, now, deps.maxSkewMs);
+  const fresh = STAGES.freshness.run(plaintext.clientTs, now, deps.config.max_clock_skew * SECOND);
   const read = readSignals(plaintext.signals);
   // A stale bundle too gets its consent state.
   const gate = STAGES['consent gate'].run({
@@ -87,6 +85,6 @@ export function evaluate(deps: EvaluateDeps, unsealed: Unsealed, tier: RequestTi
     mustProve: tenant.needsProof || gate.overGpc.length > 0,
     overGpc: gate.overGpc,
     after: plaintext.after,
-    classified: classifyBundle(tenant, read, tier, currentEpoch(now, deps.epochDays)),
+    classified: classifyBundle(tenant, read, tier, currentEpoch(now, deps.config.epoch_days)),
   };
 }

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { makeConcurrencyLimit } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
-import { type Clock, SECOND } from '../lib/clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import type { Decryptor } from './decrypt/decrypt-worker.ts';
@@ -12,23 +12,6 @@ import type { IngestDeps, TenantLookup, Updates } from './ports.ts';
 import { makeRecorder } from './record-batch.ts';
 import { makeSessions } from './session.ts';
 import { endsChain } from './stored.ts';
-
-/** What a server and `gpd replay` each bring. */
-type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;
-
-/** What the server and `gpd replay` share of the pipeline's needs. */
-export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
-  return {
-    ...parts,
-    maxSkewMs: config.max_clock_skew * SECOND,
-    epochDays: config.epoch_days,
-    attestation: {
-      maxNetworksPerDay: config.max_networks_per_day,
-      minIdentityBits: config.min_identity_bits,
-    },
-    collisionRisk: config.collision_risk,
-  };
-}
 
 export interface IngestPlatform extends Pick<IngestLaneDeps, 'knowsOrigin' | 'onFault'> {
   readonly config: Config;
@@ -57,8 +40,9 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
   const { config, database, address } = platform;
   const recorder = makeRecorder(database, platform.monotonic);
   const sessions = makeSessions(platform.serverSecret);
-  const deps = makeIngestDeps(config, {
+  const deps: IngestDeps = {
     ...needs,
+    config,
     random: platform.random,
     sessions,
     updates: {
@@ -69,7 +53,7 @@ export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
     now: platform.clock,
     noteVisit: platform.keyUse.noteVisit,
     recorder,
-  });
+  };
   const publicHttps = address.url.startsWith('https:');
   const run: IngestLaneDeps['ingest'] = (unsealed, input) =>
     ingest(deps, unsealed, publicHttps && !input.https ? { ...input, https: true } : input);

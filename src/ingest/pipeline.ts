@@ -1,13 +1,13 @@
 import type { GrantClaim } from '../consent/doubts.ts';
 import type { ConsentState, IngestReason } from '../schema/responses.ts';
-import { classify } from './classify/classify.ts';
 import { consentGate } from './consent-gate.ts';
 import { isFresh } from './freshness.ts';
-import { identify } from './identity.ts';
 import { readOpened } from './open.ts';
 import type { IngestDeps, Sighting } from './ports.ts';
-import { readFacts } from './read-facts.ts';
 import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
+import { readFacts } from './verdict/facts.ts';
+import { identify } from './verdict/identity.ts';
+import { classify } from './verdict/score.ts';
 
 interface Stage {
   /** Pure but for a stage that touches the world. */

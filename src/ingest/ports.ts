@@ -1,4 +1,5 @@
 import type { BotAuth } from '../agents/verify.ts';
+import type { Config } from '../config.ts';
 import type { Grants } from '../consent/doubts.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { RequestTier } from '../http/request.ts';
@@ -8,11 +9,9 @@ import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { NoteVisit } from '../tenants/key-use-service.ts';
-import type { AttestationLimits, Past } from './attestation.ts';
-import type { Policy } from './classify/policy.ts';
 import type { Sessions } from './session.ts';
-import type { SummaryRequest } from './summary.ts';
-import type { Verdict } from './verdict.ts';
+import type { Policy } from './verdict/policy.ts';
+import type { Verdict } from './verdict/verdict.ts';
 
 /** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
 export interface IngestTenant {
@@ -47,9 +46,21 @@ export interface IngestTenant {
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
 
 /** What is known of a device before this sighting. */
-export interface KnownDevice extends Past {
+export interface KnownDevice {
+  readonly seen: boolean;
   /** A reviewer found this person to be no automation. */
   readonly neverAutomation: boolean;
+  /** This network of the device was counted today. */
+  readonly marked: boolean;
+  /** How widely its id was seen, this sighting included. */
+  readonly spread: {
+    /** Client networks of this id today. */
+    readonly networksToday: number;
+    /** (id, network) pairs of this id in the last seven days. */
+    readonly pairsOfWeek: number;
+    /** All such pairs of the tenant in the last seven days. */
+    readonly tenantPairsOfWeek: number;
+  };
 }
 
 /** One sighting as the lookup is asked for it. */
@@ -75,6 +86,37 @@ export interface Identified extends Identity {
   readonly day: number;
   /** Whether this network of the device was counted today. */
   readonly marked: boolean;
+}
+
+/** Each stable signal of a request under a keyed hash, and all of them together, which is what identifies. */
+export interface KeyedSignals {
+  readonly signals: readonly { readonly name: string; readonly value: string }[];
+  readonly joint: string;
+}
+
+/**
+ * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is in the tenant's
+ * population, for the life of the token. Values are counted under a keyed hash and are in no row.
+ */
+export interface SummaryRequest extends KeyedSignals {
+  /** The device was never seen before. */
+  readonly newDevice: boolean;
+  /** It was not counted from this network today: identical devices count once a network and day. */
+  readonly counts: boolean;
+  readonly expiresAt: number;
+}
+
+/** What is kept of a request's signals for the life of its token: how rare, never what. */
+export interface StoredSummary {
+  /** Devices that were known when it was made. */
+  readonly devices: number;
+  /** Surprisal of the joint stable hash in the tenant's population: -log2 of its share. */
+  readonly jointBits: number;
+  readonly signals: readonly {
+    readonly name: string;
+    /** -log2 of the share of this value. */
+    readonly bits: number;
+  }[];
 }
 
 /** A verdict that is only counted. */
@@ -163,8 +205,10 @@ export interface EvaluateDeps {
   readonly now: (plaintext: Plaintext) => number;
   /** @throws {Unavailable} when the server's clock is behind */
   readonly requireClock: () => void;
-  readonly maxSkewMs: number;
-  readonly epochDays: number;
+  readonly config: Pick<
+    Config,
+    'max_clock_skew' | 'epoch_days' | 'max_networks_per_day' | 'min_identity_bits' | 'collision_risk'
+  >;
 }
 
 /** What the trust boundary knows of the request that brought a bundle. */
@@ -190,7 +234,4 @@ export interface IngestDeps extends EvaluateDeps {
   readonly sessions: Pick<Sessions, 'has'>;
   readonly updates: Updates;
   readonly random: Random;
-  readonly attestation: AttestationLimits;
-  /** The chance above which a further network of the day is taken for another device's. */
-  readonly collisionRisk: number;
 }

@@ -1,14 +1,13 @@
 import type { ConsentEvent } from '../consent/decide.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
-import { collisionChance, isShared } from './attestation.ts';
-import type { Classification } from './classify/classify.ts';
-import { decide, readGiver } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
-import { identifiedOn } from './identity.ts';
 import { ofNoTenant } from './open.ts';
 import { refuse, STAGES } from './pipeline.ts';
 import type { IngestDeps, IngestInput, KnownDevice, RecordEntry } from './ports.ts';
 import type { IngestAnswer } from './respond.ts';
+import { decide, readGiver } from './verdict/decide.ts';
+import { identifiedOn, mayBeShared } from './verdict/identity.ts';
+import type { Classification } from './verdict/score.ts';
 
 const UNKNOWN_DEVICE: KnownDevice = {
   seen: false,
@@ -24,9 +23,6 @@ const SALT_BYTES = 16;
 function originOf({ headers: { origin } }: IngestInput, { tenant }: Evaluated): string | null {
   return typeof origin === 'string' && tenant.origins.has(origin) ? origin : null;
 }
-
-const mayBeShared = (known: KnownDevice, { attestation, collisionRisk }: IngestDeps): boolean =>
-  isShared(known.spread, attestation) || collisionChance(known) > collisionRisk;
 
 /** What the stages before it found of the request. */
 interface Found {
@@ -54,7 +50,7 @@ function decideOn(
       classification,
       defenses: classified.defenses,
       declaredAgentId,
-      needsAttestation: classified.coarse || mayBeShared(known, deps),
+      needsAttestation: classified.coarse || mayBeShared(known, deps.config),
       consentState,
       policyVersion,
       monitor: tenant.isMonitor(declaredAgentId, client),
@@ -65,7 +61,8 @@ function decideOn(
   const shadow = classified.shadow && tenant.shadow && decideBy(classified.shadow, tenant.shadow.version);
   return {
     kid: tenant.kid,
-    identified: identity && identifiedOn(identity, deps.epochDays, { network, day, marked: known.marked }),
+    identified:
+      identity && identifiedOn(identity, deps.config.epoch_days, { network, day, marked: known.marked }),
     verdict,
     shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: deps.random(SALT_BYTES).toString('base64url'),

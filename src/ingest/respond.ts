@@ -5,7 +5,7 @@ import {
   type IngestResponse,
 } from '../schema/responses.ts';
 import { NO_CONSENT_STATE } from './consent-gate.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict } from './verdict/verdict.ts';
 
 export interface IngestAnswer {
   readonly status: number;

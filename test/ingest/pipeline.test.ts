@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { applyPolicy } from '../../src/ingest/classify/policy.ts';
+import { applyPolicy } from '../../src/ingest/verdict/policy.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
 import { ORIGIN } from '../support/constants.ts';
 import { makePlaintext, makeReceipt, NOW } from '../support/make.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
-import { HEADERS, run, type World } from './support.ts';
+import { HEADERS, run, SETTINGS, type World } from './support.ts';
 
 describe('a good bundle', () => {
   it('is identified, classified, recorded and answered', async () => {
@@ -180,7 +180,7 @@ describe('the verdict', () => {
     const known = { seen: true, spread: { networksToday: 2, pairsOfWeek: 2, tenantPairsOfWeek: 1 } };
     const { response } = await run({ known });
     expect(response).toMatchObject({ needsAttestation: true, confidence: 0.99 });
-    const lax = await run({ known, deps: { collisionRisk: 0.03 } });
+    const lax = await run({ known, deps: { config: { ...SETTINGS, collision_risk: 0.03 } } });
     expect(lax.response.needsAttestation).toBe(false);
   });
 

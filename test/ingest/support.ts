@@ -41,6 +41,14 @@ const UNSEEN: KnownDevice = {
   spread: { networksToday: 1, pairsOfWeek: 1, tenantPairsOfWeek: 1 },
 };
 
+export const SETTINGS: IngestDeps['config'] = {
+  max_clock_skew: 300,
+  epoch_days: 30,
+  max_networks_per_day: 20,
+  min_identity_bits: 12,
+  collision_risk: 0.01,
+};
+
 export interface World {
   readonly tenant?: Partial<IngestTenant>;
   readonly known?: Partial<KnownDevice>;
@@ -96,11 +104,8 @@ export async function run(world: World = {}) {
     sessions: { has: () => true },
     updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     now: () => NOW,
-    maxSkewMs: 300_000,
     requireClock: () => {},
-    epochDays: 30,
-    attestation: { maxNetworksPerDay: 20, minIdentityBits: 12 },
-    collisionRisk: 0.01,
+    config: SETTINGS,
     ...world.deps,
   };
   const plaintext = { ...makePlaintext(), ...world.plaintext };

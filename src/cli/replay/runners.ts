@@ -4,13 +4,12 @@ import { makeBotAuth } from '../../agents/verify.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
-import type { Policy } from '../../ingest/classify/policy.ts';
 import { readEnvelope } from '../../ingest/envelope.ts';
 import { ingest } from '../../ingest/ingest.ts';
-import { makeIngestDeps } from '../../ingest/ingest-make.ts';
 import { unseal } from '../../ingest/open.ts';
 import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/record-batch.ts';
+import type { Policy } from '../../ingest/verdict/policy.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Store } from '../../tenants/installation-files.ts';
@@ -64,7 +63,8 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
   const directory = await readDirectory(store);
   let otherwise: string | null = null;
   const claimSignature = makeClaims();
-  const deps = makeIngestDeps(config, {
+  const deps: IngestDeps = {
+    config,
     random: poolRandom(randomBytes),
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
     botAuth: makeBotAuth(config, () => baseUrl(config), {
@@ -84,7 +84,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },
-  });
+  };
   return async (line) => {
     const body = Buffer.from(line.body);
     if (body.length > MAX_BODY_BYTES) return unjudged('payload-too-large');
