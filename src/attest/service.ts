@@ -1,5 +1,6 @@
 import { reconcile } from '../ingest/decisions-service.ts';
-import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
+import type { IssueToken } from '../ingest/ingest.ts';
+import type { IngestTenant, KnownDevice, RecordEntry } from '../ingest/ports.ts';
 import type { RecordAlone } from '../ingest/record-batch.ts';
 import { verdictResponse } from '../ingest/respond.ts';
 import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/verdict/identity.ts';

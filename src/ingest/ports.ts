@@ -1,19 +1,13 @@
-import type { BotAuth } from '../agents/verify.ts';
-import type { Config } from '../config.ts';
-import type { Grants } from '../consent/doubts.ts';
-import type { ProveConsent } from '../consent/proven-purposes-service.ts';
-import type { RequestTier } from '../http/request.ts';
-import type { Random } from '../lib/crypto.ts';
 import type { Address } from '../lib/ip.ts';
-import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
+import type { SealedBundle } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { NoteVisit } from '../tenants/key-use-service.ts';
-import type { Sessions } from './session.ts';
 import type { Policy } from './verdict/policy.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
-/** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
+/** The tenant as ingest sees it, and the values that go to the store and come back from it. */
+
+/** What ingest needs to know of a tenant; held in memory, at most 5 s behind the database. */
 export interface IngestTenant {
   readonly kid: string;
   /** When it was made: a later one under its kid is another. */
@@ -159,7 +153,7 @@ export interface RecordEntry {
  */
 export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';
 
-/** One bundle that was evaluated: what remains hangs on what is known of its device. */
+/** One bundle that was judged: what remains hangs on what is known of its device. */
 export interface Sighting {
   readonly claim: NonceClaim;
   /** Null: there is nobody to be known. */
@@ -177,61 +171,4 @@ export interface Sighting {
  */
 export interface Recorder {
   record(sighting: Sighting): Promise<Recorded>;
-}
-
-/** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
-export type IssueToken = (grant: {
-  readonly kid: string;
-  readonly requestId: string;
-  readonly session: string;
-  readonly origin: string;
-  readonly now: number;
-  /** Whose consent was proven. */
-  readonly principalId?: string | undefined;
-}) => string;
-
-/** What is known of a request that a bundle wants to supersede. */
-export interface Updates {
-  /** Whether it supersedes so many in a row that no other may supersede it. */
-  endsChain(kid: string, requestId: string): Promise<boolean>;
-  /** Keyed reference of the principal that it is linked to, or null. */
-  linkedTo(kid: string, requestId: string): Promise<string | null>;
-}
-
-/** What reading and evaluating a bundle needs; neither touches the world. */
-export interface EvaluateDeps {
-  readonly tenants: TenantLookup;
-  /** The server's time; a replay answers with the bundle's own. */
-  readonly now: (plaintext: Plaintext) => number;
-  /** @throws {Unavailable} when the server's clock is behind */
-  readonly requireClock: () => void;
-  readonly config: Pick<
-    Config,
-    'max_clock_skew' | 'epoch_days' | 'max_networks_per_day' | 'min_identity_bits' | 'collision_risk'
-  >;
-}
-
-/** What the trust boundary knows of the request that brought a bundle. */
-export interface IngestInput extends RequestTier {
-  readonly requestId: string;
-  /** The request target as sent: `/_fp/i/v1`. */
-  readonly target: string;
-  /** The client behind the trust boundary; looked at, never stored. */
-  readonly client: Address | null;
-  /** Salted hash of the client's network, good for one day. */
-  readonly network: string;
-  /** The value that this response's gp_session cookie will have. */
-  readonly session: string;
-}
-
-export interface IngestDeps extends EvaluateDeps {
-  readonly recorder: Recorder;
-  readonly botAuth: BotAuth;
-  readonly proveConsent: ProveConsent;
-  readonly grants: Pick<Grants, 'find' | 'note'>;
-  readonly issueToken: IssueToken;
-  readonly noteVisit: NoteVisit;
-  readonly sessions: Pick<Sessions, 'has'>;
-  readonly updates: Updates;
-  readonly random: Random;
 }

@@ -12,10 +12,6 @@ export interface IngestAnswer {
   readonly response: IngestResponse;
 }
 
-/** Interface section 3. */
-export const sessionCookie = (session: string): string =>
-  `gp_session=${session}; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000`;
-
 /** Contract 3.1: on a refusal the class is unknown, nobody is identified and there is no token. */
 export function refusal(
   reason: Exclude<IngestReason, 'ok'>,

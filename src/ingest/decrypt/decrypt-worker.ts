@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { readEnvelope } from '../envelope.ts';
-import { type Unsealed, unseal } from '../open.ts';
+import { readEnvelope, type Unsealed, unseal } from '../open.ts';
 import type { TenantLookup } from '../ports.ts';
 import {
   type FromWorker,

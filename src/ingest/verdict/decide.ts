@@ -43,7 +43,7 @@ export function decide(input: DecideInput): Verdict {
   const visitorClass = finalClass(input);
   const overridden = known.neverAutomation && visitorClass === 'human' && classification.class !== 'human';
   const giver = readGiver({ class: visitorClass, rules: classification.rules });
-  const castsDoubt = giver !== 'human' && giver !== 'unknown' && input.grantSeq !== undefined;
+  const castsDoubtOnGrant = giver !== 'human' && giver !== 'unknown' && input.grantSeq !== undefined;
   const explained = input.defenses.length > 0;
   const smartSignals: SmartSignals = {
     bot:
@@ -73,6 +73,6 @@ export function decide(input: DecideInput): Verdict {
     monitor: input.monitor,
     incomplete: input.incomplete,
     policyVersion: input.policyVersion,
-    ...(castsDoubt && { grantSeq: input.grantSeq }),
+    ...(castsDoubtOnGrant && { grantSeq: input.grantSeq }),
   };
 }

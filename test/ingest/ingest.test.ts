@@ -39,7 +39,7 @@ describe('a good bundle', () => {
     const requireClock = () => {
       throw new Unavailable('behind');
     };
-    await expect(run({ plaintext: { clientTs: 0 }, deps: { requireClock } })).rejects.toThrow('behind');
+    await expect(run({ plaintext: { clientTs: 0 }, services: { requireClock } })).rejects.toThrow('behind');
   });
 
   it('leaves no raw value behind: not a signal, not the nonce, not the session', async () => {
@@ -79,9 +79,13 @@ describe('a good bundle', () => {
     expect(Buffer.from(one?.salt ?? '', 'base64url')).toHaveLength(16);
   });
 
+  it.each([-300_000, 300_000])('may be %i ms away from the server’s time', async (ms) => {
+    expect((await run({ plaintext: { clientTs: NOW + ms } })).response.reason).toBe('ok');
+  });
+
   it('is judged by the server’s own time', async () => {
     const later = NOW + 60 * 86_400_000;
-    const { entries } = await run({ deps: { now: () => later }, plaintext: { clientTs: later } });
+    const { entries } = await run({ services: { now: () => later }, plaintext: { clientTs: later } });
     expect(entries[0]).toMatchObject({ identified: { epoch: 682 }, verdict: { decidedAt: later } });
   });
 });
@@ -180,7 +184,7 @@ describe('the verdict', () => {
     const known = { seen: true, spread: { networksToday: 2, pairsOfWeek: 2, tenantPairsOfWeek: 1 } };
     const { response } = await run({ known });
     expect(response).toMatchObject({ needsAttestation: true, confidence: 0.99 });
-    const lax = await run({ known, deps: { config: { ...SETTINGS, collision_risk: 0.03 } } });
+    const lax = await run({ known, services: { config: { ...SETTINGS, collision_risk: 0.03 } } });
     expect(lax.response.needsAttestation).toBe(false);
   });
 

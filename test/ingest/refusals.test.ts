@@ -29,6 +29,8 @@ describe('a refusal', () => {
       401,
     ],
     ['of the past', { plaintext: { clientTs: NOW - 300_001 } }, 'stale', 400],
+    ['of 1970', { plaintext: { clientTs: 0 } }, 'stale', 400],
+    ['of the end of time', { plaintext: { clientTs: 8_640_000_000_000_000 } }, 'stale', 400],
     ['of the future', { plaintext: { clientTs: NOW + 300_001 } }, 'stale', 400],
     ['without consent', { plaintext: { consent: makeReceipt({ purposes: [] }) } }, 'consent-missing', 451],
     ['under Sec-GPC', { input: { headers: { ...HEADERS, 'sec-gpc': '1' } } }, 'consent-missing', 451],
