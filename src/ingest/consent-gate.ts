@@ -66,7 +66,7 @@ export function consentGate(
     basis: 'asserted',
   };
   return {
-    /** As far as the bundle says. */
+    /** The bundle alone is asked here, not yet the ledger. */
     isAllowed: purposes.includes(NEEDED_PURPOSE) || overGpc.includes(NEEDED_PURPOSE),
     /** Until the ledger has been asked, what a bundle says is only asserted. */
     asserted,

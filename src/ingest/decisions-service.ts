@@ -11,7 +11,7 @@ import type { Verdict } from './verdict/verdict.ts';
 /** A person and a declared agent stay what they are, whatever a review finds. */
 export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';
 
-/** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
+/** An overturned decision calls nobody a bot any more, like each later verdict under the override (contract 3.4). */
 export function reconcile(verdict: Verdict): Verdict {
   if (!isReconciled(verdict.class)) return verdict;
   return {

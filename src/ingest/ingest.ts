@@ -47,7 +47,7 @@ export type IssueToken = (grant: {
   readonly session: string;
   readonly origin: string;
   readonly now: number;
-  /** Whose consent was proven. */
+  /** The principal whose consent was proven. */
   readonly principalId?: string | undefined;
 }) => string;
 
@@ -95,7 +95,7 @@ export async function ingest(
   input: IngestInput,
 ): Promise<IngestAnswer> {
   const { requestId, target, headers, https } = input;
-  // 1. Open. No tenant, no key that opens it and a malformed plaintext look alike to whoever has no key.
+  // 1. Open. A missing tenant, a wrong key and a malformed plaintext look alike to a caller without the key.
   const opened = readPlaintext(unsealed, services.tenants);
   if (!opened.ok) return refusal(opened.reason, requestId);
   const { tenant } = opened;
@@ -205,7 +205,7 @@ const UNKNOWN_DEVICE: KnownDevice = {
   marked: false,
   spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
 };
-/** As long as the transparency token lives (contract 3.5). */
+/** The life of the transparency token (contract 3.5). */
 const SUMMARY_TTL_MS = 5 * MINUTE;
 const SALT_BYTES = 16;
 
@@ -272,7 +272,7 @@ function firstPartyOrigin({ origin }: IngestInput['headers'], tenant: IngestTena
 interface Answered {
   readonly verdict: Verdict;
   readonly askAgain: boolean;
-  /** Whose consent was proven. */
+  /** The principal whose consent was proven. */
   readonly principalId: string | undefined;
 }
 

@@ -39,7 +39,7 @@ export interface IngestTenant {
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
 
-/** What is known of a device before this sighting. */
+/** The past of a device, before this sighting. */
 export interface KnownDevice {
   readonly seen: boolean;
   /** A reviewer found this person to be no automation. */
@@ -100,7 +100,7 @@ export interface SummaryRequest extends KeyedSignals {
   readonly expiresAt: number;
 }
 
-/** What is kept of a request's signals for the life of its token: how rare, never what. */
+/** The part of a request's signals that is kept for the life of its token: how rare each is, never its value. */
 export interface StoredSummary {
   /** Devices that were known when it was made. */
   readonly devices: number;
@@ -136,10 +136,10 @@ export interface RecordEntry {
   readonly kid: string;
   readonly identified: Identified | null;
   readonly verdict: Verdict;
-  /** What the shadow policy would have said. */
+  /** The verdict of the shadow policy. */
   readonly shadow: ShadowVerdict | null;
   readonly salt: string;
-  /** What the tenant keeps of the signals for the life of the token. */
+  /** Null: the tenant keeps nothing of the signals. */
   readonly summary: SummaryRequest | null;
   /** Webhooks to be told, in the same transaction. */
   readonly webhooks: readonly string[];
@@ -148,7 +148,7 @@ export interface RecordEntry {
 }
 
 /**
- * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already (a clock went
+ * The entry that was written, or why none was. `stale`: an earlier claim of the nonce may have been forgotten already (a clock went
  * back, a backup was restored, the skew was raised). `gone`: there is no such tenant any more.
  */
 export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';

@@ -147,7 +147,7 @@ function refuseUnread(error: unknown): HotReply {
 
 type HandedOn = 'requireClock' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'random';
 
-/** What the rest of gpd hands to ingest. */
+/** The stores, keys and counters that a server hands to ingest. */
 export interface IngestParts
   extends Pick<IngestServices, HandedOn>,
     Pick<IngestRouteDeps, 'isHosting' | 'markNetwork' | 'knowsOrigin' | 'onFault'>,
@@ -160,7 +160,7 @@ export interface IngestParts
   readonly decryptor: Pick<IngestRouteDeps, 'open'>;
   readonly ingestTenantOf: TenantLookup;
   readonly limiters: { readonly ingest: Limiter };
-  /** Where this server is reached. */
+  /** The public address of this server. */
   readonly address: { readonly url: string };
   readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
   /** The same function, with its answers counted. */

@@ -169,7 +169,7 @@ export function makePlaintext(over: Partial<Plaintext> = {}): Plaintext {
   };
 }
 
-/** A tenant as the pipeline sees it; `scalars` are the private keys of its live generations, newest first. */
+/** A tenant as ingest sees it; `scalars` are the private keys of its live generations, newest first. */
 export function makeIngestTenant(
   scalars: readonly Buffer[] = [],
   over: Partial<IngestTenant> = {},

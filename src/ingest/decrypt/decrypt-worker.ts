@@ -12,7 +12,7 @@ import {
   unpack,
 } from './messages.ts';
 
-/** Opens bundles in a second thread if there is a second processor, else on the event loop (docs/adr/0014). */
+/** Opens bundles in a second thread if there is a second processor, else on the event loop (ADR 0014). */
 
 /** Null: the body is no SealedBundle. */
 type Answer = Unsealed | null;
@@ -20,7 +20,7 @@ type Answer = Unsealed | null;
 export interface Decryptor {
   /** At once where this thread opens it. */
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
-  /** What was sent before is opened with the keys of before. */
+  /** Bodies that were sent before are opened with the keys of before. */
   readonly setKeys: (changes: KeyChanges) => void;
   readonly stop: () => Promise<void>;
 }

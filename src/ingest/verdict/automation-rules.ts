@@ -1,6 +1,13 @@
 import type { Facts } from './facts.ts';
-import { hasFired, type Rule, rule, where } from './rule.ts';
-import { isAndroidDesktopMode, isStaged, workerWithoutBrands } from './window.ts';
+import {
+  hasFired,
+  isAndroidDesktopMode,
+  isStaged,
+  type Rule,
+  rule,
+  where,
+  workerWithoutBrands,
+} from './rule.ts';
 
 /** A: only a program does this. With them what a driver does to a browser that shows no other mark (signals.md section 2b). */
 

@@ -31,7 +31,7 @@ function finalScore(input: DecideInput, visitorClass: VisitorClass): number {
   return overridden || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
 }
 
-/** What a verdict says of who gave a consent. Only a signature or a rule of kind A proves a machine: people have T and M too. */
+/** The giver of a consent, as the verdict of the bundle tells it. Only a signature or a rule of kind A proves a machine: people have T and M too. */
 export function readGiver({ class: by, rules }: Pick<Verdict, 'class' | 'rules'>): VisitorClass {
   const isProven = by !== 'undeclared_automation' || rules.some(({ kind }) => kind === 'A');
   return isProven ? by : 'unknown';

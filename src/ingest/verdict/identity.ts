@@ -179,7 +179,7 @@ const MIN_PAIRS = 5000;
 
 /** The most telling stable signal alone, the canvas (Hiding in the Crowd, 2018): bits of several are correlated and never added. */
 const PRIOR_SHARE = 2 ** -8.6;
-/** Of the devices that come back on one day, how many come from a second network: an assumption. */
+/** The share of a day's returning devices that come from a second network: an assumption. */
 const MOVES = 0.1;
 /** One device leaves a pair a day from one network. */
 const OWN_PAIRS = 7;

@@ -1,7 +1,14 @@
 import type { Facts } from './facts.ts';
-import { hasFired, type Rule, rule } from './rule.ts';
+import {
+  debuggerAttached,
+  fillScreen,
+  hasFired,
+  isAndroidDesktopMode,
+  isStagedPhone,
+  type Rule,
+  rule,
+} from './rule.ts';
 import { headerAgent, isOtherEngine, isWebView } from './tamper-rules.ts';
-import { debuggerAttached, fillScreen, isAndroidDesktopMode, isStagedPhone } from './window.ts';
 
 /** M: odd, yet people have it too, so one alone is `unknown`. W: it only moves the score. */
 

@@ -19,7 +19,7 @@ export function ruleText(id: string): string {
   return BY_ID.get(id)?.text ?? `Rule ${id} of an earlier policy.`;
 }
 
-/** Of rules that state one fact, the one that counted: a person sees it once. The others are on record with no weight. */
+/** Leaves out rules that state a fact which another one counted: a person sees it once. They are on record with no weight. */
 export function toldOnce<R extends { readonly id: string; readonly weight: number }>(
   rules: readonly R[],
 ): R[] {

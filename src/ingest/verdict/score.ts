@@ -9,11 +9,11 @@ export type RuleClass = Exclude<VisitorClass, 'declared_agent'>;
 export interface FiredRule {
   readonly id: string;
   readonly weight: number;
-  /** What it counted as together with the others. */
+  /** The kind that it counted as, which may be another than the rule's own. */
   readonly kind: RuleKind;
 }
 
-/** What would have changed the class that the rules gave: said to the person concerned and to the reviewer. */
+/** The changes that would have changed the class; shown to the person concerned and to the reviewer. */
 export interface Counterfactual {
   /** Rules each of which alone made the difference, with the class there would have been without it. */
   readonly decisive: readonly { readonly id: string; readonly class: RuleClass }[];
@@ -39,13 +39,13 @@ export const WEAK_CAP = 0.1;
 
 const KINDS: readonly RuleKind[] = ['A', 'T', 'M', 'W'];
 
-/** By kind before weight: a tenant's weights move the score, never the class. */
+/** The kind goes before the weight: a tenant's weights move the score, never the class. */
 function isHeavier(a: FiredRule, b: FiredRule): boolean {
   const rank = KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind);
   return rank > 0 || (rank === 0 && a.weight > b.weight);
 }
 
-/** What a rule counts as together with the other strong ones, before its fact is checked. */
+/** The kind and weight of a rule together with the other strong ones, before its fact is checked. */
 function evaluateRule(rule: Rule, strong: readonly Rule[]): FiredRule {
   const others = strong.filter(({ id }) => id !== rule.id);
   const kind = rule.demote?.(others) ?? rule.kind;
@@ -53,7 +53,7 @@ function evaluateRule(rule: Rule, strong: readonly Rule[]): FiredRule {
 }
 
 /**
- * What each rule that fired counts as. Of those that state one fact the heaviest counts, or the first of equals; the
+ * The kind and weight of each rule that fired. The heaviest of those that state one fact counts, or the first of equals; the
  * others are on record with no weight.
  */
 export function countFired(fired: readonly Rule[]): FiredRule[] {

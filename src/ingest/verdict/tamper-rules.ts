@@ -1,6 +1,5 @@
 import { type AgentFacts, type Facts, osFamily, readAgent } from './facts.ts';
-import { type Rule, rule, where } from './rule.ts';
-import { isPhoneView, windowOutgrowsScreen } from './window.ts';
+import { isPhoneView, type Rule, rule, where, windowOutgrowsScreen } from './rule.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
 

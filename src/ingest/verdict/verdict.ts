@@ -1,7 +1,7 @@
 import type { Attested, ConsentState, SmartSignals, VisitorClass } from '../../schema/responses.ts';
 import type { Counterfactual, FiredRule } from './score.ts';
 
-/** What is ledgered of a request. It holds rule ids and weights, never a signal's value. */
+/** The ledgered part of a request. It holds rule ids and weights, never a signal's value. */
 export interface Verdict {
   readonly requestId: string;
   readonly decidedAt: number;

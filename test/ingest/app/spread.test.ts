@@ -33,7 +33,7 @@ function look({ kid, durable, network, day = TODAY }: Seen): Promise<KnownDevice
 }
 
 let requests = 0;
-/** One sighting as the pipeline does it: look, then record. */
+/** One sighting as ingest does it: look, then record. */
 async function sight(seen: Seen): Promise<Spread> {
   requests += 1;
   const id = requests;

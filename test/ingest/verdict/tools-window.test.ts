@@ -5,7 +5,7 @@ import {
   isStaged,
   isStagedPhone,
   windowOutgrowsScreen,
-} from '../../../src/ingest/verdict/window.ts';
+} from '../../../src/ingest/verdict/rule.ts';
 import { androidChrome, type Browser, changed, chrome } from './support/browsers.ts';
 import { all, type Change, drawnBy, groups, header, named, set } from './support/changes.ts';
 
