@@ -39,7 +39,7 @@ export const WEAK_CAP = 0.1;
 
 const KINDS: readonly RuleKind[] = ['A', 'T', 'M', 'W'];
 
-/** The kind goes before the weight: a tenant's weights move the score, never the class. */
+/** The kind decides before the weight: a tenant's weights move the score, never the class. */
 function isHeavier(a: FiredRule, b: FiredRule): boolean {
   const rank = KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind);
   return rank > 0 || (rank === 0 && a.weight > b.weight);
