@@ -108,7 +108,7 @@ describe('the rules themselves', () => {
       'src/ingest/a.ts',
       "import type { Clock } from '../lib/clock.ts';\nexport const a = (ms: number) => new Date(ms);",
     ],
-    ['src/ingest/classify/a.ts', "import type { B } from '../verdict.ts';"],
+    ['src/ingest/verdict/a.ts', "import type { B } from '../ports.ts';"],
     [
       'src/consent/a-store.ts',
       "import type { Knex } from 'knex';\nexport const a = (tx: Knex) => tx('purposes');",

@@ -4,7 +4,7 @@ import {
   FingerprintGenerator,
 } from 'fingerprint-generator';
 import { FONTS } from '../../src/agent/collect/fonts.ts';
-import { type Engine, readAgent } from '../../src/ingest/user-agent.ts';
+import { type Engine, readAgent } from '../../src/ingest/verdict/facts.ts';
 import { readSignals } from '../../src/schema/signals.ts';
 import { seededRandom } from '../lib/stats.ts';
 import { judge } from './lib/judge.ts';
@@ -12,7 +12,7 @@ import type { Captured } from './lib/types.ts';
 
 /**
  * People: rows of npm `fingerprint-generator`, a Bayesian network over fingerprints of real visitors, mapped to complete
- * bundles and judged by the stages of the pipeline. What a row does not hold is filled in as an ordinary browser of the
+ * bundles and judged as ingest judges them. What a row does not hold is filled in as an ordinary browser of the
  * row's engine reports it, so only what the rows themselves say can make a rule fire:
  *
  * from the row      page.* (names, hints, cores, memory, touch, plug-ins, webdriver, GPC), screen.*, media.hdr,

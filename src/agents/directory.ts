@@ -44,7 +44,7 @@ export interface AgentKey {
   readonly thumbprint: string;
   /** base64url of the 32-byte public key. */
   readonly x: string;
-  /** As the directory says, where it does: {@link validityOf} has them in seconds. */
+  /** The directory's own numbers, in its own unit: {@link validityOf} has them in seconds. */
   readonly nbf?: number | undefined;
   readonly exp?: number | undefined;
 }
@@ -59,7 +59,7 @@ export function validityOf({ nbf, exp }: AgentKey): { readonly nbf: number; read
 }
 
 /**
- * Where an agent's keys lie: an origin alone stands for its well-known address. Only https.
+ * The address of an agent's keys: an origin alone stands for its well-known address. Only https.
  * Null: not an address that is ever looked up.
  */
 export function directoryUrl(text: string): string | null {

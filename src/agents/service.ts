@@ -56,7 +56,7 @@ export function newDirectory(url: string, source: DirectorySource): AgentDirecto
 
 type DirectoryKeys = ReturnType<typeof importAll>;
 
-/** By thumbprint. A damaged one is skipped until the next fetch of its directory brings it back; the others stay. */
+/** Keys by thumbprint. A damaged one is skipped until the next fetch of its directory brings it back; the others stay. */
 function importKeys(keys: readonly AgentKey[]) {
   const imported = keys.map((one) => {
     const key = orElse(() => importAgentKey(one), null);

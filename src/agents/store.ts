@@ -58,7 +58,7 @@ const NODE_SKEW_MS = MINUTE;
 export const isAhead = (at: number, now: number): boolean => at > now + NODE_SKEW_MS;
 
 /**
- * What a fetch brought. The operator may have removed or pinned the directory meanwhile, and another node may have stored
+ * Stores the result of a fetch. The operator may have removed or pinned the directory meanwhile, and another node may have stored
  * a fetch that began later: then nothing is written.
  * @param directory with the start of the fetch as `triedAt`
  * @param before as it was known when the fetch began

@@ -1,27 +1,53 @@
 import { type KeyObject, verify as verifyBytes } from 'node:crypto';
-import type { SignatureParameters, Verifier } from 'http-message-sig';
-import { headerText } from '../http/request.ts';
-import { sha256Text } from '../lib/crypto.ts';
-import { agentOrigin } from './directory.ts';
-import { taggedLabels, verifyGeneral } from './general.ts';
 import {
-  ALGORITHM,
-  type BotAuthRequest,
-  type Claim,
-  CREATED_SKEW_SECONDS,
-  type OwnRequest,
-  SIGNATURE_FIELDS,
-  TAG,
-} from './message.ts';
-import { type PlainSignature, readPlain } from './plain.ts';
+  type ComponentDescriptor,
+  type RequestDescriptor,
+  type SignatureParameters,
+  type UntrustedSignatureCandidate,
+  type Verifier,
+  verifySignature,
+} from 'http-message-sig';
+import { type Item, isInnerList, parseDictionary, parseItem, Token } from 'structured-headers';
+import type { Config } from '../config.ts';
+import { type HeaderMap, headerText } from '../http/request.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
+import { sha256Text } from '../lib/crypto.ts';
+import { orElse } from '../lib/functions.ts';
+import { agentOrigin, directoryUrl } from './directory.ts';
 
 /** Web Bot Auth: an HTTP message signature (RFC 9421, Ed25519) with the tag `web-bot-auth`, under our policy. */
 
+const TAG = 'web-bot-auth';
+const ALGORITHM = 'ed25519';
+const CREATED_SKEW_SECONDS = 30;
+
+/** The three headers that carry a signature. */
+const SIGNATURE_FIELDS: readonly string[] = ['signature-input', 'signature', 'signature-agent'];
+/** The limit of those three together, checked before any of them is parsed. */
 const MAX_HEADER_BYTES = 8192;
 /** Labels that are tried; more than these is no agent in good faith. */
-const MAX_CANDIDATES = 4;
+const MAX_LABELS = 4;
+/** http-message-sig parses a keyed header again for each component that a signature covers. */
+const MAX_COMPONENTS = 16;
+const MAX_KEYED = 4;
+const MAX_COVERED_LENGTH = 2048;
 
-export interface BotAuthPolicy {
+export interface BotAuthRequest {
+  readonly method: string;
+  /** The request target as sent. */
+  readonly target: string;
+  readonly headers: HeaderMap;
+  readonly https: boolean;
+  /** Tenant and nonce of the bundle that it carries: one that is sent again is no second use of its signature. */
+  readonly bundle: string;
+}
+
+/** A request whose Host is one of our public names. */
+interface OwnRequest extends BotAuthRequest {
+  readonly authority: string;
+}
+
+interface BotAuthPolicy {
   /** Public names of this server: what `@authority` is compared with. */
   readonly authorities: () => readonly string[];
   /** Longest `expires` − `created`; 24 h (contract 3.4). */
@@ -31,7 +57,7 @@ export interface BotAuthPolicy {
 /** The cached key of a directory; never a request. Null: unknown, so far or permanently. */
 export type FindAgentKey = (directory: string, thumbprint: string, nowSeconds: number) => KeyObject | null;
 
-/** That a signature is used. Hashes: neither the agent's nonce nor the bundle's is stored. */
+/** One use of a signature. Hashes: neither the agent's nonce nor the bundle's is stored. */
 export interface SignatureClaim {
   readonly nonce: string;
   readonly bundle: string;
@@ -45,19 +71,98 @@ export interface BotAuthDeps {
   readonly claimNonce: (claim: SignatureClaim) => Promise<boolean>;
 }
 
+/** All three headers are there, and within the limit. */
+function isSigned({ headers }: BotAuthRequest): boolean {
+  const texts = SIGNATURE_FIELDS.map((name) => headerText(headers, name));
+  if (texts.includes(null)) return false;
+  return texts.reduce((sum, text) => sum + (text ?? '').length, 0) <= MAX_HEADER_BYTES;
+}
+
 /** Lower case, without the scheme's default port (RFC 9421 section 2.2.3). */
 function normaliseAuthority(host: string, https: boolean): string {
   return host.toLowerCase().replace(https ? /:443$/ : /:80$/, '');
 }
 
 /**
- * With `@authority`: the Host of the request, when it is one of our configured names; a proxy in front keeps it. Only with
- * a target in origin form, or the two together would read as a URI of another host (`https://ours` + `@theirs/`).
+ * The request with its `@authority`, when its Host is one of our configured names; a proxy in front keeps it. The target has to be in
+ * origin form, or the two together would read as a URI of another host (`https://ours` + `@theirs/`).
  */
 function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest | null {
   const authority = normaliseAuthority(headerText(request.headers, 'host') ?? '', request.https);
   const isOurs = request.target.startsWith('/') && policy.authorities().includes(authority);
   return isOurs ? { ...request, authority } : null;
+}
+
+/** Not too much to verify, and its directory covered once: a list that covers none costs a parse of that header for nothing. */
+const isReadable = (list: readonly Item[]): boolean =>
+  list.length <= MAX_COMPONENTS &&
+  list.filter(([, parameters]) => parameters.has('key')).length <= MAX_KEYED &&
+  list.filter(([name]) => name === 'signature-agent').length === 1;
+
+/** The labels that carry the tag, as a String and not a Token; none when the header is malformed. */
+function taggedLabels({ headers }: OwnRequest): string[] {
+  const input = headerText(headers, 'signature-input') ?? '';
+  return [...orElse(() => parseDictionary(input), [])]
+    .filter(([, member]) => isInnerList(member) && member[1].get('tag') === TAG)
+    .filter(([, [list]]) => Array.isArray(list) && isReadable(list))
+    .map(([label]) => label)
+    .slice(0, MAX_LABELS);
+}
+
+const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
+/** http-message-sig looks for the end of a value in time that grows with the square of a run of blanks in it. */
+const LONG_RUN = /[\t ]{33}/;
+
+/** A header's value as a signature base may contain it, or null: a line break in one could forge another line. */
+function fieldContent(name: string, value: string): string | null {
+  const text = value.trim();
+  if (text.length > MAX_COVERED_LENGTH && !SIGNATURE_FIELDS.includes(name)) return null;
+  return FIELD_CONTENT.test(value) && !LONG_RUN.test(text) ? text : null;
+}
+
+/** Hands on only fields that the signature may cover: one odd header elsewhere must not cost the agent its name. */
+function describeRequest({ method, target, headers, https, authority }: OwnRequest): RequestDescriptor {
+  const input = headerText(headers, 'signature-input') ?? '';
+  const fields = Object.entries(headers).flatMap(([name, value]) => {
+    if (value === undefined || !(input.includes(`"${name}"`) || SIGNATURE_FIELDS.includes(name))) return [];
+    const values = (typeof value === 'string' ? [value] : value).map((text) => fieldContent(name, text));
+    return values.every((text) => text !== null) ? values.map((text) => ({ name, value: text })) : [];
+  });
+  const targetUri = `${https ? 'https' : 'http'}://${authority}${target}`;
+  return { kind: 'request', method, targetUri, requestTarget: target, fields };
+}
+
+/** The one type of document whose host is the agent's name; a member of another type is ignored (contract 17). */
+const DIRECTORY = 'directory';
+
+function addressOf([value, parameters]: Item): string | null {
+  const type = parameters.get('type') ?? DIRECTORY;
+  const isDirectory = (type instanceof Token ? type.toString() : type) === DIRECTORY;
+  return typeof value === 'string' && isDirectory ? value : null;
+}
+
+function addressIn(header: string, key: unknown, label: string): string | null {
+  if (key === undefined) {
+    const legacy = orElse(() => parseItem(header), null);
+    return legacy && addressOf(legacy);
+  }
+  const members = orElse(() => parseDictionary(header), null);
+  if (typeof key !== 'string' || (key !== label && members?.has(label))) return null;
+  const member = members?.get(key);
+  return member === undefined || isInnerList(member) ? null : addressOf(member);
+}
+
+/**
+ * The directory that a signature names, from the part of Signature-Agent that the signature itself covers: a dictionary
+ * member (`"signature-agent";key="…"`), or the deployed legacy form, a bare string. A member keyed to the signature's own
+ * label has to be the covered one, otherwise somebody else's header could be relabelled. Null: none that is covered.
+ */
+function coveredDirectory(header: string, label: string, components: readonly ComponentDescriptor[]) {
+  const covered = components.filter((component) => component.name === 'signature-agent');
+  const [component] = covered;
+  if (covered.length !== 1 || component === undefined) return null;
+  const address = addressIn(header, component.parameters['key'], label);
+  return address === null ? null : directoryUrl(address);
 }
 
 /** created ≤ now, expires not past, at most 24 h apart; both have to be there. */
@@ -74,34 +179,47 @@ function timesAreGood({ created, expires }: SignatureParameters, now: number, po
 /** A signature whose claims the policy agrees with, by a key that its directory holds; its bytes are still to verify. */
 type Admitted = NonNullable<ReturnType<typeof admit>>;
 
-/** Null: against the policy, or by a key that nobody knows. */
-function admit(deps: BotAuthDeps, { components, parameters, directory }: Claim, now: number) {
+/** Null: against the policy, or by a key that nobody knows. Nothing of the candidate is believed before its bytes verify. */
+function admit(
+  { policy, findKey }: BotAuthDeps,
+  { components, parameters }: UntrustedSignatureCandidate,
+  directory: string | null,
+  now: number,
+) {
   const { alg = ALGORITHM, tag, keyid, nonce, expires } = parameters;
   const bound = components.some(({ name }) => name === '@authority' || name === '@target-uri');
   if (directory === null || !bound || alg !== ALGORITHM || tag !== TAG) return null;
-  if (keyid === undefined || expires === undefined || !timesAreGood(parameters, now, deps.policy))
-    return null;
-  const key = deps.findKey(directory, keyid, now);
+  if (keyid === undefined || expires === undefined || !timesAreGood(parameters, now, policy)) return null;
+  const key = findKey(directory, keyid, now);
   return key && { key, directory, keyid, nonce, expires };
 }
 
-function verifyPlain(deps: BotAuthDeps, plain: PlainSignature, now: number): Admitted | null {
-  const admitted = admit(deps, plain, now);
-  return admitted && verifyBytes(null, plain.base, admitted.key, plain.signature) ? admitted : null;
-}
-
-async function verifyLabel(deps: BotAuthDeps, request: OwnRequest, label: string, now: number) {
+/** Null: the signature of this label does not verify, whatever the reason. */
+async function verifyLabel(
+  deps: BotAuthDeps,
+  request: OwnRequest,
+  label: string,
+  now: number,
+): Promise<Admitted | null> {
+  const agent = headerText(request.headers, 'signature-agent') ?? '';
   let admitted: Admitted | null = null;
-  const trust = (claim: Claim): Verifier => {
-    const found = admit(deps, claim, now);
+  const resolveVerifier = (candidate: UntrustedSignatureCandidate): Verifier => {
+    const found = admit(deps, candidate, coveredDirectory(agent, label, candidate.components), now);
     admitted = found;
     return {
       algorithm: ALGORITHM,
       verify: (base, signature) => found !== null && verifyBytes(null, base, found.key, signature),
     };
   };
+  const policy = {
+    algorithms: [ALGORITHM],
+    requiredComponents: [],
+    requiredParameters: ['created', 'expires', 'keyid', 'tag'],
+    clockSkew: CREATED_SKEW_SECONDS,
+    now,
+  } as const;
   try {
-    await verifyGeneral(request, label, now, trust);
+    await verifySignature(describeRequest(request), { label, resolveVerifier, policy });
     return admitted;
   } catch {
     // Every cause alike: unsigned, forged, unknown or against the policy is simply not a declared agent.
@@ -110,23 +228,14 @@ async function verifyLabel(deps: BotAuthDeps, request: OwnRequest, label: string
 }
 
 async function firstVerified(deps: BotAuthDeps, request: OwnRequest, now: number): Promise<Admitted | null> {
-  const plain = readPlain(request);
-  if (plain) return verifyPlain(deps, plain, now);
-  for (const label of taggedLabels(request, MAX_CANDIDATES)) {
+  for (const label of taggedLabels(request)) {
     const admitted = await verifyLabel(deps, request, label, now);
     if (admitted) return admitted;
   }
   return null;
 }
 
-/** All three are there, and not too much of it. */
-function isSigned(request: BotAuthRequest): boolean {
-  const texts = SIGNATURE_FIELDS.map((name) => headerText(request.headers, name));
-  if (texts.includes(null)) return false;
-  return texts.reduce((sum, text) => sum + (text ?? '').length, 0) <= MAX_HEADER_BYTES;
-}
-
-function firstUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admitted, bundle: string) {
+function claimUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admitted, bundle: string) {
   if (nonce === undefined) return Promise.resolve(true);
   return deps.claimNonce({
     nonce: sha256Text(JSON.stringify([directory, keyid, nonce])),
@@ -143,7 +252,34 @@ function firstUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admit
 export async function verifyBotAuth(deps: BotAuthDeps, request: BotAuthRequest, now: number) {
   const own = isSigned(request) ? ownRequest(request, deps.policy) : null;
   const admitted = own && (await firstVerified(deps, own, Math.floor(now / 1000)));
-  return admitted && (await firstUse(deps, admitted, request.bundle))
+  return admitted && (await claimUse(deps, admitted, request.bundle))
     ? agentOrigin(admitted.directory)
     : null;
+}
+
+/**
+ * Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. Without a base URL the server is
+ * one of this machine, which is called by several names.
+ */
+export function publicNames(config: Config, url: string): readonly string[] {
+  const { host, port } = new URL(url);
+  const local =
+    config.base_url === null ? ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`) : [];
+  return [host, ...config.authorities, ...local].map((name) => name.toLowerCase().replace(/:443$/, ''));
+}
+
+/** The agent that signed a request, or null. */
+export type BotAuth = (request: BotAuthRequest, now: number) => Promise<string | null>;
+
+/** @param url where this server is reached; known only once it listens */
+export function makeBotAuth(
+  config: Config,
+  url: () => string,
+  world: Pick<BotAuthDeps, 'findKey' | 'claimNonce'>,
+): BotAuth {
+  const policy = { authorities: () => publicNames(config, url()), maxValiditySeconds: DAY / SECOND };
+  return (request, now) => {
+    const https = request.https || url().startsWith('https:');
+    return verifyBotAuth({ ...world, policy }, { ...request, https }, now);
+  };
 }

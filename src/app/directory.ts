@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type ApiKey, hashSecret } from '../auth/credentials.ts';
 import { type ConsentTenant, makeConsentTenant } from '../consent/tenant.ts';
-import { applyPolicy, DEFAULT_POLICY } from '../ingest/classify/policy.ts';
 import type { KeyChanges } from '../ingest/decrypt/messages.ts';
 import type { IngestTenant } from '../ingest/ports.ts';
+import { applyPolicy, DEFAULT_POLICY } from '../ingest/verdict/policy.ts';
 import { isLive, liveGenerations, publicKeyOf, wrapContext } from '../keys/generation.ts';
 import {
   LEDGER_SECRET,

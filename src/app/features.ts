@@ -1,5 +1,5 @@
-import { makeBotAuth } from '../agents/bot-auth-make.ts';
 import { makeNonceClaimer } from '../agents/store.ts';
+import { makeBotAuth } from '../agents/verify.ts';
 import type { Config } from '../config.ts';
 import { makeConsentApi } from '../consent/consent-make.ts';
 import { makeConsentLane } from '../consent/routes.ts';
@@ -7,9 +7,9 @@ import { readClientSecret } from '../console/secret-files.ts';
 import { followClock } from '../db/clock-rule-store.ts';
 import { makeConcurrencyLimit } from '../http/limiter.ts';
 import { noteEpochLength } from '../ingest/epoch-length-store.ts';
-import { makeIngest } from '../ingest/ingest-make.ts';
+import type { IssueToken } from '../ingest/ingest.ts';
 import { openNetworkTypes, UNKNOWN_NETWORKS } from '../ingest/network-type-files.ts';
-import type { IssueToken } from '../ingest/ports.ts';
+import { createIngest } from '../ingest/route.ts';
 import { SECOND } from '../lib/clock.ts';
 import { makeDaySalt } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
@@ -81,7 +81,8 @@ export async function makeFeatures(platform: Platform, { networks }: Settings) {
   const issue: IssueToken = ({ session, origin, now, ...subject }) =>
     issueToken(serverSecret, random, now, subject, { session, origin });
   const clockRule = await followClock(database, clock, config.max_clock_skew * SECOND);
-  const ingest = makeIngest(platform, {
+  const ingest = createIngest({
+    ...platform,
     isHosting: networks.isHosting,
     markNetwork: makeDaySalt(platform, 'gpd/network/v1'),
     requireClock: clockRule.requireClock,

@@ -4,7 +4,7 @@ import type { Database } from '../db/db.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import type { IngestTenant, TenantLookup } from '../ingest/ports.ts';
 import { findDecision } from '../ingest/stored.ts';
-import type { Verdict } from '../ingest/verdict.ts';
+import type { Verdict } from '../ingest/verdict/verdict.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';

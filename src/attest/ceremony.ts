@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { IssueToken } from '../ingest/ports.ts';
+import type { IssueToken } from '../ingest/ingest.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';

@@ -1,8 +1,9 @@
 import { reconcile } from '../ingest/decisions-service.ts';
-import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/identity.ts';
-import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
+import type { IssueToken } from '../ingest/ingest.ts';
+import type { IngestTenant, KnownDevice, RecordEntry } from '../ingest/ports.ts';
 import type { RecordAlone } from '../ingest/record-batch.ts';
 import { verdictResponse } from '../ingest/respond.ts';
+import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/verdict/identity.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { hmacSha256Text, sha256 } from '../lib/crypto.ts';

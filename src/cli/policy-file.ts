@@ -1,4 +1,4 @@
-import { unknownRules } from '../ingest/classify/policy.ts';
+import { unknownRules } from '../ingest/verdict/policy.ts';
 import { type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import { makeMonitorMatcher } from '../tenants/monitors.ts';
 import { misused } from './output.ts';

@@ -1,4 +1,4 @@
-import type { BotAuth } from '../agents/bot-auth-make.ts';
+import type { BotAuth } from '../agents/verify.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
 import type { ConsentLimits, FindApiKey } from '../http/register.ts';

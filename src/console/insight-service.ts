@@ -5,7 +5,7 @@ import { countDoubts, listDoubts } from '../consent/doubts.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/db.ts';
-import { ruleText } from '../ingest/classify/policy.ts';
+import { ruleText } from '../ingest/verdict/policy.ts';
 import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';

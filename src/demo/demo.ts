@@ -9,7 +9,7 @@ import type { Router } from 'express';
 import { makeApiKey } from '../auth/credentials.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { exactRouter } from '../http/register.ts';
-import { toldOnce } from '../ingest/classify/policy.ts';
+import { toldOnce } from '../ingest/verdict/policy.ts';
 import { Refusal } from '../lib/errors.ts';
 import { createTenant } from '../ops/new-tenant-service.ts';
 import type { DecisionResponse } from '../schema/responses.ts';

@@ -1,17 +1,17 @@
 import type { Database } from '../db/db.ts';
 import { isoTime } from '../lib/clock.ts';
-import { ruleText } from './classify/policy.ts';
-import { CALM_SCORE } from './decide.ts';
-import { visitorIdOf } from './identity.ts';
 import type { IngestTenant } from './ports.ts';
 import { verdictResponse } from './respond.ts';
 import { findDecision, supersededBy } from './stored.ts';
-import type { Verdict } from './verdict.ts';
+import { CALM_SCORE } from './verdict/decide.ts';
+import { visitorIdOf } from './verdict/identity.ts';
+import { ruleText } from './verdict/policy.ts';
+import type { Verdict } from './verdict/verdict.ts';
 
 /** A person and a declared agent stay what they are, whatever a review finds. */
 export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';
 
-/** As every later verdict under the override (contract 3.4): an overturned decision calls nobody a bot any more. */
+/** An overturned decision calls nobody a bot any more, like each later verdict under the override (contract 3.4). */
 export function reconcile(verdict: Verdict): Verdict {
   if (!isReconciled(verdict.class)) return verdict;
   return {

@@ -7,7 +7,7 @@ const EPOCH_LENGTH = 'epoch-length';
 
 export interface EpochLength {
   readonly days: number;
-  /** What it was before the last change; null: it never changed. */
+  /** The days before the last change; null: it never changed. */
   readonly before: number | null;
   readonly changedAt: number | null;
 }

@@ -1,59 +1,293 @@
+import type { BotAuth } from '../agents/verify.ts';
+import type { Config } from '../config.ts';
 import type { ConsentEvent } from '../consent/decide.ts';
+import type { Grants } from '../consent/doubts.ts';
+import type { ProveConsent } from '../consent/proven-purposes-service.ts';
+import { hasGpcHeader, type RequestTier } from '../http/request.ts';
+import { DAY, MINUTE } from '../lib/clock.ts';
+import { type Random, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
-import { NEEDED_PURPOSE } from './consent-gate.ts';
-import { asserted, type Evaluated, evaluate } from './evaluate.ts';
-import type { Unsealed } from './open.ts';
-import { refuse, STAGES } from './pipeline.ts';
-import type { IngestDeps, IngestInput } from './ports.ts';
-import { record } from './record.ts';
-import type { IngestAnswer } from './respond.ts';
+import type { Address } from '../lib/ip.ts';
+import type { Plaintext } from '../schema/bundle.ts';
+import type { ConsentState } from '../schema/responses.ts';
+import { readSignals } from '../schema/signals.ts';
+import type { NoteVisit } from '../tenants/key-use-service.ts';
+import { consentGate, proveConsent } from './consent-gate.ts';
+import { isFresh, readPlaintext, reasonForNoTenant, type Unsealed } from './open.ts';
+import type {
+  Identity,
+  IngestTenant,
+  KnownDevice,
+  RecordEntry,
+  Recorded,
+  Recorder,
+  Sighting,
+  TenantLookup,
+} from './ports.ts';
+import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
+import { maySupersede, type Sessions, type Updates } from './session.ts';
+import { decide, readGiver } from './verdict/decide.ts';
+import { type Facts, readFacts } from './verdict/facts.ts';
+import {
+  type AttestationLimits,
+  currentEpoch,
+  identifiedOn,
+  identify,
+  isCoarse,
+  keySignals,
+  mayBeShared,
+} from './verdict/identity.ts';
+import { type Classification, classify } from './verdict/score.ts';
+import type { Verdict } from './verdict/verdict.ts';
+
+/** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
+export type IssueToken = (grant: {
+  readonly kid: string;
+  readonly requestId: string;
+  readonly session: string;
+  readonly origin: string;
+  readonly now: number;
+  /** The principal whose consent was proven. */
+  readonly principalId?: string | undefined;
+}) => string;
+
+/** A server hands in its stores, and `gpd replay` what leaves the writes out. */
+export interface IngestServices {
+  readonly config: AttestationLimits & Pick<Config, 'max_clock_skew' | 'epoch_days'>;
+  readonly tenants: TenantLookup;
+  /** The server's time; a replay answers with the bundle's own. */
+  readonly now: (plaintext: Plaintext) => number;
+  /** @throws {Unavailable} when the server's clock is behind */
+  readonly requireClock: () => void;
+  readonly proveConsent: ProveConsent;
+  readonly grants: Pick<Grants, 'find' | 'note'>;
+  readonly sessions: Pick<Sessions, 'has'>;
+  readonly updates: Updates;
+  readonly botAuth: BotAuth;
+  readonly recorder: Recorder;
+  readonly random: Random;
+  readonly noteVisit: NoteVisit;
+  readonly issueToken: IssueToken;
+}
+
+/** The request that brought a bundle, behind the trust boundary. */
+export interface IngestInput extends RequestTier {
+  readonly requestId: string;
+  /** The request target as sent: `/_fp/i/v1`. */
+  readonly target: string;
+  /** The client behind the trust boundary; looked at, never stored. */
+  readonly client: Address | null;
+  /** Salted hash of the client's network, good for one day. */
+  readonly network: string;
+  /** The value that this response's gp_session cookie will have. */
+  readonly session: string;
+}
 
 /**
- * What of the consent is proven: a tenant that wants that gets no verdict on an assertion (contract 3.3), and none gets one
- * on an assertion that a person overruled GPC.
+ * Answers one bundle (contract section 3). The steps run in this order, and the first refusal is the answer. Nothing is
+ * written before step 9, so a refusal for missing consent leaves the database as it was.
+ * @throws {Refusal} 401 for a session that may not supersede the request that the bundle names
+ * @throws {Unavailable} when nothing was written and the caller may try again
  */
-async function prove(deps: IngestDeps, { tenant, consentState, overGpc, rides }: Evaluated) {
-  if (!rides) return null;
-  const claimed = [...consentState.purposes, ...overGpc];
-  const proven = new Set(await STAGES['consent proof'].run(deps, { ...rides, purposes: claimed, overGpc }));
-  const said = new Set(tenant.needsProof ? [] : consentState.purposes);
-  const purposes = claimed.filter((purpose) => proven.has(purpose) || said.has(purpose));
-  return purposes.includes(NEEDED_PURPOSE) ? { ...consentState, purposes } : null;
+export async function ingest(
+  services: IngestServices,
+  unsealed: Unsealed,
+  input: IngestInput,
+): Promise<IngestAnswer> {
+  const { requestId, target, headers, https } = input;
+  // 1. Open. A missing tenant, a wrong key and a malformed plaintext look alike to a caller without the key.
+  const opened = readPlaintext(unsealed, services.tenants);
+  if (!opened.ok) return refusal(opened.reason, requestId);
+  const { tenant } = opened;
+  const { clientTs, after, consent: receipt, signals } = opened.plaintext;
+
+  // 2. Read the time and the signals: an unknown field is ignored, a malformed group is null.
+  services.requireClock();
+  const now = services.now(opened.plaintext);
+  const read = readSignals(signals);
+
+  // 3. Consent gate, after GPC. A stale bundle is refused as stale, and its answer has the consent state too.
+  const consent = consentGate(tenant, receipt, { inHeader: hasGpcHeader(headers), inSignals: read.gpc });
+  const { asserted, claimedGrant, mustProve } = consent;
+  if (!isFresh(clientTs, now, services.config.max_clock_skew)) return refusal('stale', requestId, asserted);
+  if (!consent.isAllowed) return refusal('consent-missing', requestId, asserted);
+
+  // 4. Facts: what the browser says of itself, and what the network shows.
+  const facts = readFacts(read, input);
+  // 5. Identity: an exact match on the stable signals, or nobody.
+  const identity = identify(tenant, facts, currentEpoch(now, services.config.epoch_days));
+  // 6. Classify by the tenant's rules. No later step looks at a signal.
+  const judged = judge(tenant, facts, identity);
+
+  // 7. Prove the consent, where the tenant wants that or the bundle says that a person overruled GPC.
+  const consentState = mustProve ? await proveConsent(services, tenant, consent) : asserted;
+  if (!consentState) return refusal('consent-missing', requestId, asserted);
+
+  // 8. The grant that the bundle names. After the consent: a person who withdrew gets that answer, whatever the session.
+  const grant = claimedGrant && (await services.grants.find(claimedGrant));
+  const later = { after, cookie: headers['cookie']?.toString(), now, claimedGrant, grant };
+  if (!(await maySupersede(services, tenant, later))) throw new Refusal('unauthenticated');
+  // 9. Agent signature: a valid one declares the agent, any other declares nobody. It is used up by this bundle.
+  const nonce = hashNonce(opened.plaintext.nonce);
+  const signed = { method: 'POST', target, headers, https, bundle: `${tenant.kid}|${nonce}` };
+  const declaredAgentId = await services.botAuth(signed, now);
+
+  // 10. Look the device up, decide on that and write, in one transaction.
+  const visit = { tenant, now, nonce, clientTs, after, judged, consentState, declaredAgentId, grant };
+  const recorded = await services.recorder.record(sightingOf(services, input, visit));
+  if (typeof recorded === 'string') return refuseUnrecorded(recorded, unsealed, requestId, consentState);
+  services.noteVisit(tenant, 'judged', ...(judged.isWorkerless ? (['workerless'] as const) : []));
+
+  // 11. Note on the grant who gave it. The verdict is recorded by now, and it is answered whatever comes of this.
+  const giver = { class: readGiver(recorded.verdict), at: now };
+  const askAgain = grant && claimedGrant && (await services.grants.note(claimedGrant, grant, giver));
+  // 12. Respond, with a token where the page is the tenant's own and somebody was identified.
+  const principalId = mustProve ? claimedGrant?.principalId : undefined;
+  return respond(services, input, visit, {
+    verdict: recorded.verdict,
+    askAgain: askAgain === true,
+    principalId,
+  });
 }
 
-/** A stolen cookie supersedes no request that is linked to a principal. */
-async function maySupersede(
-  { sessions, updates }: IngestDeps,
-  { headers: { cookie } }: IngestInput,
-  { tenant: { kid, refOf }, now, rides }: Evaluated,
-  { after, grant }: { readonly after: string; readonly grant: ConsentEvent | null },
-): Promise<boolean> {
-  if (!sessions.has(cookie?.toString(), kid, after, now)) return false;
-  if (await updates.endsChain(kid, after)) return false;
-  const linked = await updates.linkedTo(kid, after);
-  // Only the browser that was answered the grant can name it: the id of a principal is no secret.
-  return linked === null || (grant !== null && rides !== null && refOf(rides.principalId) === linked);
+const NONCE_HASH_BYTES = 16;
+
+/** base64url. */
+function hashNonce(nonce: string): string {
+  return sha256(nonce).subarray(0, NONCE_HASH_BYTES).toString('base64url');
 }
 
-/** @throws {Refusal} 401 for a session that may not supersede what the bundle names */
-async function admit(deps: IngestDeps, input: IngestInput, evaluated: Evaluated): Promise<IngestAnswer> {
-  const { now, rides, mustProve, after, tenant } = evaluated;
-  const consentState = mustProve ? await prove(deps, evaluated) : evaluated.consentState;
-  if (!consentState)
-    return refuse('consent proof', 'consent-missing', input.requestId, asserted(evaluated.consentState));
-  const grant = rides && (await STAGES.grant.run(deps, rides));
-  // After the consent, which is read again: a person who withdrew gets that answer, whatever the session.
-  if (after !== undefined && !(await maySupersede(deps, input, evaluated, { after, grant })))
-    throw new Refusal('unauthenticated');
-  const { target, headers, https } = input;
-  const bundle = `${tenant.kid}|${evaluated.nonce}`;
-  const signed = { method: 'POST', target, headers, https, bundle };
-  const declared = await STAGES['bot auth'].run(deps, signed, now);
-  return record(deps, input, { ...evaluated, consentState }, { declared, grant });
+/** All that later steps need of the signals: ids of rules, weights, keyed hashes and flags. */
+function judge(tenant: IngestTenant, facts: Facts, identity: Identity | null) {
+  return {
+    identity,
+    classification: classify(facts, tenant.policy.rules),
+    shadow: tenant.shadow && classify(facts, tenant.shadow.rules),
+    summary: identity && tenant.populationKey && keySignals(tenant.populationKey, facts),
+    defenses: facts.defenses,
+    incomplete: facts.incomplete,
+    isCoarse: isCoarse(facts),
+    /** Nothing was asked in a worker, or it did not answer. */
+    isWorkerless: facts.signals.worker === null,
+  };
 }
 
-/** Runs the stages of pipeline.ts. The bundle is garbage before the first of them that waits. */
-export async function ingest(deps: IngestDeps, unsealed: Unsealed, input: IngestInput) {
-  const evaluated = evaluate(deps, unsealed, input, input.requestId);
-  return 'status' in evaluated ? evaluated : admit(deps, input, evaluated);
+/** Everything that the verdict is decided on, besides the device's past. A batch holds many of them while it waits. */
+interface Visit {
+  readonly tenant: IngestTenant;
+  readonly now: number;
+  /** Hash of the bundle's nonce. */
+  readonly nonce: string;
+  readonly clientTs: number;
+  /** The request that this one supersedes. */
+  readonly after: string | undefined;
+  readonly judged: Readonly<ReturnType<typeof judge>>;
+  readonly consentState: ConsentState;
+  readonly declaredAgentId: string | null;
+  readonly grant: ConsentEvent | null;
+}
+
+function sightingOf(services: IngestServices, input: IngestInput, visit: Visit): Sighting {
+  const { kid, since } = visit.tenant;
+  const { identity } = visit.judged;
+  return {
+    claim: { kid, since, nonce: visit.nonce, datedAt: visit.clientTs },
+    device: identity && { kid, durable: identity.durable, network: input.network, day: dayOf(visit.now) },
+    decide: (known) => decideOn(services, input, visit, known ?? UNKNOWN_DEVICE),
+  };
+}
+
+const dayOf = (now: number): number => Math.floor(now / DAY);
+
+const UNKNOWN_DEVICE: KnownDevice = {
+  seen: false,
+  neverAutomation: false,
+  marked: false,
+  spread: { networksToday: 0, pairsOfWeek: 0, tenantPairsOfWeek: 0 },
+};
+/** The life of the transparency token (contract 3.5). */
+const SUMMARY_TTL_MS = 5 * MINUTE;
+const SALT_BYTES = 16;
+
+/** The verdict on what is known of the device, and what is to be written of it. */
+function decideOn(
+  { config, random }: IngestServices,
+  { requestId, network, client }: IngestInput,
+  { tenant, now, after, judged, consentState, declaredAgentId, grant }: Visit,
+  known: KnownDevice,
+): RecordEntry {
+  const { identity, summary, defenses, incomplete } = judged;
+  const day = dayOf(now);
+  const decideBy = (classification: Classification, policyVersion: string): Verdict =>
+    decide({
+      requestId,
+      now,
+      identity,
+      known,
+      classification,
+      defenses,
+      declaredAgentId,
+      needsAttestation: judged.isCoarse || mayBeShared(known, config),
+      consentState,
+      policyVersion,
+      monitor: tenant.isMonitor(declaredAgentId, client),
+      incomplete,
+      grantSeq: grant?.seq,
+    });
+  const verdict = decideBy(judged.classification, tenant.policy.version);
+  const shadow = judged.shadow && tenant.shadow && decideBy(judged.shadow, tenant.shadow.version);
+  return {
+    kid: tenant.kid,
+    identified: identity && identifiedOn(identity, config.epoch_days, { network, day, marked: known.marked }),
+    verdict,
+    shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
+    salt: random(SALT_BYTES).toString('base64url'),
+    summary: summary && {
+      ...summary,
+      newDevice: !known.seen,
+      counts: !known.marked,
+      expiresAt: now + SUMMARY_TTL_MS,
+    },
+    webhooks: tenant.decisionWebhooks,
+    after,
+  };
+}
+
+/** A tenant that was removed meanwhile looks as if there had never been one. */
+function refuseUnrecorded(
+  reason: Extract<Recorded, string>,
+  { symmetric }: Unsealed,
+  requestId: string,
+  consentState: ConsentState,
+): IngestAnswer {
+  if (reason === 'gone') return refusal(reasonForNoTenant(symmetric), requestId);
+  return refusal(reason, requestId, consentState);
+}
+
+/** The origin of the page, where it is the tenant's. */
+function firstPartyOrigin({ origin }: IngestInput['headers'], tenant: IngestTenant): string | null {
+  return typeof origin === 'string' && tenant.origins.has(origin) ? origin : null;
+}
+
+interface Answered {
+  readonly verdict: Verdict;
+  readonly askAgain: boolean;
+  /** The principal whose consent was proven. */
+  readonly principalId: string | undefined;
+}
+
+function respond(
+  services: IngestServices,
+  { requestId, session, headers }: IngestInput,
+  { tenant, now, judged: { identity } }: Visit,
+  { verdict, askAgain, principalId }: Answered,
+): IngestAnswer {
+  const response = verdictResponse(verdict, identity?.visitorId ?? null);
+  if (askAgain) response.askAgain = true;
+  const origin = identity && firstPartyOrigin(headers, tenant);
+  if (origin !== null) {
+    const { kid } = tenant;
+    response.transparencyToken = services.issueToken({ kid, requestId, session, origin, now, principalId });
+  }
+  return { status: 200, response };
 }

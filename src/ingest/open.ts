@@ -1,8 +1,31 @@
+import { z } from 'zod';
 import { noteRefusal } from '../http/reply.ts';
+import { SECOND } from '../lib/clock.ts';
+import { decodeBase64 } from '../lib/crypto.ts';
 import { orElse } from '../lib/functions.ts';
 import { parseStrictJson } from '../lib/json.ts';
-import { type Plaintext, plaintextSchema, type SealedBundle } from '../schema/bundle.ts';
+import { type Plaintext, plaintextSchema, type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
+import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
 import type { IngestTenant, TenantLookup } from './ports.ts';
+
+/** From the body of a request to the plaintext of its bundle. The first two steps may run in a thread (decrypt/). */
+
+const compiled = z.compile(sealedBundleSchema);
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Is this body a SealedBundle at all? UTF-8, JSON without duplicate keys, the four fields and no other, canonical
+ * base64. Null: it is not.
+ */
+export function readEnvelope(body: Uint8Array): SealedBundle | null {
+  const value = orElse((): unknown => parseStrictJson(utf8.decode(body)), null);
+  const bundle = compiled.safeParse(value).data;
+  if (!bundle) return null;
+  const { iv, ct, epk } = bundle;
+  const sized = decodeBase64(iv)?.length === IV_BYTES && decodeBase64(ct) !== null;
+  const pointed = epk === undefined || decodeBase64(epk)?.length === POINT_BYTES;
+  return sized && pointed ? bundle : null;
+}
 
 /** A bundle after its cryptography and before its meaning. */
 export interface Unsealed {
@@ -14,14 +37,6 @@ export interface Unsealed {
 }
 
 export type Openers = Pick<IngestTenant, 'openers' | 'symmetricOpener'>;
-
-const DECRYPT_FAILED = { ok: false, reason: 'decrypt-failed' } as const;
-
-/** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
-export const ofNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
-  symmetric ? 'unknown-key' : 'decrypt-failed';
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
   if (bundle.epk === undefined) return keys.symmetricOpener?.(bundle) ?? null;
@@ -38,17 +53,27 @@ export function unseal(bundle: SealedBundle, keys: Openers | undefined): Unseale
   return { kid, symmetric: epk === undefined, plaintext: keys ? decrypt(bundle, keys) : null };
 }
 
+/** An unknown kid is a missing opener (400) when asymmetric, an unknown key (401) when symmetric (contract 3.1). */
+export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unknown-key' =>
+  symmetric ? 'unknown-key' : 'decrypt-failed';
+
 /** A plaintext that does not parse looks like a bad tag to anyone without the key. */
 function parsePlaintext(bytes: Buffer): Plaintext | null {
   return orElse(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 
-/** The tenant is asked for here: it may have gone while a thread opened its bundle. */
-export function readOpened(unsealed: Unsealed, tenants: TenantLookup) {
-  const tenant = tenants(unsealed.kid);
+/** The tenant is looked up only now: it may have been removed while a thread opened its bundle. */
+export function readPlaintext({ kid, symmetric, plaintext: bytes }: Unsealed, tenants: TenantLookup) {
+  const tenant = tenants(kid);
   if (!tenant) noteRefusal('unknown-kid');
-  if (!tenant || (unsealed.symmetric && !tenant.symmetricOpener))
-    return { ok: false, reason: ofNoTenant(unsealed.symmetric) } as const;
-  const plaintext = unsealed.plaintext && parsePlaintext(unsealed.plaintext);
-  return plaintext ? ({ ok: true, tenant, plaintext } as const) : DECRYPT_FAILED;
+  if (!tenant || (symmetric && !tenant.symmetricOpener))
+    return { ok: false, reason: reasonForNoTenant(symmetric) } as const;
+  const plaintext = bytes && parsePlaintext(bytes);
+  if (!plaintext) return { ok: false, reason: 'decrypt-failed' } as const;
+  return { ok: true, tenant, plaintext } as const;
+}
+
+/** Both directions: a bundle from the future is as stale as an old one. */
+export function isFresh(clientTs: number, now: number, maxSkewSeconds: number): boolean {
+  return Math.abs(now - clientTs) <= maxSkewSeconds * SECOND;
 }

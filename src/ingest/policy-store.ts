@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
-import { applyPolicy } from './classify/policy.ts';
+import { applyPolicy } from './verdict/policy.ts';
 
 export interface PolicyRow {
   readonly kid: string;

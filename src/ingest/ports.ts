@@ -1,20 +1,13 @@
-import type { BotAuth } from '../agents/bot-auth-make.ts';
-import type { Grants } from '../consent/doubts.ts';
-import type { ProveConsent } from '../consent/proven-purposes-service.ts';
-import type { RequestTier } from '../http/request.ts';
-import type { Random } from '../lib/crypto.ts';
 import type { Address } from '../lib/ip.ts';
-import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
+import type { SealedBundle } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { NoteVisit } from '../tenants/key-use-service.ts';
-import type { AttestationLimits, Past } from './attestation.ts';
-import type { Policy } from './classify/policy.ts';
-import type { Sessions } from './session.ts';
-import type { SummaryRequest } from './summary.ts';
-import type { Verdict } from './verdict.ts';
+import type { Policy } from './verdict/policy.ts';
+import type { Verdict } from './verdict/verdict.ts';
 
-/** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
+/** The tenant as ingest sees it, and the values that go to the store and come back from it. */
+
+/** What ingest needs to know of a tenant; held in memory, at most 5 s behind the database. */
 export interface IngestTenant {
   readonly kid: string;
   /** When it was made: a later one under its kid is another. */
@@ -46,10 +39,22 @@ export interface IngestTenant {
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
 
-/** What is known of a device before this sighting. */
-export interface KnownDevice extends Past {
+/** The past of a device, before this sighting. */
+export interface KnownDevice {
+  readonly seen: boolean;
   /** A reviewer found this person to be no automation. */
   readonly neverAutomation: boolean;
+  /** This network of the device was counted today. */
+  readonly marked: boolean;
+  /** How widely its id was seen, this sighting included. */
+  readonly spread: {
+    /** Client networks of this id today. */
+    readonly networksToday: number;
+    /** (id, network) pairs of this id in the last seven days. */
+    readonly pairsOfWeek: number;
+    /** All such pairs of the tenant in the last seven days. */
+    readonly tenantPairsOfWeek: number;
+  };
 }
 
 /** One sighting as the lookup is asked for it. */
@@ -77,6 +82,37 @@ export interface Identified extends Identity {
   readonly marked: boolean;
 }
 
+/** Each stable signal of a request under a keyed hash, and all of them together, which is what identifies. */
+export interface KeyedSignals {
+  readonly signals: readonly { readonly name: string; readonly value: string }[];
+  readonly joint: string;
+}
+
+/**
+ * `transparency.retain = "summary"` (contract 3.5): how rare each stable signal of this request is in the tenant's
+ * population, for the life of the token. Values are counted under a keyed hash and are in no row.
+ */
+export interface SummaryRequest extends KeyedSignals {
+  /** The device was never seen before. */
+  readonly newDevice: boolean;
+  /** It was not counted from this network today: identical devices count once a network and day. */
+  readonly counts: boolean;
+  readonly expiresAt: number;
+}
+
+/** The part of a request's signals that is kept for the life of its token: how rare each is, never its value. */
+export interface StoredSummary {
+  /** Devices that were known when it was made. */
+  readonly devices: number;
+  /** Surprisal of the joint stable hash in the tenant's population: -log2 of its share. */
+  readonly jointBits: number;
+  readonly signals: readonly {
+    readonly name: string;
+    /** -log2 of the share of this value. */
+    readonly bits: number;
+  }[];
+}
+
 /** A verdict that is only counted. */
 export interface ShadowVerdict {
   readonly policyVersion: string;
@@ -100,10 +136,10 @@ export interface RecordEntry {
   readonly kid: string;
   readonly identified: Identified | null;
   readonly verdict: Verdict;
-  /** What the shadow policy would have said. */
+  /** The verdict of the shadow policy. */
   readonly shadow: ShadowVerdict | null;
   readonly salt: string;
-  /** What the tenant keeps of the signals for the life of the token. */
+  /** Null: the tenant keeps nothing of the signals. */
   readonly summary: SummaryRequest | null;
   /** Webhooks to be told, in the same transaction. */
   readonly webhooks: readonly string[];
@@ -112,12 +148,12 @@ export interface RecordEntry {
 }
 
 /**
- * What was written, or why nothing was. `stale`: an earlier claim of the nonce may have been forgotten already (a clock went
+ * The entry that was written, or why none was. `stale`: an earlier claim of the nonce may have been forgotten already (a clock went
  * back, a backup was restored, the skew was raised). `gone`: there is no such tenant any more.
  */
 export type Recorded = RecordEntry | 'replay' | 'stale' | 'gone';
 
-/** One bundle that was evaluated: what remains hangs on what is known of its device. */
+/** One bundle that was judged: what remains hangs on what is known of its device. */
 export interface Sighting {
   readonly claim: NonceClaim;
   /** Null: there is nobody to be known. */
@@ -135,62 +171,4 @@ export interface Sighting {
  */
 export interface Recorder {
   record(sighting: Sighting): Promise<Recorded>;
-}
-
-/** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
-export type IssueToken = (grant: {
-  readonly kid: string;
-  readonly requestId: string;
-  readonly session: string;
-  readonly origin: string;
-  readonly now: number;
-  /** Whose consent was proven. */
-  readonly principalId?: string | undefined;
-}) => string;
-
-/** What is known of a request that a bundle wants to supersede. */
-export interface Updates {
-  /** Whether it supersedes so many in a row that no other may supersede it. */
-  endsChain(kid: string, requestId: string): Promise<boolean>;
-  /** Keyed reference of the principal that it is linked to, or null. */
-  linkedTo(kid: string, requestId: string): Promise<string | null>;
-}
-
-/** What reading and evaluating a bundle needs; neither touches the world. */
-export interface EvaluateDeps {
-  readonly tenants: TenantLookup;
-  /** The server's time; a replay answers with the bundle's own. */
-  readonly now: (plaintext: Plaintext) => number;
-  /** @throws {Unavailable} when the server's clock is behind */
-  readonly requireClock: () => void;
-  readonly maxSkewMs: number;
-  readonly epochDays: number;
-}
-
-/** What the trust boundary knows of the request that brought a bundle. */
-export interface IngestInput extends RequestTier {
-  readonly requestId: string;
-  /** The request target as sent: `/_fp/i/v1`. */
-  readonly target: string;
-  /** The client behind the trust boundary; looked at, never stored. */
-  readonly client: Address | null;
-  /** Salted hash of the client's network, good for one day. */
-  readonly network: string;
-  /** The value that this response's gp_session cookie will have. */
-  readonly session: string;
-}
-
-export interface IngestDeps extends EvaluateDeps {
-  readonly recorder: Recorder;
-  readonly botAuth: BotAuth;
-  readonly proveConsent: ProveConsent;
-  readonly grants: Pick<Grants, 'find' | 'note'>;
-  readonly issueToken: IssueToken;
-  readonly noteVisit: NoteVisit;
-  readonly sessions: Pick<Sessions, 'has'>;
-  readonly updates: Updates;
-  readonly random: Random;
-  readonly attestation: AttestationLimits;
-  /** The chance above which a further network of the day is taken for another device's. */
-  readonly collisionRisk: number;
 }

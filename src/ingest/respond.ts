@@ -5,16 +5,12 @@ import {
   type IngestResponse,
 } from '../schema/responses.ts';
 import { NO_CONSENT_STATE } from './consent-gate.ts';
-import type { Verdict } from './verdict.ts';
+import type { Verdict } from './verdict/verdict.ts';
 
 export interface IngestAnswer {
   readonly status: number;
   readonly response: IngestResponse;
 }
-
-/** Interface section 3. */
-export const sessionCookie = (session: string): string =>
-  `gp_session=${session}; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000`;
 
 /** Contract 3.1: on a refusal the class is unknown, nobody is identified and there is no token. */
 export function refusal(

@@ -1,10 +1,15 @@
+import type { ConsentEvent } from '../consent/decide.ts';
+import type { GrantClaim } from '../consent/doubts.ts';
 import { cookieValues } from '../http/request.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, makeHmacSha256, ulidTime } from '../lib/crypto.ts';
+import type { IngestTenant } from './ports.ts';
+
+/** The session of a request: its cookie, and whether a later bundle of the session may supersede the request (contract-2 section 18). */
 
 export type Sessions = ReturnType<typeof makeSessions>;
 
-/** How long a later bundle may supersede a request (contract-2 section 18). */
+/** How long a later bundle may supersede a request. */
 const LIFE_MS = 30 * MINUTE;
 /** The clock of the node that made the request may be ahead. */
 const AHEAD_MS = MINUTE;
@@ -27,4 +32,41 @@ export function makeSessions(serverSecret: Uint8Array) {
       return age <= LIFE_MS && age >= -AHEAD_MS && cookieValues(cookie, 'gp_session').some(isOf);
     },
   };
+}
+
+/** Interface section 3. */
+export const sessionCookie = (session: string): string =>
+  `gp_session=${session}; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=2592000`;
+
+/** The updates of a request that are stored. */
+export interface Updates {
+  /** Whether it supersedes so many in a row that no other may supersede it. */
+  endsChain(kid: string, requestId: string): Promise<boolean>;
+  /** Keyed reference of the principal that it is linked to, or null. */
+  linkedTo(kid: string, requestId: string): Promise<string | null>;
+}
+
+interface Later {
+  /** The request that the bundle wants to supersede; undefined: none. */
+  readonly after: string | undefined;
+  readonly cookie: string | undefined;
+  readonly now: number;
+  readonly claimedGrant: GrantClaim | null;
+  readonly grant: ConsentEvent | null;
+}
+
+/** A bundle that supersedes one needs the session of that request; and a stolen cookie supersedes no request that is linked to a principal. */
+export async function maySupersede(
+  { sessions, updates }: { readonly sessions: Pick<Sessions, 'has'>; readonly updates: Updates },
+  { kid, refOf }: Pick<IngestTenant, 'kid' | 'refOf'>,
+  { after, cookie, now, claimedGrant, grant }: Later,
+): Promise<boolean> {
+  if (after === undefined) return true;
+  if (!sessions.has(cookie, kid, after, now)) return false;
+  if (await updates.endsChain(kid, after)) return false;
+  const linked = await updates.linkedTo(kid, after);
+  // Only the browser that was answered the grant can name it: the id of a principal is no secret.
+  return (
+    linked === null || (grant !== null && claimedGrant !== null && refOf(claimedGrant.principalId) === linked)
+  );
 }

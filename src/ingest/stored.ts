@@ -13,9 +13,9 @@ import {
 } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
 import { unlessRequestHeld } from './networks.ts';
-import type { NonceClaim, RecordEntry } from './ports.ts';
-import type { StoredSummary, SummaryRequest } from './summary.ts';
-import type { Verdict } from './verdict.ts';
+import type { NonceClaim, RecordEntry, StoredSummary, SummaryRequest } from './ports.ts';
+
+import type { Verdict } from './verdict/verdict.ts';
 
 export type StoredDecision = NonNullable<Awaited<ReturnType<typeof findDecision>>>;
 

@@ -1,5 +1,5 @@
 import type { ConsentTenant } from '../consent/tenant.ts';
-import type { Policy } from '../ingest/classify/policy.ts';
+import type { Policy } from '../ingest/verdict/policy.ts';
 import { PERIODS } from './contests/contest.ts';
 
 /** Notices to people, as the tenant's settings fill them in. Pure. */

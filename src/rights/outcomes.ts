@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { holdTenant } from '../db/meta-store.ts';
 import { hasRowLocks, pagesOf } from '../db/sql.ts';
-import type { Verdict } from '../ingest/verdict.ts';
+import type { Verdict } from '../ingest/verdict/verdict.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Answer } from '../schema/answer.ts';

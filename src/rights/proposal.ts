@@ -1,5 +1,5 @@
-import { combine, countFired, countKinds, WEAK_CAP } from '../ingest/classify/combine.ts';
-import { applyPolicy, type Policy } from '../ingest/classify/policy.ts';
+import { applyPolicy, type Policy } from '../ingest/verdict/policy.ts';
+import { combine, countFired, countKinds, WEAK_CAP } from '../ingest/verdict/score.ts';
 import { wilson } from '../lib/wilson.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
 import { type VisitorClass, visitorClassSchema } from '../schema/responses.ts';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { holdTenant } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
-import type { Verdict } from '../ingest/verdict.ts';
+import type { Verdict } from '../ingest/verdict/verdict.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { floorHour } from '../log/fold.ts';
 import type { Outcome } from '../schema/rights.ts';

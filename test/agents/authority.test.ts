@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { publicNames } from '../../src/agents/bot-auth-make.ts';
-import { verifyBotAuth } from '../../src/agents/verify.ts';
+import { publicNames, verifyBotAuth } from '../../src/agents/verify.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { NOW } from '../support/make.ts';
 import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, signedHeaders } from './support/agent.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BotAuthRequest } from '../../src/agents/message.ts';
-import { verifyBotAuth } from '../../src/agents/verify.ts';
+import { type BotAuthRequest, verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
@@ -16,7 +15,7 @@ import {
   TARGET,
 } from './support/agent.ts';
 
-/** The general way, read as somebody would who wants a name that is not theirs. */
+/** Each attack tries to gain a name that is not the sender's. */
 const AGENT = makeAgent();
 const STRANGER = makeAgent('https://stranger.example');
 const MEMBER = '"signature-agent";key="sig1"';

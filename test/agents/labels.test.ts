@@ -196,14 +196,11 @@ describe('too much of it', () => {
     ],
     ['characters of a covered header', (size) => covering('a'.repeat(size)), 2048],
     ['blanks in a row in a covered header', (size) => covering(`a${' '.repeat(size)}b`), 32],
-  ])('too many %s are unverified, in the plain form and in others', async (_what, options, most) => {
+  ])('too many %s are unverified', async (_what, options, most) => {
     for (const size of [most, most + 1]) {
       const headers = signedHeaders(AGENT, options(size));
       const expected = size === most ? AGENT_ORIGIN : null;
       expect(await verify(headers)).toBe(expected);
-      expect(await verify({ ...headers, 'signature-input': ` ${headers['signature-input']}` })).toBe(
-        expected,
-      );
     }
   });
 

@@ -120,7 +120,7 @@ describe('a bundle that is sent again', () => {
     run({
       ...world,
       input: { headers: { ...HEADERS, ...headers } },
-      deps: { botAuth: (request, at) => verifyBotAuth(makeDeps([AGENT], node(second)), request, at) },
+      services: { botAuth: (request, at) => verifyBotAuth(makeDeps([AGENT], node(second)), request, at) },
     });
 
   it('after a 503 keeps its agent, and another bundle does not get it', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { importAgentKey, readJwks } from '../../src/agents/directory.ts';
-import type { BotAuthRequest } from '../../src/agents/message.ts';
-import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
+import { type BotAuthDeps, type BotAuthRequest, verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,

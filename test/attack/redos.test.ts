@@ -17,9 +17,9 @@ const NOT_REACHED = /^src\/(?:agent|banner|cli|ops\/doctor)\//;
 /** Grows faster than its input, whose length is limited: by whom, and the most characters. */
 const LIMITED: Readonly<Record<string, { readonly limit: number; readonly by: string }>> = {
   [String.raw`src/ops/metrics/route-label.ts /\{[^}]+\}/g`]: { limit: 200, by: 'our own routes' },
-  [String.raw`src/ingest/stable.ts /,?\s*(?:\b(?:Direct3D|D3D|OpenGL|Vulkan|vs_|ps_)|Unspecified Version\b).*$/i`]:
+  [String.raw`src/ingest/verdict/identity.ts /,?\s*(?:\b(?:Direct3D|D3D|OpenGL|Vulkan|vs_|ps_)|Unspecified Version\b).*$/i`]:
     { limit: 2048, by: 'schema/signals' },
-  [String.raw`src/ingest/stable.ts /Vulkan [\d.]+ \((.+?)(?: \(0x[0-9a-f]+\))?\)/i`]: {
+  [String.raw`src/ingest/verdict/identity.ts /Vulkan [\d.]+ \((.+?)(?: \(0x[0-9a-f]+\))?\)/i`]: {
     limit: 2048,
     by: 'schema/signals',
   },

@@ -3,10 +3,9 @@ import type { ApiKey } from '../../src/auth/credentials.ts';
 import { makeConsentLane } from '../../src/consent/routes.ts';
 import { makeConcurrencyLimit, makeReadWhole } from '../../src/http/limiter.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/request.ts';
-import { readEnvelope } from '../../src/ingest/envelope.ts';
-import { makeIngestLane } from '../../src/ingest/lane.ts';
-import { unseal } from '../../src/ingest/open.ts';
+import { readEnvelope, unseal } from '../../src/ingest/open.ts';
 import { refusal } from '../../src/ingest/respond.ts';
+import { makeIngestRoute } from '../../src/ingest/route.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
 import { ORIGIN } from '../support/constants.ts';
@@ -59,7 +58,8 @@ interface Lane {
 
 function ingestLane(): Lane {
   const work = makeWork(refusal('stale', 'req_1'));
-  const lane = makeIngestLane({
+  const lane = makeIngestRoute({
+    isPublicHttps: false,
     open: (body) => {
       const bundle = readEnvelope(body);
       return bundle && unseal(bundle, undefined);

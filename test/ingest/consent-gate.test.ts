@@ -1,19 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { consentGate, type GateInput, NO_CONSENT_STATE } from '../../src/ingest/consent-gate.ts';
+import { consentGate, NO_CONSENT_STATE } from '../../src/ingest/consent-gate.ts';
+import type { IngestTenant } from '../../src/ingest/ports.ts';
+import type { ConsentReceipt } from '../../src/schema/bundle.ts';
 import { consentStateSchema } from '../../src/schema/responses.ts';
 import { makeReceipt } from '../support/make.ts';
 
 const DEVICE = 'device-identification';
 
-const gate = (over: Partial<GateInput> = {}) =>
-  consentGate({
-    receipt: makeReceipt(),
-    gpcHeader: false,
-    gpcSignal: false,
-    gpcPolicy: () => 'opt-out',
-    basis: 'asserted',
-    ...over,
-  });
+interface Given {
+  readonly receipt?: ConsentReceipt;
+  readonly inHeader?: boolean;
+  readonly inSignals?: boolean;
+  readonly gpcPolicy?: IngestTenant['gpcPolicy'];
+}
+
+const gate = ({
+  receipt = makeReceipt(),
+  inHeader = false,
+  inSignals = false,
+  gpcPolicy = () => 'opt-out',
+}: Given = {}) =>
+  consentGate({ kid: 'acme', needsProof: false, gpcPolicy }, receipt, { inHeader, inSignals });
 
 const flags = [false, true] as const;
 const sources = flags.flatMap((header) =>
@@ -22,17 +29,17 @@ const sources = flags.flatMap((header) =>
 
 describe('every source of GPC', () => {
   it.each(sources)('header $header, receipt $receipt, signal $signal', ({ header, receipt, signal }) => {
-    const input = { gpcHeader: header, gpcSignal: signal, receipt: makeReceipt({ gpc: receipt }) };
-    const { allowed, state } = gate(input);
+    const input = { inHeader: header, inSignals: signal, receipt: makeReceipt({ gpc: receipt }) };
+    const { isAllowed, asserted } = gate(input);
     const gpc = header || receipt || signal;
     const inBundle = receipt || signal;
     const gpcSource = header && inBundle ? 'both' : header ? 'header' : inBundle ? 'bundle' : 'none';
-    expect(allowed).toBe(!gpc);
-    expect(state).toMatchObject({ gpc, gpcSource, purposes: gpc ? [] : [DEVICE] });
+    expect(isAllowed).toBe(!gpc);
+    expect(asserted).toMatchObject({ gpc, gpcSource, purposes: gpc ? [] : [DEVICE] });
     // Where the policy ignores GPC, it is still told.
     const ignoring = gate({ ...input, gpcPolicy: () => 'ignore' });
-    expect(ignoring.allowed).toBe(true);
-    expect(ignoring.state).toMatchObject({ gpc, gpcSource, purposes: [DEVICE] });
+    expect(ignoring.isAllowed).toBe(true);
+    expect(ignoring.asserted).toMatchObject({ gpc, gpcSource, purposes: [DEVICE] });
   });
 });
 
@@ -40,27 +47,29 @@ describe('consentGate', () => {
   it('hands on a claim that a person overruled GPC, where the policy is ask and the bundle brings a proof', () => {
     const claim = { principalId: 'b_1', proof: { seq: 1, hash: 'a'.repeat(64) } };
     const policies = { [DEVICE]: 'ask', ads: 'opt-out', fraud: 'ignore' } as const;
-    const gpcPolicy: GateInput['gpcPolicy'] = (purpose) => policies[purpose as keyof typeof policies];
+    const gpcPolicy: IngestTenant['gpcPolicy'] = (purpose) => policies[purpose as keyof typeof policies];
     const receipt = makeReceipt({ purposes: [DEVICE, 'ads', 'fraud'], gpc: true, ...claim });
     expect(gate({ receipt, gpcPolicy })).toMatchObject({
-      allowed: true,
+      isAllowed: true,
       overGpc: [DEVICE],
       // What is not proven yet is not told.
-      state: { purposes: ['fraud'] },
+      asserted: { purposes: ['fraud'] },
     });
     for (const missing of ['principalId', 'proof'] as const) {
       const { [missing]: _, ...rest } = receipt;
-      expect(gate({ receipt: rest, gpcPolicy }), missing).toMatchObject({ allowed: false, overGpc: [] });
+      expect(gate({ receipt: rest, gpcPolicy }), missing).toMatchObject({ isAllowed: false, overGpc: [] });
     }
     const off = gate({ receipt: { ...receipt, gpc: false }, gpcPolicy });
-    expect(off).toMatchObject({ overGpc: [], state: { purposes: receipt.purposes } });
+    expect(off).toMatchObject({ overGpc: [], asserted: { purposes: receipt.purposes } });
   });
 
   it('removes the opt-out purposes under GPC, and no other', () => {
     const receipt = makeReceipt({ purposes: ['fraud', DEVICE, 'ads', 'never-defined'], gpc: true });
     const gpcPolicy = (purpose: string) => (purpose === 'fraud' ? 'ignore' : 'opt-out');
-    expect(gate({ receipt, gpcPolicy }).state.purposes).toEqual(['fraud']);
-    expect(gate({ receipt: { ...receipt, gpc: false }, gpcPolicy }).state.purposes).toEqual(receipt.purposes);
+    expect(gate({ receipt, gpcPolicy }).asserted.purposes).toEqual(['fraud']);
+    expect(gate({ receipt: { ...receipt, gpc: false }, gpcPolicy }).asserted.purposes).toEqual(
+      receipt.purposes,
+    );
   });
 
   it.each<[string, string[], boolean]>([
@@ -71,25 +80,25 @@ describe('consentGate', () => {
     ['something else granted', ['ads'], false],
     ['almost granted', ['Device-Identification', 'device-identification ', 'device_identification'], false],
   ])('%s', (_what, purposes, allowed) => {
-    expect(gate({ receipt: makeReceipt({ purposes }) }).allowed).toBe(allowed);
+    expect(gate({ receipt: makeReceipt({ purposes }) }).isAllowed).toBe(allowed);
   });
 
   it('tells each purpose once', () => {
-    expect(gate({ receipt: makeReceipt({ purposes: [DEVICE, 'ads', DEVICE] }) }).state.purposes).toEqual([
+    expect(gate({ receipt: makeReceipt({ purposes: [DEVICE, 'ads', DEVICE] }) }).asserted.purposes).toEqual([
       DEVICE,
       'ads',
     ]);
   });
 
-  it('carries version, time and basis over', () => {
-    const { state } = gate({ receipt: makeReceipt({ version: 7, issuedAt: 42 }), basis: 'proven' });
-    expect(state).toMatchObject({ version: 7, issuedAt: 42, basis: 'proven' });
-    expect(consentStateSchema.parse(state)).toEqual(state);
+  it('carries version and time over, and only asserts them', () => {
+    const { asserted } = gate({ receipt: makeReceipt({ version: 7, issuedAt: 42 }) });
+    expect(asserted).toMatchObject({ version: 7, issuedAt: 42, basis: 'asserted' });
+    expect(consentStateSchema.parse(asserted)).toEqual(asserted);
   });
 
   it('leaves proof and principal out of what is answered and kept', () => {
     const receipt = makeReceipt({ principalId: 'u-1', proof: { seq: 1, hash: 'a'.repeat(64) } });
-    expect(Object.keys(gate({ receipt }).state).sort()).toEqual(
+    expect(Object.keys(gate({ receipt }).asserted).sort()).toEqual(
       ['basis', 'gpc', 'gpcSource', 'issuedAt', 'purposes', 'version'].sort(),
     );
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readEnvelope } from '../../src/ingest/envelope.ts';
+import { readEnvelope } from '../../src/ingest/open.ts';
 import { fc } from '../support/property.ts';
 
 const bytes = (size: number): string => Buffer.alloc(size, 7).toString('base64');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readOpened, unseal } from '../../src/ingest/open.ts';
+import { readPlaintext, unseal } from '../../src/ingest/open.ts';
 import type { IngestTenant, TenantLookup } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { makeSymmetricOpener } from '../../src/seal/open.ts';
@@ -21,7 +21,7 @@ const lookup =
     tenants.find((candidate) => candidate.kid === kid);
 
 const openBundle = (bundle: SealedBundle, tenants: TenantLookup) =>
-  readOpened(unseal(bundle, tenants(bundle.kid)), tenants);
+  readPlaintext(unseal(bundle, tenants(bundle.kid)), tenants);
 
 const text = JSON.stringify(makePlaintext());
 const seal = (plaintext: string | Buffer, to = newest, kid = 'acme'): SealedBundle =>
@@ -31,7 +31,7 @@ const reasonOf = (bundle: SealedBundle, tenants = lookup(tenant)): string => {
   return opened.ok ? 'ok' : opened.reason;
 };
 
-describe('unseal and readOpened', () => {
+describe('unseal and readPlaintext', () => {
   it('opens with any live generation, and tells whose it is', () => {
     for (const pair of [newest, older])
       expect(openBundle(seal(text, pair), lookup(tenant))).toEqual({

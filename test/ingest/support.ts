@@ -1,13 +1,6 @@
-import { ingest } from '../../src/ingest/ingest.ts';
+import { type IngestInput, type IngestServices, ingest } from '../../src/ingest/ingest.ts';
 import { unseal } from '../../src/ingest/open.ts';
-import type {
-  IngestDeps,
-  IngestInput,
-  IngestTenant,
-  KnownDevice,
-  NonceClaim,
-  RecordEntry,
-} from '../../src/ingest/ports.ts';
+import type { IngestTenant, KnownDevice, NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
@@ -16,7 +9,7 @@ import { ORIGIN } from '../support/constants.ts';
 import { makeIngestTenant, makePlaintext, NOW, seededRandom } from '../support/make.ts';
 import { makeRawSignals } from '../support/make-signals.ts';
 
-const random = seededRandom('test/ingest/pipeline');
+const random = seededRandom('test/ingest');
 const pair = makePair(random(32));
 export const HEADERS = {
   'user-agent': makeRawSignals()['page']?.['userAgent'] as string,
@@ -41,6 +34,14 @@ const UNSEEN: KnownDevice = {
   spread: { networksToday: 1, pairsOfWeek: 1, tenantPairsOfWeek: 1 },
 };
 
+export const SETTINGS: IngestServices['config'] = {
+  max_clock_skew: 300,
+  epoch_days: 30,
+  max_networks_per_day: 20,
+  min_identity_bits: 12,
+  collision_risk: 0.01,
+};
+
 export interface World {
   readonly tenant?: Partial<IngestTenant>;
   readonly known?: Partial<KnownDevice>;
@@ -52,7 +53,7 @@ export interface World {
   readonly signals?: object;
   readonly input?: Partial<IngestInput>;
   readonly bundle?: SealedBundle;
-  readonly deps?: Partial<IngestDeps>;
+  readonly services?: Partial<IngestServices>;
 }
 
 /** Runs one bundle; `touched` are the ports that were asked, `entries` what was recorded. */
@@ -60,7 +61,7 @@ export async function run(world: World = {}) {
   const touched: string[] = [];
   const entries: (RecordEntry & { claim: NonceClaim })[] = [];
   const tenant = makeIngestTenant([pair.scalar], world.tenant);
-  const deps: IngestDeps = {
+  const services: IngestServices = {
     tenants: (kid) => (kid === tenant.kid ? tenant : undefined),
     recorder: {
       async record({ claim, device, decide }) {
@@ -96,17 +97,14 @@ export async function run(world: World = {}) {
     sessions: { has: () => true },
     updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
     now: () => NOW,
-    maxSkewMs: 300_000,
     requireClock: () => {},
-    epochDays: 30,
-    attestation: { maxNetworksPerDay: 20, minIdentityBits: 12 },
-    collisionRisk: 0.01,
-    ...world.deps,
+    config: SETTINGS,
+    ...world.services,
   };
   const plaintext = { ...makePlaintext(), ...world.plaintext };
   const whole = { ...plaintext, signals: { ...plaintext.signals, ...world.signals } };
   const bundle = world.bundle ?? sealTo('acme', pair.publicKey, Buffer.from(JSON.stringify(whole)), random);
-  const answer = await ingest(deps, unseal(bundle, deps.tenants(bundle.kid)), {
+  const answer = await ingest(services, unseal(bundle, services.tenants(bundle.kid)), {
     requestId: 'req_1',
     target: '/_fp/i/v1',
     client: null,

@@ -5,7 +5,7 @@
 const ROOMS = {
   seal: ['src/seal/**/*.ts'],
   ledger: ['src/ledger/**/*.ts'],
-  ingest: ['src/ingest/classify/**/*.ts', 'src/ingest/{consent-gate,envelope,freshness,identity,stable}.ts'],
+  ingest: ['src/ingest/verdict/*.ts', 'src/ingest/{consent-gate,open}.ts'],
   consent: ['src/consent/{decide,plan-write,principal}.ts'],
   auth: ['src/auth/{api-key,bearer,claims,console-session,jwt,login}.ts'],
 };

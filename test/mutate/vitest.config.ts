@@ -5,7 +5,7 @@ const isPerson = room === 'person';
 /** Of one room its own tests alone. */
 const ROOMS = [
   `test/${room ?? '{auth,seal,ledger,ingest,consent}'}/*.test.ts`,
-  `test/${room ?? 'ingest'}/classify/**/*.test.ts`,
+  `test/${room ?? 'ingest'}/verdict/**/*.test.ts`,
 ];
 
 /** The tests of the rooms that are mutated, in one process: pure ones, and those of a provider in the same process. */

@@ -57,7 +57,7 @@ function suffixRole(file: string): Role | null {
   const name = posix.basename(file).replace(/\.tsx?$/, '');
   const [last = ''] = name.split('-').slice(-1);
   if (['store', 'service', 'worker', 'files', 'make'].includes(last)) return last as Role;
-  return ['routes', 'pages', 'lane', 'router'].includes(last) ? 'routes' : null;
+  return ['routes', 'pages', 'router'].includes(last) ? 'routes' : null;
 }
 
 const speaksSql = (module: Module | undefined): boolean =>

@@ -1,7 +1,6 @@
 import type { NetworkFacts } from '../../src/http/request.ts';
-import { recogniseDefenses } from '../../src/ingest/classify/defenses.ts';
-import type { Facts } from '../../src/ingest/classify/facts.ts';
-import { readAgent } from '../../src/ingest/user-agent.ts';
+import type { Facts } from '../../src/ingest/verdict/facts.ts';
+import { readAgent, recogniseDefenses } from '../../src/ingest/verdict/facts.ts';
 import { readSignals, type Signals } from '../../src/schema/signals.ts';
 
 /** What one ordinary browser reports, and small changes of it. */

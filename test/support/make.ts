@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { RULES } from '../../src/ingest/classify/policy.ts';
 import type { IngestTenant, NonceClaim, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
-import type { Verdict } from '../../src/ingest/verdict.ts';
+import { RULES } from '../../src/ingest/verdict/policy.ts';
+import type { Verdict } from '../../src/ingest/verdict/verdict.ts';
 import type { Generation } from '../../src/keys/generation.ts';
 import type { Random } from '../../src/lib/crypto.ts';
 import { sha256 } from '../../src/lib/crypto.ts';
@@ -169,7 +169,7 @@ export function makePlaintext(over: Partial<Plaintext> = {}): Plaintext {
   };
 }
 
-/** A tenant as the pipeline sees it; `scalars` are the private keys of its live generations, newest first. */
+/** A tenant as ingest sees it; `scalars` are the private keys of its live generations, newest first. */
 export function makeIngestTenant(
   scalars: readonly Buffer[] = [],
   over: Partial<IngestTenant> = {},

@@ -1,6 +1,6 @@
-import { type Classification, classify } from '../../../src/ingest/classify/classify.ts';
-import { RULES } from '../../../src/ingest/classify/policy.ts';
-import { readFacts } from '../../../src/ingest/read-facts.ts';
+import { readFacts } from '../../../src/ingest/verdict/facts.ts';
+import { RULES } from '../../../src/ingest/verdict/policy.ts';
+import { type Classification, classify } from '../../../src/ingest/verdict/score.ts';
 import { readSignals } from '../../../src/schema/signals.ts';
 import type { Captured } from './types.ts';
 
@@ -8,9 +8,9 @@ export interface Judged extends Classification {
   readonly defenses: readonly string[];
 }
 
-/** The classifying stages of the pipeline with the rules of this source tree, on signals and headers that are at hand. */
+/** Facts and classification as ingest computes them, with the rules of this source tree, on signals and headers that are at hand. */
 export function judge({ signals, headers }: Captured): Judged {
   const tier = { headers, https: true, ja4: null, hosting: null };
-  const { facts } = readFacts(readSignals(signals), tier);
+  const facts = readFacts(readSignals(signals), tier);
   return { ...classify(facts, RULES), defenses: facts.defenses };
 }

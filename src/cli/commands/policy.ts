@@ -1,5 +1,5 @@
-import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/classify/policy.ts';
 import { readPolicies, readShadowCounts, savePolicy } from '../../ingest/policy-store.ts';
+import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/verdict/policy.ts';
 import { readPatterns } from '../../rights/outcomes.ts';
 import { propose } from '../../rights/proposal.ts';
 import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';

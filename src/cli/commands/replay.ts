@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { applyPolicy } from '../../ingest/classify/policy.ts';
+import { applyPolicy } from '../../ingest/verdict/policy.ts';
 import { orElse } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { Actions } from '../define.ts';

@@ -22,7 +22,7 @@ export type ReplayLine = ReturnType<typeof parseLine>;
 
 /**
  * Header names in lower case, as `node:http` gives them. The body is the bundle as JSON text; whether it is one is for the
- * pipeline to say.
+ * ingest to say.
  * @throws {CommandFailed} `usage`
  */
 function parseLine(text: string, number: number) {

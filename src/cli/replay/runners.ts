@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { makeBotAuth } from '../../agents/bot-auth-make.ts';
 import { loadAgentKeys } from '../../agents/service.ts';
+import { makeBotAuth } from '../../agents/verify.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
-import type { Policy } from '../../ingest/classify/policy.ts';
-import { readEnvelope } from '../../ingest/envelope.ts';
-import { ingest } from '../../ingest/ingest.ts';
-import { makeIngestDeps } from '../../ingest/ingest-make.ts';
-import { unseal } from '../../ingest/open.ts';
-import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
+import { type IngestServices, ingest } from '../../ingest/ingest.ts';
+import { readEnvelope, unseal } from '../../ingest/open.ts';
+import type { IngestTenant } from '../../ingest/ports.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/record-batch.ts';
+import type { Policy } from '../../ingest/verdict/policy.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Store } from '../../tenants/installation-files.ts';
@@ -42,7 +40,7 @@ function memoryRecorder(
   database: Database,
   claim: ReturnType<typeof makeClaims>,
   onShadow: (shadow: string | null) => void,
-): IngestDeps['recorder'] {
+): IngestServices['recorder'] {
   const totals = makeTotals(() => performance.now());
   return {
     async record({ claim: { kid, nonce }, device, decide }) {
@@ -59,12 +57,13 @@ function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): In
   return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as IngestTenant) : tenant;
 }
 
-/** The stages of the server on this database, each bundle at its own time, with the writes left out. */
+/** The ingest of the server on this database, each bundle at its own time, with the writes left out. */
 export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
   const directory = await readDirectory(store);
   let otherwise: string | null = null;
   const claimSignature = makeClaims();
-  const deps = makeIngestDeps(config, {
+  const services: IngestServices = {
+    config,
     random: poolRandom(randomBytes),
     tenants: (kid) => withShadow(directory.tenant(kid), policy),
     botAuth: makeBotAuth(config, () => baseUrl(config), {
@@ -84,7 +83,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
     // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },
-  });
+  };
   return async (line) => {
     const body = Buffer.from(line.body);
     if (body.length > MAX_BODY_BYTES) return unjudged('payload-too-large');
@@ -101,7 +100,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       client: null,
       hosting: null,
     };
-    const { response } = await ingest(deps, unseal(bundle, directory.tenant(bundle.kid)), input);
+    const { response } = await ingest(services, unseal(bundle, directory.tenant(bundle.kid)), input);
     if (response.reason !== 'ok') return unjudged(response.reason);
     return { reason: 'ok', class: response.class, otherwise };
   };

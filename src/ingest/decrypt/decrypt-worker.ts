@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { readEnvelope } from '../envelope.ts';
-import { type Unsealed, unseal } from '../open.ts';
+import { readEnvelope, type Unsealed, unseal } from '../open.ts';
 import type { TenantLookup } from '../ports.ts';
 import {
   type FromWorker,
@@ -21,7 +20,7 @@ type Answer = Unsealed | null;
 export interface Decryptor {
   /** At once where this thread opens it. */
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
-  /** What was sent before is opened with the keys of before. */
+  /** Bodies that were sent before are opened with the keys of before. */
   readonly setKeys: (changes: KeyChanges) => void;
   readonly stop: () => Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What the two threads say to each other; each side answers in the order of what it was sent. */
+/** The messages between the two threads; each side answers in the order in which it was asked. */
 
 /** The keys of one tenant that are live, newest first. */
 export interface KeyMaterial {
@@ -7,7 +7,7 @@ export interface KeyMaterial {
   readonly symmetric: Uint8Array | null;
 }
 
-/** By kid; null: the tenant has gone. */
+/** Keyed by kid; null: the tenant has gone. */
 export type KeyChanges = ReadonlyMap<string, KeyMaterial | null>;
 
 export type ToWorker =

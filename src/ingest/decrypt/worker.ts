@@ -1,7 +1,6 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { makeOpener, makeSymmetricOpener } from '../../seal/open.ts';
-import { readEnvelope } from '../envelope.ts';
-import { type Openers, unseal } from '../open.ts';
+import { type Openers, readEnvelope, unseal } from '../open.ts';
 import { type FromWorker, type KeyMaterial, type Note, pack, type ToWorker, unpack } from './messages.ts';
 
 /** The thread that opens bundles: it holds keys and nothing else. */

@@ -7,7 +7,7 @@ import { finished, pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { ZipFile } from 'yazl';
-import { type Policy, RULES } from '../../ingest/classify/policy.ts';
+import { type Policy, RULES } from '../../ingest/verdict/policy.ts';
 import { type Bytes, meter } from '../../lib/pass-bytes.ts';
 import { type Cell, csvRecord, visibleText } from '../../lib/text.ts';
 import type { ContestResponse } from '../../schema/rights.ts';

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/store.ts';
-import { DEFAULT_POLICY } from '../../ingest/classify/policy.ts';
+import { DEFAULT_POLICY } from '../../ingest/verdict/policy.ts';
 import type { Actor } from '../../lib/act.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
 import type { Store } from '../../tenants/installation-files.ts';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { cellOf, countOf, countUpTo, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
-import type { Verdict } from '../../ingest/verdict.ts';
+import type { Verdict } from '../../ingest/verdict/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/collections.ts';
 import type { Contest, ContestTexts } from '../contests/contest.ts';
 import { contestsIn } from '../contests/store.ts';

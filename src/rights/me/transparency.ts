@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OpenedToken, Presented } from '../../attest/ceremony.ts';
-import type { StoredSummary } from '../../ingest/summary.ts';
+import type { StoredSummary } from '../../ingest/ports.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import {
   decryptGcm,

@@ -1,7 +1,6 @@
 import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { directoryUrl, importAgentKey } from '../../../src/agents/directory.ts';
-import type { BotAuthRequest } from '../../../src/agents/message.ts';
-import type { BotAuthDeps } from '../../../src/agents/verify.ts';
+import type { BotAuthDeps, BotAuthRequest } from '../../../src/agents/verify.ts';
 import { NOW } from '../../support/make.ts';
 
 /**

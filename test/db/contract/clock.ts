@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { commitTime, followClock, keepNoncesFrom } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { isFresh } from '../../../src/ingest/freshness.ts';
+import { isFresh } from '../../../src/ingest/open.ts';
 import { purgeNonces } from '../../../src/ingest/stored.ts';
 import { DAY, HOUR, isoTime, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
@@ -159,7 +159,7 @@ export function clockContract(make: MakeDatabase): void {
             for (const [i, { at, skew, dated }] of [...steps, ...steps].entries()) {
               const [now, skewMs, clientTs] = [NOW + at * 1000, skew * 1000, NOW + dated * 1000];
               await purgeNonces(database, keepNoncesFrom(now, skewMs));
-              if (!isFresh(clientTs, now, skewMs)) continue;
+              if (!isFresh(clientTs, now, skewMs / 1000)) continue;
               const nonce = `run${run}-${dated}`;
               const entry = makeEntry({
                 kid: KID,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { noteEpochLength, readEpochLength } from '../../../src/ingest/epoch-length-store.ts';
-import { currentEpoch, epochEnd } from '../../../src/ingest/identity.ts';
+import { currentEpoch, epochEnd } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { retainTenant } from '../../../src/ops/retention.ts';

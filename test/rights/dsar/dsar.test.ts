@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RULES } from '../../../src/ingest/classify/policy.ts';
+import { RULES } from '../../../src/ingest/verdict/policy.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { apiKey, type Rights, startRights, type Visit } from '../support/rights.ts';
 

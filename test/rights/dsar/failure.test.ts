@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY } from '../../../src/ingest/classify/policy.ts';
+import { DEFAULT_POLICY } from '../../../src/ingest/verdict/policy.ts';
 import { bound } from '../../../src/lib/functions.ts';
 import { openSpool, writeArchive } from '../../../src/rights/dsar/archive-files.ts';
 import { makeNotice } from '../../../src/rights/dsar/dsar.ts';

@@ -1,0 +1,195 @@
+import type { Config } from '../config.ts';
+import type { Database } from '../db/db.ts';
+import { type ConcurrencyLimit, makeConcurrencyLimit } from '../http/limiter.ts';
+import { declaresTooMuch, isPlainJson } from '../http/register.ts';
+import {
+  corsHeaders,
+  errorReply,
+  fullReply,
+  INGEST_CORS,
+  jsonReply,
+  type KnowsOrigin,
+  preflightHeaders,
+  unavailable,
+  withHeaders,
+} from '../http/reply.ts';
+import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/request.ts';
+import type { Clock } from '../lib/clock.ts';
+import { Refusal, Unavailable } from '../lib/errors.ts';
+import type { Address } from '../lib/ip.ts';
+import { MAX_BODY_BYTES } from '../schema/bundle.ts';
+import { allowedMethods, ROUTES } from '../schema/routes.ts';
+import type { KeyUseCounter } from '../tenants/key-use-service.ts';
+import { type IngestInput, type IngestServices, ingest } from './ingest.ts';
+import type { Unsealed } from './open.ts';
+import type { TenantLookup } from './ports.ts';
+import { makeRecorder } from './record-batch.ts';
+import { type IngestAnswer, refusal } from './respond.ts';
+import { makeSessions, type Sessions, sessionCookie, type Updates } from './session.ts';
+import { endsChain } from './stored.ts';
+
+/** POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and its cookie. */
+
+export interface IngestRouteDeps {
+  /** Null: the body is no SealedBundle. */
+  readonly open: (body: Uint8Array) => Unsealed | null | Promise<Unsealed | null>;
+  readonly ingest: (unsealed: Unsealed, input: IngestInput) => Promise<IngestAnswer>;
+  readonly limiter: Limiter;
+  readonly admission: ConcurrencyLimit;
+  /** The public address is https, whatever a proxy says of this request. */
+  readonly isPublicHttps: boolean;
+  readonly knowsOrigin: KnowsOrigin;
+  /** Whether pages of an origin may read what the tenant of a kid is answered. */
+  readonly mayRead: (kid: string, origin: string) => boolean;
+  readonly sessionOf: Sessions['of'];
+  /** From a local database, when there is one. */
+  readonly isHosting: (client: Address | null) => boolean | null;
+  /** Salted hash of a client network, good for one day. */
+  readonly markNetwork: (network: string) => string;
+  readonly onFault: (requestId: string, error: unknown) => void;
+}
+
+const METHOD = ROUTES.ingest.method.toUpperCase();
+const ALLOW = allowedMethods(ROUTES.ingest.path).join(', ');
+
+export function makeIngestRoute(deps: IngestRouteDeps): HotHandler {
+  return async (request) => {
+    if (request.method === 'OPTIONS') {
+      const headers = preflightHeaders(request.headers, deps.knowsOrigin, INGEST_CORS);
+      return { status: 204, headers, body: '' };
+    }
+    const reply = await answer(deps, request).catch(refuseUnread);
+    // Answers of a known tenant have their own CORS headers by now.
+    if (reply.headers['vary'] !== undefined) return reply;
+    return withHeaders(reply, corsHeaders(request.headers, deps.knowsOrigin));
+  };
+}
+
+async function answer(deps: IngestRouteDeps, request: HotRequest): Promise<HotReply> {
+  const { headers } = request;
+  if (request.method !== METHOD) return errorReply('method-not-allowed', { allow: ALLOW });
+  if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES)) return tooLarge();
+  const wait = await deps.limiter(request.limitKey);
+  if (wait > 0) return rateLimited(wait);
+  if (!isPlainJson(headers)) return errorReply('unsupported-media-type', { connection: 'close' });
+  const bundle = await readBundle(request, deps);
+  if (bundle === 'too-large') return tooLarge();
+  if (bundle === 'full') return fullReply();
+  if (!bundle) return errorReply('malformed-sealed-bundle');
+  return answerBundle(deps, request, bundle);
+}
+
+const tooLarge = (): HotReply => errorReply('payload-too-large', { connection: 'close' });
+
+function rateLimited(seconds: number): HotReply {
+  const body = { error: 'rate-limited', reason: 'rate-limited' };
+  return jsonReply(429, body, { 'retry-after': String(seconds), connection: 'close' });
+}
+
+/** A separate function: the body can be collected once it is parsed, and not only when the answer is ready. */
+async function readBundle(
+  request: HotRequest,
+  { admission, open }: IngestRouteDeps,
+): Promise<Unsealed | 'too-large' | 'full' | null> {
+  const body = await request.readBody(MAX_BODY_BYTES);
+  if (!body) return 'too-large';
+  if (admission.isFull()) return 'full';
+  const opened = open(body);
+  return opened instanceof Promise ? admission.hold(opened) : opened;
+}
+
+/** From here on the kid is known: another tenant's page may not read its answer, and the answer sets the cookie. */
+async function answerBundle(deps: IngestRouteDeps, request: HotRequest, bundle: Unsealed): Promise<HotReply> {
+  const { requestId } = request;
+  const { kid } = bundle;
+  const session = deps.sessionOf(kid, requestId);
+  const outcome = deps.ingest(bundle, {
+    requestId,
+    target: request.target,
+    headers: request.headers,
+    https: deps.isPublicHttps || request.https,
+    network: deps.markNetwork(request.networkKey),
+    ja4: request.ja4,
+    client: request.client,
+    hosting: deps.isHosting(request.client),
+    session,
+  });
+  const cors = corsHeaders(request.headers, (origin) => deps.mayRead(kid, origin));
+  const headers = Object.assign({}, cors, { 'set-cookie': sessionCookie(session) });
+  const withCookie = ({ status, headers: own, body }: HotReply): HotReply => ({
+    status,
+    headers: Object.assign({}, headers, own),
+    body,
+  });
+  try {
+    const { status, response } = await deps.admission.hold(outcome);
+    return withCookie(jsonReply(status, response));
+  } catch (error) {
+    if (error instanceof Unavailable) return withCookie(unavailableReply(error));
+    // A later bundle without the session of the first: a page may read why, and its browser keeps the session that it has.
+    if (error instanceof Refusal) return errorReply(error.code, cors);
+    deps.onFault(requestId, error);
+    const { status, response } = refusal('unknown', requestId);
+    return withCookie(jsonReply(status, response));
+  }
+}
+
+function unavailableReply(error: Unavailable, more: Readonly<Record<string, string>> = {}): HotReply {
+  const { code, headers, details } = unavailable(error);
+  return errorReply(code, { ...headers, ...more }, details);
+}
+
+/** Counters that several nodes share may be out of reach; the body was not read then. */
+function refuseUnread(error: unknown): HotReply {
+  if (error instanceof Unavailable) return unavailableReply(error, { connection: 'close' });
+  throw error;
+}
+
+type HandedOn = 'requireClock' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'random';
+
+/** The stores, keys and counters that a server hands to ingest. */
+export interface IngestParts
+  extends Pick<IngestServices, HandedOn>,
+    Pick<IngestRouteDeps, 'isHosting' | 'markNetwork' | 'knowsOrigin' | 'onFault'>,
+    Pick<Updates, 'linkedTo'> {
+  readonly config: Config;
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly clock: Clock;
+  readonly monotonic: () => number;
+  readonly decryptor: Pick<IngestRouteDeps, 'open'>;
+  readonly ingestTenantOf: TenantLookup;
+  readonly limiters: { readonly ingest: Limiter };
+  /** The public address of this server. */
+  readonly address: { readonly url: string };
+  readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
+  /** The same function, with its answers counted. */
+  readonly counted: (run: IngestRouteDeps['ingest']) => IngestRouteDeps['ingest'];
+}
+
+/** @returns the handler of POST /_fp/i/v1, and what waits until nothing is being recorded */
+export function createIngest(parts: IngestParts) {
+  const { database, clock, ingestTenantOf, knowsOrigin, keyUse, linkedTo } = parts;
+  const recorder = makeRecorder(database, parts.monotonic);
+  const sessions = makeSessions(parts.serverSecret);
+  const services: IngestServices = {
+    ...parts,
+    tenants: ingestTenantOf,
+    now: clock,
+    sessions,
+    updates: { linkedTo, endsChain: (kid, requestId) => endsChain(database, kid, requestId) },
+    recorder,
+    noteVisit: keyUse.noteVisit,
+  };
+  const lane = makeIngestRoute({
+    ...parts,
+    open: parts.decryptor.open,
+    ingest: parts.counted((unsealed, input) => ingest(services, unsealed, input)),
+    limiter: parts.limiters.ingest,
+    admission: makeConcurrencyLimit(),
+    isPublicHttps: parts.address.url.startsWith('https:'),
+    mayRead: (kid, origin) => ingestTenantOf(kid)?.origins.has(origin) ?? knowsOrigin(origin),
+    sessionOf: sessions.of,
+  });
+  return { lane, idle: () => recorder.idle() };
+}

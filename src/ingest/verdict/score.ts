@@ -1,0 +1,147 @@
+import type { VisitorClass } from '../../schema/responses.ts';
+import type { Facts } from './facts.ts';
+import type { Rule, RuleKind } from './rule.ts';
+
+/** One scorer over the rules as data: which count, the class and the score that they give, and what would have changed the class. */
+
+export type RuleClass = Exclude<VisitorClass, 'declared_agent'>;
+
+export interface FiredRule {
+  readonly id: string;
+  readonly weight: number;
+  /** The kind that it counted as, which may be another than the rule's own. */
+  readonly kind: RuleKind;
+}
+
+/** The changes that would have changed the class; shown to the person concerned and to the reviewer. */
+export interface Counterfactual {
+  /** Rules each of which alone made the difference, with the class there would have been without it. */
+  readonly decisive: readonly { readonly id: string; readonly class: RuleClass }[];
+  /** When no single rule made the difference: the class without any of them. */
+  readonly withoutAll: RuleClass | null;
+}
+
+/** How many rules of each kind fired. */
+export type KindCounts = Readonly<Record<RuleKind, number>>;
+
+/**
+ * Any A is automation; T with M, or two M, is automation; T alone, one M ("a single weak tell") or an incomplete bundle
+ * is unknown; else human. W rows only move the score (signals.md section 2).
+ */
+export function combine(count: KindCounts, incomplete: boolean): RuleClass {
+  if (count.A > 0) return 'undeclared_automation';
+  if ((count.T > 0 && count.M > 0) || count.M >= 2) return 'undeclared_automation';
+  return count.T > 0 || count.M > 0 || incomplete ? 'unknown' : 'human';
+}
+
+/** Weak rows together weigh at most so much. */
+export const WEAK_CAP = 0.1;
+
+const KINDS: readonly RuleKind[] = ['A', 'T', 'M', 'W'];
+
+/** The kind decides before the weight: a tenant's weights move the score, never the class. */
+function isHeavier(a: FiredRule, b: FiredRule): boolean {
+  const rank = KINDS.indexOf(b.kind) - KINDS.indexOf(a.kind);
+  return rank > 0 || (rank === 0 && a.weight > b.weight);
+}
+
+/** The kind and weight of a rule together with the other strong ones, before its fact is checked. */
+function evaluateRule(rule: Rule, strong: readonly Rule[]): FiredRule {
+  const others = strong.filter(({ id }) => id !== rule.id);
+  const kind = rule.demote?.(others) ?? rule.kind;
+  return { id: rule.id, weight: kind === 'W' ? Math.min(rule.weight, WEAK_CAP) : rule.weight, kind };
+}
+
+/**
+ * The kind and weight of each rule that fired. The heaviest of those that state one fact counts, or the first of equals; the
+ * others are on record with no weight.
+ */
+export function countFired(fired: readonly Rule[]): FiredRule[] {
+  const strong = fired.filter(({ kind }) => kind !== 'W');
+  const counted = fired.map((rule) => evaluateRule(rule, strong));
+  const heaviest = new Map<string, FiredRule>();
+  for (const [i, one] of counted.entries()) {
+    const fact = fired[i]?.fact;
+    if (fact === undefined) continue;
+    const other = heaviest.get(fact);
+    if (other === undefined || isHeavier(one, other)) heaviest.set(fact, one);
+  }
+  return counted.map((one, i) => {
+    const fact = fired[i]?.fact;
+    return fact === undefined || heaviest.get(fact) === one ? one : { ...one, weight: 0, kind: 'W' };
+  });
+}
+
+export function countKinds(rules: readonly FiredRule[]): KindCounts {
+  const counts = { A: 0, T: 0, M: 0, W: 0 };
+  for (const { kind } of rules) counts[kind] += 1;
+  return counts;
+}
+
+function findCounterfactual<R extends { readonly id: string; readonly kind: string }>(
+  fired: readonly R[],
+  classOf: (rules: readonly R[]) => RuleClass,
+): Counterfactual {
+  const actual = classOf(fired);
+  const decisive = fired.flatMap((rule) => {
+    if (rule.kind === 'W') return [];
+    const without = classOf(fired.filter((other) => other !== rule));
+    return without === actual ? [] : [{ id: rule.id, class: without }];
+  });
+  const bare = classOf([]);
+  return { decisive, withoutAll: decisive.length === 0 && bare !== actual ? bare : null };
+}
+
+/**
+ * Found while the verdict is made, by the rules that make it, and recorded with it: later rules explain nothing of it.
+ * Null where no strong rule fired.
+ * @param incomplete whether the bundle alone already forbade `human`
+ */
+function counterfactualOf(fired: readonly Rule[], incomplete: boolean): Counterfactual | null {
+  if (fired.every(({ kind }) => kind === 'W')) return null;
+  return findCounterfactual(fired, (rules) => combine(countKinds(countFired(rules)), incomplete));
+}
+
+/** The part of a stored verdict that says how its class came about. */
+interface Explained {
+  readonly rules: readonly FiredRule[];
+  readonly incomplete: boolean;
+  readonly counterfactual?: Counterfactual;
+}
+
+/** The result of the rules alone, without a review or a signature. */
+export function classByRules({ rules, incomplete }: Pick<Explained, 'rules' | 'incomplete'>): RuleClass {
+  return combine(countKinds(rules), incomplete);
+}
+
+/** Verdicts from before this was recorded are explained by the kinds that their rules counted as. */
+export function explain(verdict: Explained): Counterfactual {
+  const { rules, incomplete, counterfactual } = verdict;
+  return counterfactual ?? findCounterfactual(rules, (some) => classByRules({ rules: some, incomplete }));
+}
+
+export type Classification = Readonly<ReturnType<typeof classify>>;
+
+function scoreOf(rules: readonly FiredRule[]): number {
+  const sum = (list: readonly FiredRule[]): number => list.reduce((total, { weight }) => total + weight, 0);
+  const weak = Math.min(WEAK_CAP, sum(rules.filter(({ kind }) => kind === 'W')));
+  const total = sum(rules.filter(({ kind }) => kind !== 'W')) + weak;
+  return Math.round(Math.min(1, total) * 1000) / 1000;
+}
+
+/** One scorer over the rules as data. */
+export function classify(facts: Facts, table: readonly Rule[]) {
+  const fired = table.filter((rule) => rule.fires(facts));
+  const rules = countFired(fired);
+  const count = countKinds(rules);
+  return {
+    class: combine(count, facts.incomplete),
+    score: scoreOf(rules),
+    rules,
+    /** Distinct T rules. */
+    inconsistency: count.T,
+    automation: count.A > 0,
+    /** Null where no strong rule fired. */
+    counterfactual: counterfactualOf(fired, facts.incomplete),
+  };
+}
