@@ -68,7 +68,7 @@ export const historyRequestSchema = principalRequestSchema
   .extend({
     cursor: z
       .string()
-      .regex(/^\d{1,16}$/)
+      .regex(/^\d{1,16}$/, 'the nextCursor of the page before')
       .optional(),
     limit: z.int().min(1).max(200).optional(),
   })
