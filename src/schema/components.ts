@@ -1,4 +1,4 @@
 import { z } from 'zod';
 
-/** The shapes that have a name of their own in openapi.json, where they are written once. A file apart: every schema may have one. */
+/** The shapes that openapi.json writes once, under a name. The file is apart because every file of schemas imports it. */
 export const components = z.registry<{ readonly id: string }>();

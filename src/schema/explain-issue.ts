@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Says what is wrong with a value and what to write, where its schema has no words of its own. It never repeats the value. */
+/** Says what is wrong with a value and what to write, where its schema does not say it. It never repeats the value. */
 
 const NOUNS: Readonly<Record<string, string>> = {
   string: 'a text',
