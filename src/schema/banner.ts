@@ -1,42 +1,34 @@
 import { z } from 'zod';
-import { components } from './components.ts';
 import { purposeAnswerSchema } from './consent.ts';
 
 /** What the consent banner asks the server for, and what it gets. */
 
-export const languageSchema = z
-  .string()
-  .regex(/^[a-z]{2,3}$/, 'two or three small letters, as in "de"')
-  .register(components, { id: 'Language' });
+export const languageSchema = z.string().regex(/^[a-z]{2,3}$/, 'two or three small letters, as in "de"');
 
-export const bannerResponseSchema = z
-  .object({
-    kid: z.string(),
-    policy: z.object({
-      /** The version that a choice is made under; 0: none was published. */
-      version: z.int(),
-      /** A choice under an older version than this is asked again. */
-      material: z.int(),
-      url: z.string(),
-    }),
-    /** The tenant's own words; empty: the banner's. */
-    title: z.string(),
-    body: z.string(),
-    purposes: z.array(purposeAnswerSchema.omit({ lawfulBasis: true })),
-    /** The request carried Sec-GPC. */
-    gpc: z.boolean(),
-  })
-  .register(components, { id: 'Banner' });
+export const bannerResponseSchema = z.object({
+  kid: z.string(),
+  policy: z.object({
+    /** The version that a choice is made under; 0: none was published. */
+    version: z.int(),
+    /** A choice under an older version than this is asked again. */
+    material: z.int(),
+    url: z.string(),
+  }),
+  /** The tenant's own words; empty: the banner's. */
+  title: z.string(),
+  body: z.string(),
+  purposes: z.array(purposeAnswerSchema.omit({ lawfulBasis: true })),
+  /** The request carried Sec-GPC. */
+  gpc: z.boolean(),
+});
 export type BannerResponse = z.infer<typeof bannerResponseSchema>;
 
-export const embedManifestSchema = z
-  .object({
-    version: z.string(),
-    /** The address that never changes its bytes. */
-    src: z.string(),
-    /** For the attribute `integrity`. */
-    integrity: z.string(),
-    languages: z.array(z.string()),
-  })
-  .register(components, { id: 'BannerManifest' });
+export const embedManifestSchema = z.object({
+  version: z.string(),
+  /** The address that never changes its bytes. */
+  src: z.string(),
+  /** For the attribute `integrity`. */
+  integrity: z.string(),
+  languages: z.array(z.string()),
+});
 export type EmbedManifest = z.infer<typeof embedManifestSchema>;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { decodeBase64Url } from '../lib/crypto.ts';
 import { isPlainText } from '../lib/text.ts';
-import { components } from './components.ts';
 
 /**
  * The tenant's name: 1..64 of [A-Za-z0-9._-], so that it never holds the `|` of a durableId. Not `.` or `..`: a client takes
@@ -9,11 +8,7 @@ import { components } from './components.ts';
  */
 const KID_PATTERN = /^(?:[A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*$/;
 const KID_RULE = 'a kid is 1 to 64 of A-Z a-z 0-9 . _ -, and not . or ..';
-export const kidSchema = z
-  .string()
-  .max(64, KID_RULE)
-  .regex(KID_PATTERN, KID_RULE)
-  .register(components, { id: 'Kid' });
+export const kidSchema = z.string().max(64, KID_RULE).regex(KID_PATTERN, KID_RULE);
 
 /** Largest accepted request body in bytes (interface section 8). */
 export const MAX_BODY_BYTES = 32_768;
@@ -36,22 +31,19 @@ export const base64Url = (length: number) => ({
 });
 
 /** interface 2, SealedBundle. Whether the base64 is canonical and the lengths are right is decided where it is decoded. */
-export const sealedBundleSchema = z
-  .strictObject({
-    kid: kidSchema,
-    iv: z.string().length(16).meta(base64()),
-    ct: z.string().min(4).max(MAX_BODY_BYTES).meta(base64()),
-    epk: z.string().length(88).meta(base64()).optional(),
-  })
-  .register(components, { id: 'SealedBundle' });
+export const sealedBundleSchema = z.strictObject({
+  kid: kidSchema,
+  iv: z.string().length(16).meta(base64()),
+  ct: z.string().min(4).max(MAX_BODY_BYTES).meta(base64()),
+  epk: z.string().length(88).meta(base64()).optional(),
+});
 
 export type SealedBundle = z.infer<typeof sealedBundleSchema>;
 
 /** A purpose id (contract section 7). */
 export const purposeIdSchema = z
   .string()
-  .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a purpose id is a-z 0-9 - and at most 64 long')
-  .register(components, { id: 'PurposeId' });
+  .regex(/^[a-z0-9][a-z0-9-]{0,63}$/, 'a purpose id is a-z 0-9 - and at most 64 long');
 
 /** 16 to 64 bytes in canonical base64url: two spellings of one nonce would be an unnoticed replay. */
 const nonceSchema = z
@@ -74,8 +66,7 @@ export const principalIdSchema = z
   .min(1)
   .max(512)
   .refine(isPlainText, 'well-formed text without control characters')
-  .meta({ pattern: NO_CONTROL })
-  .register(components, { id: 'PrincipalId' });
+  .meta({ pattern: NO_CONTROL });
 
 export const consentReceiptSchema = z.object({
   purposes: z.array(z.string().min(1).max(64)).max(100),

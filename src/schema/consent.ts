@@ -2,77 +2,65 @@ import { z } from 'zod';
 import { isOneLine } from '../lib/text.ts';
 import type { Answer } from './answer.ts';
 import { base64Url, principalIdSchema, purposeIdSchema } from './bundle.ts';
-import { components } from './components.ts';
 import { gpcPolicySchema } from './gpc.ts';
 
 /** Bodies and answers of the consent API (contract section 7). */
 
-export const canProcessRequestSchema = z
-  .strictObject({
-    principalId: principalIdSchema,
-    purpose: purposeIdSchema,
-    /** The decision must know the log at least up to this entry. */
-    minSeq: z.int().min(0).optional(),
-  })
-  .register(components, { id: 'ConsentCheck' });
+export const canProcessRequestSchema = z.strictObject({
+  principalId: principalIdSchema,
+  purpose: purposeIdSchema,
+  /** The decision must know the log at least up to this entry. */
+  minSeq: z.int().min(0).optional(),
+});
 
-export const batchRequestSchema = z
-  .strictObject({
-    checks: z
-      .array(
-        z.strictObject({
-          id: z.string().min(1).max(128),
-          principalId: principalIdSchema,
-          purpose: purposeIdSchema,
-        }),
-      )
-      .min(1)
-      .max(100),
-  })
-  .register(components, { id: 'ConsentCheckBatch' });
+export const batchRequestSchema = z.strictObject({
+  checks: z
+    .array(
+      z.strictObject({
+        id: z.string().min(1).max(128),
+        principalId: principalIdSchema,
+        purpose: purposeIdSchema,
+      }),
+    )
+    .min(1)
+    .max(100),
+});
 
-export const consentWriteSchema = z
-  .strictObject({
-    principalId: principalIdSchema,
-    purposes: z
-      .array(purposeIdSchema)
-      .min(1)
-      .max(50)
-      .refine((purposes) => new Set(purposes).size === purposes.length, 'a purpose is named once'),
-    policyVersion: z.int().min(0).max(2_147_483_647).optional(),
-    gpc: z.boolean().optional(),
-    /** Of the 32 bytes that a browser principal keeps. One that is malformed counts as wrong: 403, not 400. */
-    principalSecret: z.string().meta(base64Url(43)).optional(),
-  })
-  .register(components, { id: 'ConsentWrite' });
+export const consentWriteSchema = z.strictObject({
+  principalId: principalIdSchema,
+  purposes: z
+    .array(purposeIdSchema)
+    .min(1)
+    .max(50)
+    .refine((purposes) => new Set(purposes).size === purposes.length, 'a purpose is named once'),
+  policyVersion: z.int().min(0).max(2_147_483_647).optional(),
+  gpc: z.boolean().optional(),
+  /** Of the 32 bytes that a browser principal keeps. One that is malformed counts as wrong: 403, not 400. */
+  principalSecret: z.string().meta(base64Url(43)).optional(),
+});
 /** `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13). */
 export const consentGrantSchema = consentWriteSchema
   .extend({ overGpc: z.boolean().optional() })
   .refine(
     ({ overGpc, gpc, purposes }) => overGpc !== true || (gpc === true && purposes.length === 1),
     'overGpc needs gpc: true and exactly one purpose',
-  )
-  .register(components, { id: 'ConsentGrant' });
+  );
 export type ConsentWrite = z.infer<typeof consentGrantSchema>;
 
 export const idempotencyKeySchema = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/, '1 to 255 visible ASCII characters');
 
-export const principalRequestSchema = z
-  .strictObject({ principalId: principalIdSchema })
-  .register(components, { id: 'PrincipalRequest' });
-export const emptyRequestSchema = z.strictObject({}).register(components, { id: 'EmptyRequest' });
+export const principalRequestSchema = z.strictObject({ principalId: principalIdSchema });
+export const emptyRequestSchema = z.strictObject({});
 
-export const historyRequestSchema = principalRequestSchema
-  .extend({
-    cursor: z
-      .string()
-      .regex(/^\d{1,16}$/, 'the nextCursor of the page before')
-      .optional(),
-    limit: z.int().min(1).max(200).optional(),
-  })
-  .register(components, { id: 'HistoryRequest' });
+export const historyRequestSchema = principalRequestSchema.extend({
+  cursor: z
+    .string()
+    .regex(/^\d{1,16}$/, 'the nextCursor of the page before')
+    .optional(),
+  limit: z.int().min(1).max(200).optional(),
+});
 
 const text = (min: number, max: number) => z.string().min(min).max(max);
 
@@ -90,32 +78,23 @@ const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202
 const oneLine = (min: number, max: number) =>
   text(min, max).refine(isOneLine, 'one line without control or bidi characters').meta({ pattern: ONE_LINE });
 
-const purposeSchema = z
-  .strictObject({
-    id: purposeIdSchema,
-    title: oneLine(1, 200),
-    description: oneLine(0, 2000).default(''),
-    lawfulBasis: oneLine(1, 100).default('consent'),
-    gpc: gpcPolicySchema.default('opt-out'),
-    ttlDays: z.int().min(1).max(36_500).default(180),
-  })
-  .register(components, { id: 'PurposeDefinition' });
-export const purposesRequestSchema = z
-  .strictObject({ purposes: z.array(purposeSchema).min(1).max(100) })
-  .register(components, { id: 'PurposeDefinitions' });
+export const purposeSchema = z.strictObject({
+  id: purposeIdSchema,
+  title: oneLine(1, 200),
+  description: oneLine(0, 2000).default(''),
+  lawfulBasis: oneLine(1, 100).default('consent'),
+  gpc: gpcPolicySchema.default('opt-out'),
+  ttlDays: z.int().min(1).max(36_500).default(180),
+});
+export const purposesRequestSchema = z.strictObject({ purposes: z.array(purposeSchema).min(1).max(100) });
 
-export const policyRequestSchema = z
-  .strictObject({
-    text: plainText(1, 30_000),
-    material: z.boolean(),
-  })
-  .register(components, { id: 'PolicyDefinition' });
+export const policyRequestSchema = z.strictObject({
+  text: plainText(1, 30_000),
+  material: z.boolean(),
+});
 
-const hashSchema = z
-  .string()
-  .regex(/^[0-9a-f]{64}$/)
-  .register(components, { id: 'Sha256' });
-const entrySchema = z.object({ seq: z.int(), hash: hashSchema }).register(components, { id: 'LogEntry' });
+export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
+export const entrySchema = z.object({ seq: z.int(), hash: hashSchema });
 
 /** Why a decision is what it is. */
 export const REASONS = [
@@ -131,55 +110,43 @@ export const REASONS = [
   'granted',
 ] as const;
 
-const consentReasonSchema = z.enum(REASONS).register(components, { id: 'ConsentReason' });
+export const consentReasonSchema = z.enum(REASONS);
 
 /** Who gave a grant, by the verdict that rode on it or the agent's signature; `unknown` without either. */
-const givenSchema = z
-  .enum(['person', 'agent', 'automation', 'unknown'])
-  .register(components, { id: 'GrantedBy' });
+export const givenSchema = z.enum(['person', 'agent', 'automation', 'unknown']);
 export type Given = Exclude<z.infer<typeof givenSchema>, 'unknown'>;
 
-export const decisionSchema = z
-  .object({
-    allowed: z.boolean(),
-    reason: consentReasonSchema,
-    proof: entrySchema,
-    policyVersion: z.int(),
-    expiresAt: z.string().nullable(),
-    given: givenSchema,
-  })
-  .register(components, { id: 'ConsentDecision' });
+export const decisionSchema = z.object({
+  allowed: z.boolean(),
+  reason: consentReasonSchema,
+  proof: entrySchema,
+  policyVersion: z.int(),
+  expiresAt: z.string().nullable(),
+  given: givenSchema,
+});
 export type DecisionAnswer = Answer<typeof decisionSchema>;
 
-export const batchResponseSchema = z
-  .object({ results: z.array(decisionSchema.extend({ id: z.string() })) })
-  .register(components, { id: 'ConsentDecisionBatch' });
+export const batchResponseSchema = z.object({ results: z.array(decisionSchema.extend({ id: z.string() })) });
 
-export const writeResponseSchema = entrySchema
-  .extend({
-    entries: z.array(entrySchema.extend({ purpose: z.string() })),
-  })
-  .register(components, { id: 'ConsentWritten' });
+export const writeResponseSchema = entrySchema.extend({
+  entries: z.array(entrySchema.extend({ purpose: z.string() })),
+});
 export type WriteResponse = Answer<typeof writeResponseSchema>;
 
 /** What somebody said about a purpose. `gpc-opt-out`: the browser said so for them. */
-const choiceSchema = z
-  .enum(['granted', 'denied', 'withdrawn', 'gpc-opt-out'])
-  .register(components, { id: 'ConsentChoice' });
+export const choiceSchema = z.enum(['granted', 'denied', 'withdrawn', 'gpc-opt-out']);
 export type ConsentChoice = z.infer<typeof choiceSchema>;
 
-export const stateResponseSchema = z
-  .object({
-    principalId: z.string(),
-    purposes: z.array(
-      decisionSchema.extend({
-        purpose: z.string(),
-        choice: choiceSchema.nullable(),
-        at: z.string().nullable(),
-      }),
-    ),
-  })
-  .register(components, { id: 'ConsentState' });
+export const stateResponseSchema = z.object({
+  principalId: z.string(),
+  purposes: z.array(
+    decisionSchema.extend({
+      purpose: z.string(),
+      choice: choiceSchema.nullable(),
+      at: z.string().nullable(),
+    }),
+  ),
+});
 
 /** What an entry's body commits to (contract section 7: detail). */
 export const entryDetailSchema = z.object({
@@ -194,40 +161,32 @@ export const entryDetailSchema = z.object({
   overGpc: z.literal(true).optional(),
 });
 
-export const historyResponseSchema = z
-  .object({
-    principalId: z.string(),
-    events: z.array(
-      entryDetailSchema.extend({
-        seq: z.int(),
-        type: z.templateLiteral(['consent.', z.enum([...choiceSchema.options, 'doubted'])]),
-        /** Only in `consent.doubted`: the class of the verdict; `human` where a review cleared the doubt. */
-        class: z.enum(['declared_agent', 'undeclared_automation', 'human']).optional(),
-        purpose: z.string(),
-        time: z.string(),
-      }),
-    ),
-    nextCursor: z.string().nullable(),
-  })
-  .register(components, { id: 'ConsentHistory' });
+export const historyResponseSchema = z.object({
+  principalId: z.string(),
+  events: z.array(
+    entryDetailSchema.extend({
+      seq: z.int(),
+      type: z.templateLiteral(['consent.', z.enum([...choiceSchema.options, 'doubted'])]),
+      /** Only in `consent.doubted`: the class of the verdict; `human` where a review cleared the doubt. */
+      class: z.enum(['declared_agent', 'undeclared_automation', 'human']).optional(),
+      purpose: z.string(),
+      time: z.string(),
+    }),
+  ),
+  nextCursor: z.string().nullable(),
+});
 export type HistoryResponse = Answer<typeof historyResponseSchema>;
 
-export const purposeAnswerSchema = z
-  .object({
-    id: purposeIdSchema,
-    title: z.string(),
-    description: z.string(),
-    lawfulBasis: z.string(),
-    gpc: gpcPolicySchema,
-    ttlDays: z.int(),
-  })
-  .register(components, { id: 'Purpose' });
-export const purposesResponseSchema = z
-  .object({ purposes: z.array(purposeAnswerSchema) })
-  .register(components, { id: 'Purposes' });
-export const savedPurposesSchema = purposesResponseSchema
-  .extend({ entries: z.array(entrySchema) })
-  .register(components, { id: 'SavedPurposes' });
+export const purposeAnswerSchema = z.object({
+  id: purposeIdSchema,
+  title: z.string(),
+  description: z.string(),
+  lawfulBasis: z.string(),
+  gpc: gpcPolicySchema,
+  ttlDays: z.int(),
+});
+export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });
+export const savedPurposesSchema = purposesResponseSchema.extend({ entries: z.array(entrySchema) });
 
 const policySchema = z.object({
   version: z.int(),
@@ -235,57 +194,47 @@ const policySchema = z.object({
   material: z.boolean(),
   publishedAt: z.string(),
 });
-export const policiesResponseSchema = z
-  .object({
-    policies: z.array(policySchema.extend({ text: z.string() })),
-  })
-  .register(components, { id: 'Policies' });
-export const publishedPolicySchema = policySchema
-  .extend(entrySchema.shape)
-  .register(components, { id: 'PublishedPolicy' });
+export const policiesResponseSchema = z.object({
+  policies: z.array(policySchema.extend({ text: z.string() })),
+});
+export const publishedPolicySchema = policySchema.extend(entrySchema.shape);
 
-export const sessionResponseSchema = z
-  .object({
-    token: z.string(),
-    principalId: z.string(),
-    expiresAt: z.string(),
-  })
-  .register(components, { id: 'Session' });
+export const sessionResponseSchema = z.object({
+  token: z.string(),
+  principalId: z.string(),
+  expiresAt: z.string(),
+});
 
 /** Fields after ISO/IEC TS 27560:2023 as the W3C Data Privacy Vocabulary spells them. */
-export const consentReceiptAnswerSchema = z
-  .object({
-    '@context': z.literal('https://w3id.org/dpv'),
-    schemaVersion: z.literal('ISO/IEC TS 27560:2023'),
-    receiptId: z.string(),
-    issuedAt: z.string(),
-    piiPrincipalId: z.string(),
-    piiController: z.object({ name: z.string(), contact: z.string() }),
-    recipients: z.string(),
-    transfers: z.string(),
-    supervisoryAuthority: z.string(),
-    consent: entryDetailSchema.extend({
-      status: choiceSchema,
-      time: z.string(),
-      policySha256: hashSchema.nullable(),
-      purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true }),
-    }),
-    proof: entrySchema.extend({ log: z.string() }),
-  })
-  .register(components, { id: 'ConsentReceipt' });
+export const consentReceiptAnswerSchema = z.object({
+  '@context': z.literal('https://w3id.org/dpv'),
+  schemaVersion: z.literal('ISO/IEC TS 27560:2023'),
+  receiptId: z.string(),
+  issuedAt: z.string(),
+  piiPrincipalId: z.string(),
+  piiController: z.object({ name: z.string(), contact: z.string() }),
+  recipients: z.string(),
+  transfers: z.string(),
+  supervisoryAuthority: z.string(),
+  consent: entryDetailSchema.extend({
+    status: choiceSchema,
+    time: z.string(),
+    policySha256: hashSchema.nullable(),
+    purpose: purposeAnswerSchema.omit({ gpc: true, ttlDays: true }),
+  }),
+  proof: entrySchema.extend({ log: z.string() }),
+});
 export type ConsentReceiptAnswer = Answer<typeof consentReceiptAnswerSchema>;
 
-export const issuedReceiptSchema = z
-  .object({
-    receipt: consentReceiptAnswerSchema,
-    /** Compact JWS over the receipt, EdDSA under the key of the tenant's log. */
-    jws: z.string(),
-    /** The key; it is the one that the log's genesis names. */
-    jwk: z.object({
-      kty: z.literal('OKP'),
-      crv: z.literal('Ed25519'),
-      x: z.string().meta(base64Url(43)),
-    }),
-  })
-  .register(components, { id: 'IssuedReceipt' });
+export const issuedReceiptSchema = z.object({
+  receipt: consentReceiptAnswerSchema,
+  /** Compact JWS over the receipt, EdDSA under the key of the tenant's log. */
+  jws: z.string(),
+  /** The key; it is the one that the log's genesis names. */
+  jwk: z.object({
+    kty: z.literal('OKP'),
+    crv: z.literal('Ed25519'),
+    x: z.string().meta(base64Url(43)),
+  }),
+});
 export type IssuedReceipt = Answer<typeof issuedReceiptSchema>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
-import { components } from './components.ts';
+import { COMPONENTS } from './components.ts';
 import { errorBodySchema } from './responses.ts';
 import { type Route, TAGS } from './route.ts';
 import { headerName, ROUTE_NAMES, ROUTES } from './routes.ts';
@@ -8,6 +8,8 @@ import { headerName, ROUTE_NAMES, ROUTES } from './routes.ts';
 type Doc = Record<string, unknown>;
 
 const OPTIONS = { io: 'input', unrepresentable: 'any' } as const;
+const components = z.registry<{ readonly id: string }>();
+for (const [id, schema] of Object.entries(COMPONENTS)) components.add(schema, { id });
 const addressOf = (id: string): string => `#/components/schemas/${id}`;
 
 function withoutHead({ $schema: _dialect, $id: _address, ...rest }: Doc): Doc {

@@ -1,16 +1,12 @@
 import { z } from 'zod';
 import { base64 } from './bundle.ts';
-import { components } from './components.ts';
 
 export const requestIdSchema = z
   .string()
-  .regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID')
-  .register(components, { id: 'RequestId' });
+  .regex(/^req_[0-9A-HJKMNP-TV-Z]{26}$/, 'a requestId: req_ and a ULID');
 
 /** interface 2: the four classes. */
-export const visitorClassSchema = z
-  .enum(['human', 'declared_agent', 'undeclared_automation', 'unknown'])
-  .register(components, { id: 'VisitorClass' });
+export const visitorClassSchema = z.enum(['human', 'declared_agent', 'undeclared_automation', 'unknown']);
 export type VisitorClass = z.infer<typeof visitorClassSchema>;
 
 /** interface 2 and 7: maps 1:1 to the status. */
@@ -25,75 +21,61 @@ export const INGEST_STATUS = {
 } as const;
 export type IngestReason = keyof typeof INGEST_STATUS;
 
-const reasonSchema = z
-  .enum(Object.keys(INGEST_STATUS) as [IngestReason, ...IngestReason[]])
-  .register(components, { id: 'IngestReason' });
+export const reasonSchema = z.enum(Object.keys(INGEST_STATUS) as [IngestReason, ...IngestReason[]]);
 
-export const smartSignalsSchema = z
-  .object({
-    bot: z.boolean(),
-    incognito: z.literal(false),
-    tampered: z.boolean(),
-    inconsistency: z.int().min(0),
-  })
-  .register(components, { id: 'SmartSignals' });
+export const smartSignalsSchema = z.object({
+  bot: z.boolean(),
+  incognito: z.literal(false),
+  tampered: z.boolean(),
+  inconsistency: z.int().min(0),
+});
 export type SmartSignals = z.infer<typeof smartSignalsSchema>;
 
 /** Contract 3.1: the GPC-honoured consent state that the verdict was computed under. */
-export const consentStateSchema = z
-  .object({
-    purposes: z.array(z.string()),
-    gpc: z.boolean(),
-    gpcSource: z.enum(['none', 'header', 'bundle', 'both']),
-    version: z.int(),
-    issuedAt: z.int(),
-    basis: z.enum(['asserted', 'proven']),
-  })
-  .register(components, { id: 'ConsentBasis' });
+export const consentStateSchema = z.object({
+  purposes: z.array(z.string()),
+  gpc: z.boolean(),
+  gpcSource: z.enum(['none', 'header', 'bundle', 'both']),
+  version: z.int(),
+  issuedAt: z.int(),
+  basis: z.enum(['asserted', 'proven']),
+});
 export type ConsentState = z.infer<typeof consentStateSchema>;
 
 /** A passkey distinguishes this device from identical ones. It does not say who uses it. */
-export const attestedSchema = z
-  .object({ by: z.literal('passkey'), deviceBound: z.boolean() })
-  .register(components, { id: 'Attested' });
+export const attestedSchema = z.object({ by: z.literal('passkey'), deviceBound: z.boolean() });
 export type Attested = z.infer<typeof attestedSchema>;
 
-export const ingestResponseSchema = z
-  .object({
-    class: visitorClassSchema,
-    visitorId: z.string().nullable(),
-    deviceId: z.null(),
-    declaredAgentId: z.string().nullable(),
-    confidence: z.number(),
-    suspectScore: z.number().min(0).max(1).nullable(),
-    smartSignals: smartSignalsSchema,
-    needsAttestation: z.boolean(),
-    consentState: consentStateSchema,
-    reason: reasonSchema,
-    requestId: z.string(),
-    transparencyToken: z.string().optional(),
-    attested: attestedSchema.optional(),
-    /** A machine gave the consent that this visit rode on, and `consent.byAutomation` is `ask-again`: show the banner. */
-    askAgain: z.literal(true).optional(),
-  })
-  .register(components, { id: 'IngestAnswer' });
+export const ingestResponseSchema = z.object({
+  class: visitorClassSchema,
+  visitorId: z.string().nullable(),
+  deviceId: z.null(),
+  declaredAgentId: z.string().nullable(),
+  confidence: z.number(),
+  suspectScore: z.number().min(0).max(1).nullable(),
+  smartSignals: smartSignalsSchema,
+  needsAttestation: z.boolean(),
+  consentState: consentStateSchema,
+  reason: reasonSchema,
+  requestId: z.string(),
+  transparencyToken: z.string().optional(),
+  attested: attestedSchema.optional(),
+  /** A machine gave the consent that this visit rode on, and `consent.byAutomation` is `ask-again`: show the banner. */
+  askAgain: z.literal(true).optional(),
+});
 export type IngestResponse = z.infer<typeof ingestResponseSchema>;
 
 /** interface 2, PubKeyResponse. */
-export const pubKeyResponseSchema = z
-  .object({
-    kid: z.string(),
-    alg: z.literal('ECDH-P256+HKDF-SHA256+AES-256-GCM'),
-    /** An uncompressed point. */
-    publicKey: z.string().meta(base64(88)),
-  })
-  .register(components, { id: 'SealKey' });
+export const pubKeyResponseSchema = z.object({
+  kid: z.string(),
+  alg: z.literal('ECDH-P256+HKDF-SHA256+AES-256-GCM'),
+  /** An uncompressed point. */
+  publicKey: z.string().meta(base64(88)),
+});
 export type PubKeyResponse = z.infer<typeof pubKeyResponseSchema>;
 
 /** One rule that fired, with its weight and plain words. */
-const firedRuleSchema = z
-  .object({ id: z.string(), weight: z.number(), text: z.string() })
-  .register(components, { id: 'FiredRule' });
+export const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
 
 /** Contract 3.6: the verdict for the tenant's backend. */
 export const decisionResponseSchema = ingestResponseSchema
@@ -109,75 +91,59 @@ export const decisionResponseSchema = ingestResponseSchema
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
 /** Where the person can contest it: for a link that the site shows. */
-export const heldDecisionSchema = decisionResponseSchema
-  .extend({ contestUrl: z.string() })
-  .register(components, { id: 'Verdict' });
+export const heldDecisionSchema = decisionResponseSchema.extend({ contestUrl: z.string() });
 
 /** What the tenant's backend reports of a decision. */
-const reportedOutcomeSchema = z
-  .enum(['fraud', 'chargeback', 'passed-step-up', 'false-alarm', 'other'])
-  .register(components, { id: 'ReportedOutcome' });
+export const reportedOutcomeSchema = z.enum([
+  'fraud',
+  'chargeback',
+  'passed-step-up',
+  'false-alarm',
+  'other',
+]);
 export type ReportedOutcome = z.infer<typeof reportedOutcomeSchema>;
 
-export const outcomeRequestSchema = z
-  .strictObject({
-    outcome: reportedOutcomeSchema,
-    /** When it became known; when it came in, where it is left out. */
-    at: z.iso.datetime({ offset: true }).optional(),
-  })
-  .register(components, { id: 'OutcomeReport' });
-export const outcomeResponseSchema = z
-  .object({
-    requestId: requestIdSchema,
-    outcome: reportedOutcomeSchema,
-    at: z.string(),
-  })
-  .register(components, { id: 'RecordedOutcome' });
+export const outcomeRequestSchema = z.strictObject({
+  outcome: reportedOutcomeSchema,
+  /** When it became known; when it came in, where it is left out. */
+  at: z.iso.datetime({ offset: true }).optional(),
+});
+export const outcomeResponseSchema = z.object({
+  requestId: requestIdSchema,
+  outcome: reportedOutcomeSchema,
+  at: z.string(),
+});
 
-export const errorBodySchema = z
-  .object({
-    error: z.string(),
-    message: z.string().optional(),
-    details: z.array(z.string()).optional(),
-  })
-  .register(components, { id: 'ErrorBody' });
+export const errorBodySchema = z.object({
+  error: z.string(),
+  message: z.string().optional(),
+  details: z.array(z.string()).optional(),
+});
 
 /** A bundle that is refused, in the core or before it. */
-export const ingestRefusalSchema = z
-  .union([ingestResponseSchema, errorBodySchema])
-  .register(components, { id: 'IngestRefusal' });
+export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
-export const healthSchema = z
-  .object({ status: z.literal('ok'), version: z.string() })
-  .register(components, { id: 'Health' });
-export const readySchema = z
-  .object({
-    status: z.enum(['ready', 'not-ready']),
-    notReady: z.array(z.string()),
-    /** Of this node, RFC 3339; null: not since its start. Information: neither makes it not ready. */
-    housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),
-  })
-  .register(components, { id: 'Readiness' });
+export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
+export const readySchema = z.object({
+  status: z.enum(['ready', 'not-ready']),
+  notReady: z.array(z.string()),
+  /** Of this node, RFC 3339; null: not since its start. Information: neither makes it not ready. */
+  housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),
+});
 
-const ceremonySchema = z.enum(['create', 'get']).register(components, { id: 'PasskeyCeremony' });
+export const ceremonySchema = z.enum(['create', 'get']);
 /** As with `/me`, whatever is wrong with the token is 401. */
-export const attestOptionsRequestSchema = z
-  .object({
-    token: z.unknown().optional(),
-    ceremony: ceremonySchema.default('create'),
-  })
-  .register(components, { id: 'AttestationStart' });
+export const attestOptionsRequestSchema = z.object({
+  token: z.unknown().optional(),
+  ceremony: ceremonySchema.default('create'),
+});
 /** WebAuthn JSON: PublicKeyCredentialCreationOptionsJSON or PublicKeyCredentialRequestOptionsJSON. */
-export const attestOptionsSchema = z
-  .object({
-    ceremony: ceremonySchema,
-    publicKey: z.record(z.string(), z.unknown()),
-  })
-  .register(components, { id: 'AttestationOptions' });
+export const attestOptionsSchema = z.object({
+  ceremony: ceremonySchema,
+  publicKey: z.record(z.string(), z.unknown()),
+});
 /** Whatever is wrong with the credential is `attestation-failed`. */
-export const attestVerifyRequestSchema = z
-  .object({
-    token: z.unknown().optional(),
-    credential: z.unknown().optional(),
-  })
-  .register(components, { id: 'AttestationAnswer' });
+export const attestVerifyRequestSchema = z.object({
+  token: z.unknown().optional(),
+  credential: z.unknown().optional(),
+});

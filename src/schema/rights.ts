@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { isPlainText } from '../lib/text.ts';
 import type { Answer } from './answer.ts';
 import { principalIdSchema } from './bundle.ts';
-import { components } from './components.ts';
 import { requestIdSchema } from './responses.ts';
 
 /** Bodies and answers of the privacy-rights API (contract section 6). */
@@ -22,10 +21,9 @@ const prose = (min: number, max: number) =>
       `${min} to ${max} characters`,
     );
 
-const contestIdSchema = z
+export const contestIdSchema = z
   .string()
-  .regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID')
-  .register(components, { id: 'ContestId' });
+  .regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID');
 
 const statementSchema = prose(0, 4000);
 export const reasonSchema = prose(20, 4000);
@@ -33,28 +31,24 @@ export const reasonSchema = prose(20, 4000);
 const identifier = (max: number) =>
   z.string().min(1).max(max).refine(isPlainText, 'well-formed text without control characters');
 
-export const contestRequestSchema = z
-  .strictObject({
-    requestId: identifier(128),
-    statement: statementSchema.optional(),
-  })
-  .register(components, { id: 'ContestFiling' });
+export const contestRequestSchema = z.strictObject({
+  requestId: identifier(128),
+  statement: statementSchema.optional(),
+});
 export type ContestFiling = Answer<typeof contestRequestSchema>;
 
 /** How a contest ends. */
 export const OUTCOMES = ['upheld', 'overturned'] as const;
-const outcomeSchema = z.enum(OUTCOMES).register(components, { id: 'ContestOutcome' });
+export const outcomeSchema = z.enum(OUTCOMES);
 export type Outcome = (typeof OUTCOMES)[number];
 
-export const resolveRequestSchema = z
-  .strictObject({
-    contestId: identifier(128),
-    outcome: outcomeSchema,
-    reason: reasonSchema,
-    /** The version that the reviewer saw; another one by now is 409 `stale-version`. */
-    version: z.int().min(1).optional(),
-  })
-  .register(components, { id: 'ContestRuling' });
+export const resolveRequestSchema = z.strictObject({
+  contestId: identifier(128),
+  outcome: outcomeSchema,
+  reason: reasonSchema,
+  /** The version that the reviewer saw; another one by now is 409 `stale-version`. */
+  version: z.int().min(1).optional(),
+});
 type ResolveBody = Answer<typeof resolveRequestSchema>;
 
 /** What a reviewer decides of a contest. */
@@ -73,22 +67,20 @@ export const eraseTargetSchema = z
     durableId: identifier(256).optional(),
     principalId: principalIdSchema.optional(),
   })
-  .refine((body) => Object.values(body).filter((value) => value !== undefined).length <= 1, 'name one target')
-  .register(components, { id: 'EraseTarget' });
+  .refine(
+    (body) => Object.values(body).filter((value) => value !== undefined).length <= 1,
+    'name one target',
+  );
 export type EraseTargetBody = z.infer<typeof eraseTargetSchema>;
 
 /** The token is judged before the action, and whatever is wrong with it is 401. */
-export const meRequestSchema = z
-  .looseObject({
-    token: z.unknown().optional(),
-    action: z.unknown().optional(),
-  })
-  .register(components, { id: 'TokenRequest' });
+export const meRequestSchema = z.looseObject({
+  token: z.unknown().optional(),
+  action: z.unknown().optional(),
+});
 
 /** As with `/me`, whatever is wrong with the token is 401. */
-export const linkRequestSchema = z
-  .strictObject({ token: z.unknown().optional() })
-  .register(components, { id: 'LinkRequest' });
+export const linkRequestSchema = z.strictObject({ token: z.unknown().optional() });
 
 export const textSchema = prose(1, 4000);
 
@@ -104,62 +96,46 @@ export const caseFilingSchema = z.object({ statement: textSchema, email: z.email
 export type CaseFiling = Answer<typeof caseFilingSchema>;
 
 /** A key that is misspelt in any way is 404, as a wrong one is. */
-export const caseRequestSchema = z
-  .strictObject({ caseKey: z.string() })
-  .register(components, { id: 'CaseRequest' });
-export const caseAnswerSchema = z
-  .strictObject({ caseKey: z.string(), answer: textSchema })
-  .register(components, { id: 'CaseReply' });
-export const contestAnswerSchema = z
-  .strictObject({ contestId: identifier(128), answer: textSchema })
-  .register(components, { id: 'ContestReply' });
+export const caseRequestSchema = z.strictObject({ caseKey: z.string() });
+export const caseAnswerSchema = z.strictObject({ caseKey: z.string(), answer: textSchema });
+export const contestAnswerSchema = z.strictObject({ contestId: identifier(128), answer: textSchema });
 export type ContestAnswer = Answer<typeof contestAnswerSchema>;
 
-const contestStatusSchema = z.enum(['open', 'resolved']).register(components, { id: 'ContestStatus' });
-
-const resolverSchema = z
-  .object({ role: z.enum(['reviewer', 'dpo', 'operator']), ref: z.string() })
-  .register(components, { id: 'Resolver' });
+export const contestStatusSchema = z.enum(['open', 'resolved']);
+export const resolverSchema = z.object({ role: z.enum(['reviewer', 'dpo', 'operator']), ref: z.string() });
 /** Four eyes: proposed by one reviewer, to be confirmed by another. */
-const proposalSchema = z
-  .object({ outcome: outcomeSchema, by: z.string(), at: z.string() })
-  .register(components, { id: 'ContestProposal' });
+export const proposalSchema = z.object({ outcome: outcomeSchema, by: z.string(), at: z.string() });
 
-export const contestResponseSchema = z
-  .object({
-    contestId: contestIdSchema,
-    requestId: requestIdSchema,
-    status: contestStatusSchema,
-    outcome: outcomeSchema.nullable(),
-    statement: z.string().nullable(),
-    filedAt: z.string(),
-    dueAt: z.string(),
-    /** The date that counts instead of `dueAt`, once it was extended. */
-    extendedTo: z.string().nullable(),
-    extensionReason: z.string().nullable(),
-    version: z.int(),
-    restricted: z.boolean(),
-    question: z.string().nullable(),
-    reason: z.string().nullable(),
-    resolvedAt: z.string().nullable(),
-    resolvedBy: resolverSchema.nullable(),
-    proposed: proposalSchema.nullable(),
-  })
-  .register(components, { id: 'Contest' });
+export const contestResponseSchema = z.object({
+  contestId: contestIdSchema,
+  requestId: requestIdSchema,
+  status: contestStatusSchema,
+  outcome: outcomeSchema.nullable(),
+  statement: z.string().nullable(),
+  filedAt: z.string(),
+  dueAt: z.string(),
+  /** The date that counts instead of `dueAt`, once it was extended. */
+  extendedTo: z.string().nullable(),
+  extensionReason: z.string().nullable(),
+  version: z.int(),
+  restricted: z.boolean(),
+  question: z.string().nullable(),
+  reason: z.string().nullable(),
+  resolvedAt: z.string().nullable(),
+  resolvedBy: resolverSchema.nullable(),
+  proposed: proposalSchema.nullable(),
+});
 export type ContestResponse = Answer<typeof contestResponseSchema>;
 
 /** The record with what only its person may see. */
-export const ownContestSchema = contestResponseSchema
-  .extend({ answer: z.string().nullable() })
-  .register(components, { id: 'OwnContest' });
+export const ownContestSchema = contestResponseSchema.extend({ answer: z.string().nullable() });
 
 export const caseFiledSchema = contestResponseSchema
   .pick({ contestId: true, requestId: true, status: true, filedAt: true, dueAt: true })
   .extend({
     /** Shown once; absent where the request had a contest. */
     caseKey: z.string().optional(),
-  })
-  .register(components, { id: 'FiledCase' });
+  });
 export type CaseFiled = Answer<typeof caseFiledSchema>;
 
 /** A contest as its case key shows it (contract-2 section 15). */
@@ -187,8 +163,7 @@ export const caseResponseSchema = contestResponseSchema
       decidedAt: z.string().nullable(),
       rules: z.array(z.object({ id: z.string(), text: z.string() })),
     }),
-  })
-  .register(components, { id: 'Case' });
+  });
 
 /** Scopes of an erasure's receipt, in the order of contract 6.4; `storage` is the bytes in the database's own files. */
 export const ERASURE_SCOPES = [
@@ -206,27 +181,23 @@ export const ERASURE_SCOPES = [
   'storage',
 ] as const;
 
-const scopeSchema = z
-  .object({
-    scope: z.enum(ERASURE_SCOPES),
-    action: z.enum(['erased', 'none', 'retained', 'pending', 'failed']),
-    count: z.int(),
-    basis: z.string().optional(),
-    until: z.string().optional(),
-  })
-  .register(components, { id: 'ErasureScope' });
+export const scopeSchema = z.object({
+  scope: z.enum(ERASURE_SCOPES),
+  action: z.enum(['erased', 'none', 'retained', 'pending', 'failed']),
+  count: z.int(),
+  basis: z.string().optional(),
+  until: z.string().optional(),
+});
 
-export const erasureReceiptSchema = z
-  .object({
-    receiptId: z.string(),
-    tenant: z.string(),
-    subject: z.string(),
-    requestedBy: z.enum(['subject', 'dpo', 'operator']),
-    erasedAt: z.string(),
-    scopes: z.array(scopeSchema),
-    incomplete: z.boolean(),
-  })
-  .register(components, { id: 'ErasureReceipt' });
+export const erasureReceiptSchema = z.object({
+  receiptId: z.string(),
+  tenant: z.string(),
+  subject: z.string(),
+  requestedBy: z.enum(['subject', 'dpo', 'operator']),
+  erasedAt: z.string(),
+  scopes: z.array(scopeSchema),
+  incomplete: z.boolean(),
+});
 
 /** `subject` is a keyed reference, `erasedAt` and `until` (when retained rows expire) RFC 3339. */
 export type ErasureReceipt = Answer<typeof erasureReceiptSchema>;
@@ -242,49 +213,41 @@ export const storedErasureSchema = z.object({
   doneAt: z.int().optional(),
 });
 
-export const forgottenSchema = z
-  .object({
-    forgotten: z.literal(true),
-    /** The id may be other people's too: that request alone was erased. */
-    shared: z.boolean(),
-    scopes: z.array(scopeSchema),
-    receiptId: z.string(),
-  })
-  .register(components, { id: 'Forgotten' });
+export const forgottenSchema = z.object({
+  forgotten: z.literal(true),
+  /** The id may be other people's too: that request alone was erased. */
+  shared: z.boolean(),
+  scopes: z.array(scopeSchema),
+  receiptId: z.string(),
+});
 export type Forgotten = Answer<typeof forgottenSchema>;
 
 /** interface 2, TransparencyView. */
-export const transparencyViewSchema = z
-  .object({
-    handle: z.string(),
-    signals: z.array(
-      z.object({
-        name: z.string(),
-        tier: z.string(),
-        entropyBits: z.number().optional(),
-        band: z.enum(['common', 'uncommon', 'rare', 'not enough data']).optional(),
-        purpose: z.string(),
-      }),
-    ),
-    totalEntropyBits: z.number(),
-    purposes: z.array(z.string()),
-    qualitativeOnly: z.boolean(),
-  })
-  .register(components, { id: 'TransparencyView' });
+export const transparencyViewSchema = z.object({
+  handle: z.string(),
+  signals: z.array(
+    z.object({
+      name: z.string(),
+      tier: z.string(),
+      entropyBits: z.number().optional(),
+      band: z.enum(['common', 'uncommon', 'rare', 'not enough data']).optional(),
+      purpose: z.string(),
+    }),
+  ),
+  totalEntropyBits: z.number(),
+  purposes: z.array(z.string()),
+  qualitativeOnly: z.boolean(),
+});
 export type TransparencyView = Answer<typeof transparencyViewSchema>;
 
-export const linkResponseSchema = z
-  .object({
-    principalId: z.string(),
-    requestId: z.string(),
-    linkedAt: z.string(),
-  })
-  .register(components, { id: 'Link' });
+export const linkResponseSchema = z.object({
+  principalId: z.string(),
+  requestId: z.string(),
+  linkedAt: z.string(),
+});
 
 /** What a person gets of their data (contract 6.5). */
-export const exportSchema = z.looseObject({}).register(components, { id: 'DataExport' });
+export const exportSchema = z.looseObject({});
 
 /** POST /me, by its action. */
-export const tokenAnswerSchema = z
-  .union([transparencyViewSchema, forgottenSchema, exportSchema])
-  .register(components, { id: 'TokenAnswer' });
+export const tokenAnswerSchema = z.union([transparencyViewSchema, forgottenSchema, exportSchema]);
