@@ -35,31 +35,11 @@ const MAX_NOTICES_IN_MAIL = 500;
 const MAX_SILENT = 5;
 const PROBE_EVERY_MS = 30 * SECOND;
 
-interface TargetState {
+interface Target {
   readonly inFlight: number;
   /** Deliveries in a row that got no answer: none in time, or no connection. */
   readonly silent: number;
   readonly probeAt: number;
-}
-
-const UNTRIED: TargetState = { inFlight: 0, silent: 0, probeAt: 0 };
-
-/** Whether the breaker of the target is open. */
-const isOpen = ({ silent }: TargetState): boolean => silent >= MAX_SILENT;
-
-/** How many more deliveries may start. */
-function freeSlots(target: TargetState, now: number, most: number): number {
-  if (!isOpen(target)) return most - target.inFlight;
-  return target.inFlight === 0 && now >= target.probeAt ? 1 : 0;
-}
-
-/** @param answered null: it was never called */
-function afterDelivery(target: TargetState, answered: boolean | null, now: number): TargetState {
-  const inFlight = target.inFlight - 1;
-  if (answered === null) return { ...target, inFlight };
-  return answered
-    ? { inFlight, silent: 0, probeAt: 0 }
-    : { inFlight, silent: target.silent + 1, probeAt: now + PROBE_EVERY_MS };
 }
 
 export interface DispatcherDeps extends DeliveryDeps {
@@ -104,25 +84,31 @@ function groupRows(taken: readonly Due[]): readonly (readonly [Due, ...Due[]])[]
 
 /** How the target of each lane behaves, and how much more may be on its way to it. */
 function makeTargets() {
-  const targets = new Map<string, TargetState>();
-  const targetOf = (lane: Lane): TargetState => targets.get(idOf(lane)) ?? UNTRIED;
+  const targets = new Map<string, Target>();
+  const targetOf = (lane: Lane): Target => targets.get(idOf(lane)) ?? { inFlight: 0, silent: 0, probeAt: 0 };
+  /** Whether the breaker of the target is open. */
+  const isOpen = (lane: Lane): boolean => targetOf(lane).silent >= MAX_SILENT;
   return {
-    isOpen: (lane: Lane): boolean => isOpen(targetOf(lane)),
+    isOpen,
+    isHalfFree: (lane: Lane): boolean => targetOf(lane).inFlight <= MAX_IN_FLIGHT / 2,
     /** How many more rows may be taken. */
     limitOf(lane: Lane, now: number): number {
-      const target = targetOf(lane);
-      if (isStaffLane(lane)) return freeSlots(target, now, 1) * MAX_NOTICES_IN_MAIL;
-      return freeSlots(target, now, isMailLane(lane) ? MAX_MAILS_IN_FLIGHT : MAX_IN_FLIGHT);
+      const { inFlight, probeAt } = targetOf(lane);
+      const most = isStaffLane(lane) ? 1 : isMailLane(lane) ? MAX_MAILS_IN_FLIGHT : MAX_IN_FLIGHT;
+      const free = isOpen(lane) ? Number(inFlight === 0 && now >= probeAt) : most - inFlight;
+      return isStaffLane(lane) ? free * MAX_NOTICES_IN_MAIL : free;
     },
     noteStart(lane: Lane): void {
       const target = targetOf(lane);
       targets.set(idOf(lane), { ...target, inFlight: target.inFlight + 1 });
     },
-    noteEnd(lane: Lane, answered: boolean | null, now: number): TargetState {
-      const target = afterDelivery(targetOf(lane), answered, now);
-      if (target.inFlight === 0 && target.silent === 0) targets.delete(idOf(lane));
-      else targets.set(idOf(lane), target);
-      return target;
+    /** @param answered null: it was never called */
+    noteEnd(lane: Lane, answered: boolean | null, now: number): void {
+      const target = { ...targetOf(lane), inFlight: targetOf(lane).inFlight - 1 };
+      const silent = answered === null ? target.silent : answered ? 0 : target.silent + 1;
+      const probeAt = answered === false ? now + PROBE_EVERY_MS : target.probeAt;
+      if (target.inFlight === 0 && silent === 0) targets.delete(idOf(lane));
+      else targets.set(idOf(lane), { ...target, silent, probeAt });
     },
   };
 }
@@ -150,9 +136,8 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
     } catch (error) {
       trouble = { error };
     }
-    const target = targets.noteEnd(lane, answered, clock());
-    const isHalfFree = target.inFlight <= MAX_IN_FLIGHT / 2;
-    if (wasFull && isHalfFree && !isOpen(target)) lookAgain();
+    targets.noteEnd(lane, answered, clock());
+    if (wasFull && targets.isHalfFree(lane) && !targets.isOpen(lane)) lookAgain();
   }
 
   return {
