@@ -37,7 +37,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
   const running = makeServer({
     lanes: new Map([
       [ROUTES.ingest.path, ingest.lane],
-      [ROUTES.check.path, consentLane],
+      [ROUTES.checkConsent.path, consentLane],
     ]),
     express: (request, response) => void pages.then((listener) => listener(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,

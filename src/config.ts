@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { orElse } from './lib/functions.ts';
+import { explainIssue } from './schema/explain-issue.ts';
 import {
   environmentName,
   SETTING_NAMES,
@@ -146,7 +147,7 @@ export function loadConfig(options: LoadOptions): Config {
       (fromEnvironment === '' ? undefined : fromEnvironment) ??
       file[name] ??
       fallbackOf(name, settings, { environment, credentials });
-    const result = SETTINGS[name].schema.safeParse(raw);
+    const result = SETTINGS[name].schema.safeParse(raw, { error: explainIssue });
     if (!result.success) {
       const why = result.error.issues[0]?.message ?? 'is not valid';
       throw new ConfigError(`${environmentName(name)} (${name} in gpd.toml): ${why}`);

@@ -46,7 +46,7 @@ describe('the rules themselves', () => {
     ['the configuration', 'src/http/a.ts', "import { loadConfig } from '../config.ts';"],
     ['the command line', 'src/app.ts', "import { run } from './cli/run.ts';"],
     ['a sibling', 'src/seal/a.ts', "import { b } from '../ledger/b.ts';"],
-    ['a sibling feature', 'src/log/a.ts', "import type { B } from '../webhooks/b.ts';"],
+    ['a sibling feature', 'src/log/a.ts', "import type { B } from '../notify/b.ts';"],
     ['the engine in the transport', 'src/http/a.ts', "import type { B } from '../db/b.ts';"],
     ['a feature in the engine', 'src/db/a.ts', "import type { B } from '../rights/b.ts';"],
     ['a store in a route', 'src/rights/a-routes.ts', "import { b } from './erase/store.ts';"],

@@ -1,34 +1,35 @@
-import { tellNow } from '../consent/tell-service.ts';
 import type { ClockRule } from '../db/clock-rule-store.ts';
-import { parseRelay, sendMail } from '../egress/smtp.ts';
+import { parseRelay } from '../egress/smtp.ts';
 import type { NetworkTypes } from '../ingest/network-type-files.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
 import { makeCosigning } from '../log/cosign-service.ts';
+import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher.ts';
+import { notify, staffLanesOf } from '../notify/notify.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
+import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
-import { composeMail, MAIL_WORDS } from '../rights/mail.ts';
 import type { RightsServices } from '../rights/services-make.ts';
-import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
 import type { OpenedRights } from './features.ts';
 import type { Platform } from './platform.ts';
 
 /** Null: no relay is set. */
 function mailer(
-  { config, database, tenantOf, address }: Platform,
+  { config, database, address }: Platform,
   contestTexts: RightsServices['contestTexts'],
 ): DispatcherDeps['mail'] {
   if (config.smtp_url === null) return null;
-  const relay = parseRelay(config.smtp_url);
-  const from = config.smtp_from;
-  const deps = { database, contestTexts, tenantOf, origin: () => address.url, from, texts: MAIL_WORDS };
-  return async (due, payload) => {
-    const mail = await composeMail(deps, due, payload);
-    if (mail) await sendMail(relay, mail);
-    return mail !== null;
+  return {
+    relay: parseRelay(config.smtp_url),
+    from: config.smtp_from,
+    origin: () => address.url,
+    async findContest(kid, contestId) {
+      const contest = await findContest(database.read, contestTexts, { contestId });
+      return contest?.kid === kid ? contest : null;
+    },
   };
 }
 
@@ -52,7 +53,8 @@ export function startWebhooks(
       masterKey,
       clock,
       webhook: directory.webhook,
-      wrapperOf: (kid) => tenantOf(kid)?.wrapper,
+      tenantOf,
+      staffLanes: () => staffLanesOf(directory.consentTenants()),
       findDecision,
       mail,
       onFault: logFault('webhooks-failed'),
@@ -64,7 +66,7 @@ export function startWebhooks(
 
 /** What time alone makes due. */
 export function startUpkeep(platform: Platform, rights: OpenedRights, clockRule: ClockRule) {
-  const { eraser, eraseAgain, tellDue, tellUnfinished, tellDigests } = rights;
+  const { eraser, eraseAgain, tellDue, tellUnfinished } = rights;
   const { config, database, clock, keyUse, log, logFault, options, book, tenantOf } = platform;
   const { witnesses, metrics } = platform;
   const checkpoints = { database, book, keysOf: tenantOf, clock };
@@ -76,7 +78,8 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, clockRule:
       const tenant = tenantOf(kid);
       log.error({ event: 'log.fork', tenant: kid });
       const about = { origin: tenant?.signer.name, ...data };
-      if (tenant) await tellNow(database, tenant, { event: 'log.fork', data: about, at: clock() });
+      const notice = { event: 'log.fork', data: about, at: clock() } as const;
+      if (tenant) await database.transaction((tx) => notify(tx, tenant, notice));
     },
   });
   const keep = book.keep.bind(book);
@@ -96,7 +99,6 @@ export function startUpkeep(platform: Platform, rights: OpenedRights, clockRule:
     releasePages: () => eraser.releasePages(),
     tellDue,
     tellUnfinished,
-    tellDigests,
     flushKeyUse: keyUse.flush,
     recordEnded: () => recordEnded(outsideOf(platform, config), clock()),
     dropOldErasures: (committed) =>

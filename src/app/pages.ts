@@ -6,7 +6,7 @@ import { type AttestDeps, makeAttestService } from '../attest/service.ts';
 import { consentRoutes, embedRoutes } from '../consent/routes.ts';
 import { makeConsole } from '../console/console-routes.ts';
 import { makeExpressApp } from '../http/express-app.ts';
-import { apiCors, exactRouter, type Handlers, registerAll, type ServedName } from '../http/register.ts';
+import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '../http/register.ts';
 import { builtFiles, SHORT, sendBuilt } from '../http/reply.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
 import { makeRecordAlone } from '../ingest/record-batch.ts';
@@ -18,6 +18,7 @@ import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/ro
 import { openPresented } from '../rights/me/transparency.ts';
 import { type Rights, wireRights } from '../rights/rights-make.ts';
 import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
+import { ROUTES } from '../schema/routes.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 import { VERSION } from '../version.ts';
 import type { Features } from './features.ts';
@@ -74,22 +75,22 @@ function makeAttest(platform: Platform, { consent, issueToken }: Features) {
   return { service, markNetwork: makeDaySalt(platform, 'gpd/network/v1') };
 }
 
-/** A handler for each row of the table: one too few or too many does not compile. */
+/** A handler for each row of the table: with one too few or too many the server does not start. */
 function handlersOf(
   platform: Platform,
   features: Features,
   needs: PagesNeeds & Pick<DecisionDeps, 'origin'>,
   rights: Rights,
-): Handlers<ServedName> {
+): readonly ServedRoute[] {
   const { consent } = features;
-  return {
+  return [
     ...healthRoutes({ ...needs, version: VERSION }),
     ...pubkeyRoutes(platform.directory.publicKey),
-    agentScript: script('agent.js'),
-    classicScript: script('agent.classic.js'),
-    workerScript: script('agent-worker.js'),
-    passkeyScript: script('agent-passkey.js'),
-    myDataScript: script('my-data.js'),
+    sending(ROUTES.getAgentScript, script('agent.js')),
+    sending(ROUTES.getClassicAgentScript, script('agent.classic.js')),
+    sending(ROUTES.getAgentWorkerScript, script('agent-worker.js')),
+    sending(ROUTES.getPasskeyScript, script('agent-passkey.js')),
+    sending(ROUTES.getMyDataScript, script('my-data.js')),
     ...privacyRoutes(rights.api, rights.sendExport),
     ...outcomeRoutes(rights.reportOutcome),
     ...myDataRoutes(sitesOf(platform)),
@@ -101,7 +102,7 @@ function handlersOf(
     ...ledgerRoutes(consent.log),
     ...decisionRoutes(needs),
     ...referenceRoutes(loadOpenApi),
-  };
+  ];
 }
 
 /** Everything that Express serves. Loaded while the server starts, not before: the hot lanes answer first. */

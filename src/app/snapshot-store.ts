@@ -6,10 +6,10 @@ import { readRevision } from '../db/meta-store.ts';
 import { type PolicyRow, rowsToPolicies } from '../ingest/policy-store.ts';
 import type { Generation } from '../keys/generation.ts';
 import { fromColumns } from '../lib/collections.ts';
+import { rowToWebhook, type WebhookRow } from '../notify/webhooks.ts';
 import type { ApiKeyRow } from '../tenants/api-key-store.ts';
 import type { SealKeyRow } from '../tenants/seal-keys.ts';
 import { type PurposeRow, rowToPurpose, rowToTenant } from '../tenants/tenant-store.ts';
-import { rowToWebhook, type WebhookRow } from '../webhooks/store.ts';
 
 /** A tenant as a server holds it in memory, secrets still wrapped. */
 export type TenantSnapshot = SnapshotPage['changed'][number];

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Handlers } from '../http/register.ts';
+import { type Call, json, type ServedRoute } from '../http/register.ts';
 import { cookieValues, hasGpcHeader } from '../http/request.ts';
+import { ROUTES } from '../schema/routes.ts';
 import type { Asker } from './admit-service.ts';
 import type { Presented } from './ceremony.ts';
 import type { AttestService } from './service.ts';
@@ -11,12 +12,7 @@ export const present = ({ origin, cookie }: IncomingHttpHeaders, token: unknown)
   origin,
 });
 
-interface Asked {
-  readonly headers: IncomingHttpHeaders;
-  readonly network: string;
-  readonly requestId: string;
-  readonly body: { readonly token?: unknown } | undefined;
-}
+type Asked = Pick<Call<'none', never, never>, 'headers' | 'network' | 'requestId'>;
 
 export interface AttestRoutesDeps {
   readonly service: AttestService;
@@ -25,18 +21,21 @@ export interface AttestRoutesDeps {
 }
 
 /** POST /_fp/attest/v1/options and verify (contract-2 section 16). */
-export function attestRoutes({
-  service,
-  markNetwork,
-}: AttestRoutesDeps): Handlers<'attestOptions' | 'attestVerify'> {
-  const askerOf = ({ headers, network, requestId, body }: Asked): Asker => ({
-    presented: present(headers, body?.token),
+export function attestRoutes({ service, markNetwork }: AttestRoutesDeps): readonly ServedRoute[] {
+  const askerOf = ({ headers, network, requestId }: Asked, token: unknown): Asker => ({
+    presented: present(headers, token),
     gpc: hasGpcHeader(headers),
     requestId,
     network: markNetwork(network),
   });
-  return {
-    attestOptions: (call) => service.options(askerOf(call), call.body.ceremony),
-    attestVerify: (call) => service.verify(askerOf(call), call.body.credential),
-  };
+  return [
+    json(ROUTES.startAttestation, async (call) => {
+      const { token, ceremony } = await call.readBody();
+      return service.options(askerOf(call, token), ceremony);
+    }),
+    json(ROUTES.finishAttestation, async (call) => {
+      const { token, credential } = await call.readBody();
+      return service.verify(askerOf(call, token), credential);
+    }),
+  ];
 }

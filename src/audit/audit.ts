@@ -84,7 +84,7 @@ export function auditText(row: AuditFields): string {
 }
 
 /** What a record may point at without naming it. */
-export type RefKind = 'actor' | 'contest' | 'durable' | 'principal' | 'request';
+export type RefKind = 'actor' | 'addressee' | 'contest' | 'durable' | 'principal' | 'request';
 
 /**
  * Keyed reference: stable within a tenant, meaningless without its key. Receipts, the audit log and the tombstones of

@@ -3,7 +3,7 @@ import { makeDirectory } from '../app/directory.ts';
 import { readSnapshot } from '../app/snapshot-store.ts';
 import type { Config } from '../config.ts';
 import { makeConsent } from '../consent/consent-make.ts';
-import { tellNow } from '../consent/tell-service.ts';
+import { notify } from '../notify/notify.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { noSuchTenant, withStore } from './run.ts';
@@ -17,8 +17,10 @@ export async function readDirectory({ database, masterKey }: Store) {
 
 /** All tenants of this installation that asked for the event. */
 export async function notifyWebhooks(store: Store, event: WebhookEvent, data: object): Promise<void> {
-  for (const tenant of (await readDirectory(store)).consentTenants())
-    await tellNow(store.database, tenant, { event, data, at: Date.now() });
+  const tenants = (await readDirectory(store)).consentTenants();
+  await store.database.transaction(async (tx) => {
+    for (const tenant of tenants) await notify(tx, tenant, { event, data, at: Date.now() });
+  });
 }
 
 async function consentOf(store: Store, kid: string) {

@@ -9,6 +9,7 @@ import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors
 import { orElse } from '../lib/functions.ts';
 import { BackupFailed } from '../ops/backup-stream.ts';
 import { kidSchema } from '../schema/bundle.ts';
+import { explainIssue } from '../schema/explain-issue.ts';
 import type { SettingName } from '../schema/settings.ts';
 import { AlreadyInitialised, openStore, type Store } from '../tenants/installation-files.ts';
 import type { Tenant } from '../tenants/tenant.ts';
@@ -53,14 +54,14 @@ export const onStore = within(withStore<void>);
 
 /** @throws {CommandFailed} `usage`, which begins with `what` */
 export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
-  const { data, error } = schema.safeParse(value);
+  const { data, error } = schema.safeParse(value, { error: explainIssue });
   if (error) throw misused(`${what}${error.issues[0]?.message}`);
   return data;
 }
 
 /** The same, and where in the value it is wrong. */
 export function checkedPart<T>(schema: ZodType<T>, value: unknown, what = ''): T {
-  const { data, error } = schema.safeParse(value);
+  const { data, error } = schema.safeParse(value, { error: explainIssue });
   if (error) throw misused(`${what}${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`);
   return data;
 }

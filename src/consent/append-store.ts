@@ -9,7 +9,7 @@ import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, type Head, takeHead } from '../log/entries.ts';
-import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
+import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import {
   applyToPrincipal,

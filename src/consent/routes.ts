@@ -7,11 +7,14 @@ import {
   type Call,
   type Caller,
   declaresTooMuch,
-  type Handlers,
   isBrowser,
   isPlainJson,
+  json,
   parseBody,
+  readHeader,
   requireOwnPrincipal,
+  type ServedRoute,
+  sending,
 } from '../http/register.ts';
 import {
   API_CORS,
@@ -32,9 +35,8 @@ import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { languageSchema } from '../schema/banner.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
-import type { ConsentWrite, DecisionAnswer, WriteResponse } from '../schema/consent.ts';
-import type { CONSENT_ROUTES } from '../schema/consent-routes.ts';
-import { allowedMethods, ROUTES, type Routes } from '../schema/routes.ts';
+import { type ConsentWrite, type DecisionAnswer, idempotencyKeySchema } from '../schema/consent.ts';
+import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Embed } from './banner.ts';
 import type { makeConsentApi } from './consent-make.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
@@ -51,7 +53,7 @@ export interface ConsentLaneDeps extends AuthorizeDeps {
   readonly knowsOrigin: KnowsOrigin;
 }
 
-const { path, method, request: bodySchema } = ROUTES.check;
+const { path, method, request: bodySchema } = ROUTES.checkConsent;
 const METHOD = method.toUpperCase();
 const ALLOW = allowedMethods(path).join(', ');
 
@@ -59,7 +61,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const { headers } = request;
   if (request.method !== METHOD) throw new Refusal('method-not-allowed', { headers: { allow: ALLOW } });
   const closing = { headers: { connection: 'close' } };
-  const caller = await authorize(deps, request, ROUTES.check);
+  const caller = await authorize(deps, request, ROUTES.checkConsent);
   if (declaresTooMuch(headers['content-length'], MAX_BODY_BYTES))
     throw new Refusal('payload-too-large', closing);
   if (!isPlainJson(headers)) {
@@ -110,9 +112,19 @@ function sourceOf(caller: Caller): WriteSource {
   return isBrowser(caller) ? 'browser' : 'backend';
 }
 
+/** A write as it came in. The three differ in their path alone. */
+type WriteCall = Pick<
+  Call<['session', 'secret'], never, never>,
+  'caller' | 'client' | 'headers' | 'target' | 'https'
+>;
+
 /** Web Bot Auth on the request itself; a signature that does not verify changes nothing. Its nonce is good for this body alone. */
-async function grantSource(deps: ConsentRouteDeps, call: WriteCall): Promise<WriteSource> {
-  const { caller, body, target, headers, https } = call;
+async function grantSource(
+  deps: ConsentRouteDeps,
+  call: WriteCall,
+  body: ConsentWrite,
+): Promise<WriteSource> {
+  const { caller, target, headers, https } = call;
   const { principalKey } = deps.tenantOf(caller.kid);
   // Keyed, as it names somebody.
   const bundle = hmacSha256Text(principalKey, `grant ${JSON.stringify(body)}`);
@@ -126,17 +138,12 @@ function heedSignal(caller: Caller, headers: IncomingHttpHeaders, body: ConsentW
   return byBrowser && body.gpc === undefined && hasGpcHeader(headers) ? { ...body, gpc: true } : body;
 }
 
-/** The three writes differ in their path alone. */
-type WriteCall = Pick<
-  Call<Routes['grant']>,
-  'caller' | 'client' | 'headers' | 'body' | 'named' | 'target' | 'https'
->;
-
 /** Refusals are not counted, and saying no waits for no other visitor: it is never counted in what all of them share. */
 async function countBrowserWrite(
   { limits, service, tenantOf }: ConsentRouteDeps,
   action: WriteAction,
-  { caller, client, body }: WriteCall,
+  { caller, client }: WriteCall,
+  body: ConsentWrite,
 ): Promise<void> {
   if (!isBrowser(caller) || action === 'withdraw') return;
   const known = await service.knows(tenantOf(caller.kid), body.principalId);
@@ -145,113 +152,129 @@ async function countBrowserWrite(
 }
 
 /** 422 and 400 come before the question whose principal it is. */
-async function write(deps: ConsentRouteDeps, action: WriteAction, call: WriteCall): Promise<WriteResponse> {
-  const { caller, headers, body, named } = call;
+async function write(
+  deps: ConsentRouteDeps,
+  action: WriteAction,
+  call: WriteCall & { readonly readBody: () => Promise<ConsentWrite> },
+) {
+  const { caller, headers, readBody } = call;
+  requireOrigin(deps, caller, headers);
+  const body = await readBody();
+  const idempotencyKey = readHeader(headers, 'idempotency-key', idempotencyKeySchema) ?? null;
   // The person's own word over a signal: an administrator's key does not say it (contract-2 section 13).
   if (body.overGpc === true && caller.kind === 'key' && caller.key.scope === 'operator')
     throw new Refusal('insufficient-scope');
   await deps.fresh.checkTerms(caller.kid, body);
   requireOwnPrincipal(caller, body.principalId);
   requireBrowserPrincipal(caller, body);
-  await countBrowserWrite(deps, action, call);
+  await countBrowserWrite(deps, action, call, body);
   const { principalSecret: _secret, ...written } = body;
   return deps.service.write(deps.tenantOf(caller.kid), {
     action,
     body: heedSignal(caller, headers, written),
-    source: action === 'grant' ? await grantSource(deps, call) : sourceOf(caller),
+    source: action === 'grant' ? await grantSource(deps, call, body) : sourceOf(caller),
     caller: caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`,
-    idempotencyKey: named['idempotency-key'] ?? null,
+    idempotencyKey,
   });
 }
 
-function writer(deps: ConsentRouteDeps, action: WriteAction) {
-  return {
-    admit({ caller, headers }: Pick<WriteCall, 'caller' | 'headers'>) {
-      requireOrigin(deps, caller, headers);
-      return (call: WriteCall) => write(deps, action, call);
-    },
-  };
-}
+const writeRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
+  json(ROUTES.grantConsent, (call) => write(deps, 'grant', call)),
+  json(ROUTES.denyConsent, (call) => write(deps, 'deny', call)),
+  json(ROUTES.withdrawConsent, (call) => write(deps, 'withdraw', call)),
+];
 
-async function receipt(deps: ConsentRouteDeps, { caller, params: { seq } }: Call<Routes['receipt']>) {
-  const session = caller.kind === 'session' ? caller.session : null;
-  const issued = seq === null ? null : await issueReceipt(deps, deps.tenantOf(caller.kid), seq, session);
-  if (issued === 'not-yours') throw new Refusal('not-your-principal');
-  if (!issued) throw new Refusal('not-found');
-  return issued;
-}
+/** Checks and reads, in a session of the principal's own or by a key. */
+const readRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
+  json(ROUTES.checkConsentBatch, async ({ caller, readBody }) => {
+    const { checks } = await readBody();
+    const decisions = await deps.fresh.checkAll(caller.kid, checks);
+    return { results: decisions.map((decision, i) => ({ id: checks[i]?.id ?? '', ...decision })) };
+  }),
+  json(ROUTES.getConsentState, async ({ caller, readBody }) => {
+    const { principalId } = await readBody();
+    requireOwnPrincipal(caller, principalId);
+    return deps.service.state(deps.tenantOf(caller.kid), principalId);
+  }),
+  json(ROUTES.listConsentHistory, async ({ caller, readBody }) => {
+    const { principalId, ...page } = await readBody();
+    requireOwnPrincipal(caller, principalId);
+    return deps.service.history(deps.tenantOf(caller.kid), principalId, page);
+  }),
+  json(ROUTES.getConsentReceipt, async ({ caller, params: { seq } }) => {
+    const session = caller.kind === 'session' ? caller.session : null;
+    const issued = seq === null ? null : await issueReceipt(deps, deps.tenantOf(caller.kid), seq, session);
+    if (issued === 'not-yours') throw new Refusal('not-your-principal');
+    if (!issued) throw new Refusal('not-found');
+    return issued;
+  }),
+];
 
-/** All but what the lane serves. */
-type Served = Exclude<keyof typeof CONSENT_ROUTES, 'check'> | 'gpcSupport';
+/** Purposes and policy versions: any key reads them, an operator's writes them. */
+const termsRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
+  json(ROUTES.listPurposes, ({ caller }) => purposesOf(deps, caller.kid)),
+  json(ROUTES.savePurposes, async ({ caller, readBody }) => {
+    const { purposes } = await readBody();
+    return definePurposes(deps, deps.tenantOf(caller.kid), purposes, caller.key.id);
+  }),
+  json(ROUTES.listPolicies, ({ caller }) => policiesOf(deps, caller.kid)),
+  json(ROUTES.publishPolicy, async ({ caller, readBody }) => {
+    const policy = await readBody();
+    return publishNextPolicy(deps, deps.tenantOf(caller.kid), policy, caller.key.id);
+  }),
+  json(ROUTES.getGpcSupport, () => ({ gpc: true as const, lastUpdate: '2026-11-23' })),
+  json(ROUTES.getBanner, ({ caller, query, headers }) => {
+    const language = languageSchema.safeParse(query['lang'] ?? 'en');
+    if (!language.success) {
+      throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
+    }
+    const request = { language: language.data, gpc: hasGpcHeader(headers) };
+    const tenant = deps.tenantOf(caller.kid);
+    deps.keyUse.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
+    return deps.banner(tenant, request);
+  }),
+];
 
-export function consentRoutes(deps: ConsentRouteDeps): Handlers<Served> {
-  const { service, fresh, tenantOf } = deps;
-  return {
-    // Purposes and policy versions: any key reads them, an operator's writes them.
-    purposes: ({ caller }) => purposesOf(deps, caller.kid),
-    savePurposes: ({ caller, body }) =>
-      definePurposes(deps, tenantOf(caller.kid), body.purposes, caller.key.id),
-    policies: ({ caller }) => policiesOf(deps, caller.kid),
-    publishPolicy: ({ caller, body }) => publishNextPolicy(deps, tenantOf(caller.kid), body, caller.key.id),
-    gpcSupport: () => ({ gpc: true, lastUpdate: '2026-11-23' }),
-    banner({ caller, query, headers }) {
-      const language = languageSchema.safeParse(query['lang'] ?? 'en');
-      if (!language.success) {
-        throw new Refusal('invalid-request', { details: ['lang: two or three small letters, as in "de"'] });
-      }
-      const request = { language: language.data, gpc: hasGpcHeader(headers) };
-      const tenant = tenantOf(caller.kid);
-      deps.keyUse.noteVisit(tenant, 'all', ...(request.gpc ? (['gpc'] as const) : []));
-      return deps.banner(tenant, request);
-    },
-    async checkBatch({ caller, body: { checks } }) {
-      const decisions = await fresh.checkAll(caller.kid, checks);
-      return { results: decisions.map((decision, i) => ({ id: checks[i]?.id ?? '', ...decision })) };
-    },
-    grant: writer(deps, 'grant'),
-    deny: writer(deps, 'deny'),
-    withdraw: writer(deps, 'withdraw'),
-    state({ caller, body: { principalId } }) {
-      requireOwnPrincipal(caller, principalId);
-      return service.state(tenantOf(caller.kid), principalId);
-    },
-    history({ caller, body: { principalId, ...page } }) {
-      requireOwnPrincipal(caller, principalId);
-      return service.history(tenantOf(caller.kid), principalId, page);
-    },
-    receipt: (call) => receipt(deps, call),
-    erasePrincipal: ({ caller }) => deps.eraseOwn(tenantOf(caller.kid), caller.session),
-    session: ({ caller, body }) => service.openSession(tenantOf(caller.kid), body.principalId, caller.key.id),
-  };
-}
+/** All but the check, which the lane serves. */
+export const consentRoutes = (deps: ConsentRouteDeps): readonly ServedRoute[] => [
+  ...writeRoutes(deps),
+  ...readRoutes(deps),
+  ...termsRoutes(deps),
+  json(ROUTES.openSession, async ({ caller, readBody }) => {
+    const { principalId } = await readBody();
+    return deps.service.openSession(deps.tenantOf(caller.kid), principalId, caller.key.id);
+  }),
+  json(ROUTES.erasePrincipal, async ({ caller, readBody }) => {
+    await readBody();
+    return deps.eraseOwn(deps.tenantOf(caller.kid), caller.session);
+  }),
+];
 
 const SCRIPT = 'text/javascript';
 
-type EmbedRoute = 'embedScript' | 'pinnedScript' | 'embedLanguage' | 'embedManifest' | 'embedTypes';
-
 /** The banner's script and languages: the same for everyone. */
-export function embedRoutes({ files, manifest }: Embed): Handlers<EmbedRoute> {
-  const file = (name: string, type: string) => async (_call: unknown, response: Response) =>
+export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] {
+  const sendFile = (name: string, type: string) => async (_call: unknown, response: Response) =>
     sendBuilt(response, await files(name), { type, cache: SHORT });
-  return {
-    embedScript: file('embed.js', SCRIPT),
-    embedTypes: file('embed.d.ts', 'text/plain'),
-    embedManifest(_call, response) {
+  return [
+    sending(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
+    sending(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
+    json(ROUTES.getBannerManifest, (_call, response) => {
       response.set('cache-control', 'no-cache');
       return manifest();
-    },
-    async pinnedScript({ params }, response) {
+    }),
+    sending(ROUTES.getPinnedBannerScript, async ({ params }, response) => {
       const { version } = await manifest();
       // Other bytes would fail the page's integrity check: better a plain 404.
       if (params.version !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
-    },
-    async embedLanguage({ params: { version: asked, language } }, response) {
+    }),
+    sending(ROUTES.getBannerLanguage, async ({ params: { version: asked, language } }, response) => {
       const { version, languages } = await manifest();
       if (language === null || !languages.includes(language)) throw new Refusal('not-found');
       // A script of another version still finds words, and falls back to its own English for what they lack.
       const cache = asked === version ? FOREVER : SHORT;
       sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-    },
-  };
+    }),
+  ];
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { outboxContext } from '../keys/master-key.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { bound } from '../lib/functions.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
+import { webhookRows } from '../notify/notify.ts';
 import type {
   ConsentWrite,
   canProcessRequestSchema,
@@ -15,11 +15,10 @@ import type {
   historyRequestSchema,
   WriteResponse,
 } from '../schema/consent.ts';
-import type { WebhookEvent } from '../schema/webhooks.ts';
 import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
-import { type Notification, planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
+import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
 import { knowsPrincipal } from './principals-store.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import type { ConsentStateReader, StateQuery } from './state-store.ts';
@@ -53,15 +52,6 @@ const HISTORY_PAGE = 50;
 function toAnswer(decision: ConsentDecision): DecisionAnswer {
   const { allowed, reason, proof, policyVersion, given } = decision;
   return { allowed, reason, proof, policyVersion, expiresAt: iso(decision.expiresAt), given };
-}
-
-/** What webhooks get about an event, under the tenant's key. */
-export function notifications(tenant: ConsentTenant, event: WebhookEvent, data: object): Notification[] {
-  const webhooks = tenant.webhooksFor(event);
-  if (webhooks.length === 0) return [];
-  const payload = Buffer.from(JSON.stringify(data));
-  const sealed = tenant.wrapper.wrap(payload, outboxContext(tenant.kid));
-  return webhooks.map((webhook) => ({ webhook, event, sealed }));
 }
 
 /** @throws {ConsentStateInvalid} */
@@ -149,7 +139,7 @@ async function write(
     isGrant: action === 'grant',
     now,
     notify: ({ purpose, choice, seq, hash }) =>
-      notifications(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
+      webhookRows(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
     idempotency: key === null ? null : { caller, key, bodyHash },
   });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');

@@ -2,12 +2,12 @@ import type { Writable } from 'node:stream';
 import type { AuditEvent } from '../audit/audit.ts';
 import { displayHandle } from '../audit/audit.ts';
 import { recordAudit } from '../audit/store.ts';
-import { tellNow } from '../consent/tell-service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { holdsOn } from '../ingest/networks.ts';
 import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
+import { notify } from '../notify/notify.ts';
 import { openContests } from '../rights/contests/store.ts';
 import { unnamedIn } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
@@ -133,7 +133,7 @@ export async function writeExport(context: Context, staff: Staff, dsar: Dsar, ou
   await readWhole(staff, () => exports.write(dsar, actorOf(staff), output));
   const at = clock();
   const told = { event: 'export.ready', data: { readyAt: isoTime(at) }, at } as const;
-  await tellNow(database, requireTenant(context, staff), told);
+  await database.transaction((tx) => notify(tx, requireTenant(context, staff), told));
 }
 
 /** @returns false when no device of the subject is known */

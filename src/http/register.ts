@@ -8,16 +8,9 @@ import { orElse } from '../lib/functions.ts';
 import { parseStrictJson } from '../lib/json.ts';
 import type { Answer } from '../schema/answer.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
-import type { Cors, Credential, KeyScope, Parameter, Route, RouteAnswer } from '../schema/route.ts';
-import {
-  ALL_ROUTES,
-  allowedMethods,
-  headerName,
-  ROUTE_NAMES,
-  ROUTES,
-  type RouteName,
-  type Routes,
-} from '../schema/routes.ts';
+import { explainIssue } from '../schema/explain-issue.ts';
+import type { Cors, Credential, KeyScope, Parameters, Route, RouteAnswer } from '../schema/route.ts';
+import { ALL_ROUTES, allowedMethods, headerName } from '../schema/routes.ts';
 import { charge, refuseOver, type WatchedLimiter } from './limiter.ts';
 import {
   API_CORS,
@@ -50,8 +43,7 @@ export function declaresTooMuch(contentLength: string | undefined, limit: number
 function detailsOf(error: z.ZodError): string[] {
   return error.issues.slice(0, 10).map((issue) => {
     const path = issue.path.map(String).join('.');
-    const keys = issue.code === 'unrecognized_keys' ? 'it has an unknown field' : issue.message;
-    return path === '' ? keys : `${path}: ${keys}`;
+    return path === '' ? issue.message : `${path}: ${issue.message}`;
   });
 }
 
@@ -65,8 +57,10 @@ export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Sc
 /** @throws {Refusal} `invalid-request` with what to fix */
 export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Schema): z.output<Schema> {
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw new Refusal('invalid-request', { details: detailsOf(parsed.error) });
-  return parsed.data;
+  if (parsed.success) return parsed.data;
+  // Once more for the words: to hand zod a map of errors costs every good body 2 µs.
+  const { error = parsed.error } = schema.safeParse(value, { error: explainIssue });
+  throw new Refusal('invalid-request', { details: detailsOf(error) });
 }
 
 /** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
@@ -223,69 +217,85 @@ export function requireOwnPrincipal(caller: Caller, principalId: string): void {
     throw new Refusal('not-your-principal');
 }
 
-/**
- * A handler under its row of the table: credential → what the handler admits → body → headers → answer. The types of all
- * of them come from the row, so that an answer that does not fit its schema does not compile.
- */
-
-type Output<P> = P extends { readonly schema: infer S extends z.ZodType } ? z.output<S> : never;
-type Success<R extends Route> = R['responses'][keyof R['responses'] & (200 | 201 | 202)];
+/** Handlers under their rows of the table of routes. A row's credential is checked before its handler is called. */
 
 export type CallerOf<C extends Credential> = C extends 'oidc'
   ? Claimant
-  : C extends readonly (infer Scope)[]
-    ?
-        | (Exclude<Scope, 'session'> extends never ? never : KeyCaller)
-        | ('session' extends Scope ? SessionCaller : never)
-    : null;
+  : C extends 'none' | 'kid'
+    ? null
+    : C extends readonly 'session'[]
+      ? SessionCaller
+      : C extends readonly KeyScope[]
+        ? KeyCaller
+        : Caller;
 
-/** What is known of a request before its body is read. */
-export interface Arrived<R extends Route>
+/** What a handler gets of a request: `C` is the credential of its row, `P` the parameters of the path, `B` the schema of the body. */
+export interface Call<C extends Credential, P extends Parameters, B extends z.ZodType>
   extends Pick<HotRequest, 'headers' | 'requestId' | 'target' | 'https'> {
-  readonly caller: CallerOf<R['credential']>;
-  /** By the schemas of the row; null for what does not fit. */
-  readonly params: R extends { readonly params: infer P }
-    ? { readonly [N in keyof P]: Output<P[N]> | null }
-    : unknown;
+  readonly caller: CallerOf<C>;
+  /** Null for what does not fit its schema. */
+  readonly params: { readonly [Name in keyof P]: z.output<P[Name]['schema']> | null };
   readonly query: Readonly<Record<string, unknown>>;
   /** The client behind the trust boundary, for limits; never stored raw. */
   readonly client: string;
   /** Its network: an IPv4 /24, an IPv6 /48. */
   readonly network: string;
+  /**
+   * Size, media type, JSON and shape, in this order. A handler of a row with a body has to call it, and refuses before it what needs no body.
+   * @param narrower instead of the schema of the row
+   * @throws {Refusal}
+   */
+  readonly readBody: <N extends z.ZodType = B>(narrower?: N) => Promise<z.output<N>>;
 }
 
-export interface Call<R extends Route> extends Arrived<R> {
-  readonly body: R extends { readonly request: infer S extends z.ZodType } ? z.output<S> : undefined;
-  /** The headers that the row names. */
-  readonly named: R extends { readonly headers: infer H }
-    ? { readonly [N in keyof H]: Output<H[N]> | undefined }
-    : unknown;
+/** Returns the answer, which is sent as JSON with the status of the row; `A` is the schema of the answer. */
+export type JsonHandler<
+  C extends Credential,
+  P extends Parameters,
+  B extends z.ZodType,
+  A extends z.ZodType,
+> = (call: Call<C, P, B>, response: Response) => Answer<A> | Promise<Answer<A>>;
+
+/** Sends the answer itself: a page, a file, a stream, or JSON of several shapes. */
+export type SendingHandler<C extends Credential, P extends Parameters, B extends z.ZodType> = (
+  call: Call<C, P, B>,
+  response: Response,
+) => unknown;
+
+interface Row<C extends Credential, P extends Parameters, B extends z.ZodType> extends Route {
+  readonly credential: C;
+  readonly params?: P;
+  readonly request?: B;
 }
 
-type Responding<C, A> = A extends { readonly type: string }
-  ? (call: C, response: Response) => unknown
-  : A extends { readonly schema: infer S extends z.ZodType }
-    ? (call: C, response: Response) => Answer<S> | Promise<Answer<S>>
-    : never;
+interface JsonRow<C extends Credential, P extends Parameters, B extends z.ZodType, A extends z.ZodType>
+  extends Row<C, P, B> {
+  readonly responses: Readonly<
+    Record<number, { readonly text: string; readonly schema: A; readonly type?: never }>
+  >;
+}
 
-/** Of a row whose answer has a media type the handler sends it; of every other row it returns what its schema says. */
-export type Respond<R extends Route> = Responding<Call<R>, Success<R>>;
+/** A row with its handler, whose types were checked against the row by `json` or `sending`. */
+export interface ServedRoute {
+  readonly row: Route;
+  readonly handler: (call: never, response: Response) => unknown;
+}
 
-type Admitted<R extends Route> =
-  | Respond<R>
-  | { readonly request: z.ZodType<Call<R>['body']>; readonly respond: Respond<R> };
+export function json<
+  const C extends Credential,
+  P extends Parameters,
+  B extends z.ZodType,
+  A extends z.ZodType,
+>(row: JsonRow<C, P, B, A>, handler: JsonHandler<C, P, B, A>): ServedRoute {
+  return { row, handler };
+}
 
-/** `admit` refuses before the body is read, and may narrow what the body may be. */
-export type Handler<R extends Route> =
-  | Respond<R>
-  | { readonly admit: (arrived: Arrived<R>) => Promise<Admitted<R>> | Admitted<R> };
-
-export type Handlers<N extends RouteName> = { readonly [Name in N]: Handler<Routes[Name]> };
-
-/** Every route but the hot lanes, which are plain functions. */
-export type ServedName = {
-  [N in RouteName]: Routes[N] extends { readonly lane: true } ? never : N;
-}[RouteName];
+export function sending<const C extends Credential, P extends Parameters, B extends z.ZodType>(
+  row: Row<C, P, B>,
+  handler: SendingHandler<C, P, B>,
+): ServedRoute {
+  return { row, handler };
+}
 
 export interface RegisterDeps {
   readonly authorization: AuthorizeDeps;
@@ -299,27 +309,28 @@ function callerOf(deps: RegisterDeps, { credential, counted }: Route, request: I
   return authorize(deps.authorization, requestFacts(request), { credential, counted });
 }
 
-/** What the row names of a request, each read by its schema. */
-const readNamed = (
-  named: Readonly<Record<string, Parameter>> = {},
-  read: (schema: Parameter['schema'], name: string) => unknown,
-): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(named).map(([name, { schema }]) => [name, read(schema, name)]));
-
-const readParams = ({ params }: Route, given: Readonly<Record<string, string | readonly string[]>>) =>
-  readNamed(params, (schema, name) => {
+function readParams(
+  { params = {} }: Route,
+  given: Readonly<Record<string, string | readonly string[]>>,
+): Record<string, unknown> {
+  const read = Object.entries(params).map(([name, { schema }]) => {
     const parsed = schema.safeParse([given[name]].flat().join('/'));
-    return parsed.success ? parsed.data : null;
+    return [name, parsed.success ? parsed.data : null];
   });
+  return Object.fromEntries(read) as Record<string, unknown>;
+}
 
-/** @throws {Refusal} `invalid-request` */
-const readHeaders = ({ headers }: Route, given: IncomingHttpHeaders) =>
-  readNamed(headers, (schema, name) => {
-    const parsed = schema.optional().safeParse(given[name]);
-    if (parsed.success) return parsed.data;
-    const details = parsed.error.issues.map(({ message }) => `${headerName(name)}: ${message}`);
-    throw new Refusal('invalid-request', { details });
-  });
+/** An optional header. @param name in lower case @throws {Refusal} `invalid-request` */
+export function readHeader<Schema extends z.ZodType>(
+  headers: IncomingHttpHeaders,
+  name: string,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  const parsed = schema.optional().safeParse(headers[name], { error: explainIssue });
+  if (parsed.success) return parsed.data;
+  const details = parsed.error.issues.map(({ message }) => `${headerName(name)}: ${message}`);
+  throw new Refusal('invalid-request', { details });
+}
 
 function successOf({ responses }: Route): readonly [status: number, answer: RouteAnswer] {
   const [status, answer] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? [];
@@ -327,57 +338,56 @@ function successOf({ responses }: Route): readonly [status: number, answer: Rout
   return [Number(status), answer];
 }
 
-/** A handler whose types are gone: they were checked against its own row where it was written. */
-type Erased = (call: object, response: Response) => unknown;
-type ErasedAdmitted = Erased | { readonly request: z.ZodType; readonly respond: Erased };
-type ErasedHandler =
-  | Erased
-  | { readonly admit: (arrived: object) => Promise<ErasedAdmitted> | ErasedAdmitted };
-
 /** The path of a row as Express spells it. */
 function expressPath({ path, rest }: Route): string {
   return path.replace(/\{(\w+)\}/g, (_all, name: string) => (name === rest ? `*${name}` : `:${name}`));
 }
 
-/** Takes a row of the table by its name. Its method alone. */
-function register<N extends RouteName>(
-  router: Router,
-  deps: RegisterDeps,
-  name: N,
-  handler: Handlers<RouteName>[N],
-): void {
-  const route: Route = ROUTES[name];
-  const served = handler as unknown as ErasedHandler;
-  const [status, { type }] = successOf(route);
-  router[route.method](expressPath(route), async (request, response) => {
-    if (route.cors === 'open') response.set(open);
+/** Takes the path and the method of the row alone. */
+function register(router: Router, deps: RegisterDeps, { row, handler }: ServedRoute): void {
+  const [status, { type }] = successOf(row);
+  router[row.method](expressPath(row), async (request, response) => {
+    if (row.cors === 'open') response.set(open);
     const { headers, query } = request;
-    const caller = await callerOf(deps, route, request);
+    const caller = await callerOf(deps, row, request);
+    const params = readParams(row, request.params);
     const { limitKey: client, networkKey: network, requestId, https } = requestFacts(request);
-    const params = readParams(route, request.params);
     const target = request.originalUrl;
-    const arrived = { caller, params, query, headers, client, network, requestId, target, https };
-    const admitted = typeof served === 'function' ? served : await served.admit(arrived);
-    const isPlain = typeof admitted === 'function';
-    const schema = isPlain ? route.request : admitted.request;
-    const body = schema && (await readJson(request, schema));
-    const call = { ...arrived, body, named: readHeaders(route, headers) };
+    let hasRead = row.request === undefined;
+    const readBody = (narrower?: z.ZodType): Promise<unknown> => {
+      hasRead = true;
+      const schema = narrower ?? row.request;
+      if (!schema) throw new Error(`${row.path} has no body`);
+      return readJson(request, schema);
+    };
+    const call = { caller, params, query, headers, client, network, requestId, target, https, readBody };
     if (type === undefined) response.status(status).set('cache-control', 'no-store');
-    const answer = await (isPlain ? admitted : admitted.respond)(call, response);
+    const answer = await handler(call as never, response);
+    if (!hasRead) throw new Error(`the handler of ${row.path} did not read the body`);
     if (type === undefined) response.json(answer);
   });
 }
 
-/** Every row of the table that is no lane, in the order of the table, and 405 for the rest. */
-export function registerAll(deps: RegisterDeps, handlers: Handlers<ServedName>): Router {
+/** The rows that have no lane, each with its handler, in the order of the table. @throws where a row has none, or two */
+function inOrder(served: readonly ServedRoute[]): readonly ServedRoute[] {
+  return ALL_ROUTES.filter(({ lane }) => lane !== true).map((row) => {
+    const [route, second] = served.filter((one) => one.row === row);
+    if (!route || second)
+      throw new Error(`${row.method} ${row.path} has ${route ? 'two handlers' : 'no handler'}`);
+    return route;
+  });
+}
+
+/** Every row of the table that is no lane, and 405 for the rest. */
+export function registerAll(deps: RegisterDeps, served: readonly ServedRoute[]): Router {
   const router = exactRouter();
-  const isServed = (name: RouteName): name is ServedName => !('lane' in ROUTES[name]);
-  for (const name of ROUTE_NAMES.filter(isServed)) register(router, deps, name, handlers[name]);
+  const routes = inOrder(served);
+  for (const route of routes) register(router, deps, route);
   // In the same router, behind the handlers: Express would answer an OPTIONS that it does not find here.
-  for (const route of ALL_ROUTES.filter(({ lane }) => lane !== true)) {
-    const allow = allowedMethods(route.path).join(', ');
-    router.all(expressPath(route), () => {
-      throw new Refusal('method-not-allowed', { headers: { allow, ...(route.cors === 'open' ? open : {}) } });
+  for (const { row } of routes) {
+    const allow = allowedMethods(row.path).join(', ');
+    router.all(expressPath(row), () => {
+      throw new Refusal('method-not-allowed', { headers: { allow, ...(row.cors === 'open' ? open : {}) } });
     });
   }
   return router;

@@ -1,4 +1,4 @@
-import type { Handlers } from '../http/register.ts';
+import { json, type ServedRoute } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -10,12 +10,12 @@ export interface DecisionDeps {
 }
 
 /** Contract 3.6. Another tenant's decision looks like none. */
-export function decisionRoutes({ findDecision, origin }: DecisionDeps): Handlers<'decision'> {
-  return {
-    async decision({ caller, params: { requestId } }) {
+export function decisionRoutes({ findDecision, origin }: DecisionDeps): readonly ServedRoute[] {
+  return [
+    json(ROUTES.getDecision, async ({ caller, params: { requestId } }) => {
       const found = requestId === null ? null : await findDecision(caller.kid, requestId);
       if (!found) throw new Refusal('no-such-decision');
-      return { ...found, contestUrl: `${origin()}${ROUTES.myData.path}?kid=${caller.kid}#contest` };
-    },
-  };
+      return { ...found, contestUrl: `${origin()}${ROUTES.getMyDataPage.path}?kid=${caller.kid}#contest` };
+    }),
+  ];
 }

@@ -11,7 +11,7 @@ import {
   type Read,
   runHot,
 } from '../db/sql.ts';
-import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
+import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
 import type { NonceClaim, RecordEntry, Recorded } from './ports.ts';
 import {
   countBy,

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { makeReadWhole } from '../http/limiter.ts';
-import type { Handlers } from '../http/register.ts';
+import { type ServedRoute, sending } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { LEDGER_ROUTES } from '../schema/ledger-routes.ts';
+import { ROUTES } from '../schema/routes.ts';
 import type { LogService } from './service.ts';
 
 /** A tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
@@ -79,25 +79,33 @@ function opened(deps: LedgerDeps, { kid }: { readonly kid: string | null }): str
   return kid;
 }
 
-export function ledgerRoutes(deps: LedgerDeps): Handlers<keyof typeof LEDGER_ROUTES> {
+export function ledgerRoutes(deps: LedgerDeps): readonly ServedRoute[] {
   const sendOpenExport = makeOpenExport(deps);
-  return {
-    async proof({ caller, params: { seq } }, response) {
-      sendText(response, seq === null ? null : await deps.proof(caller.kid, seq));
-    },
-    checkpoint: async ({ caller }, response) => sendText(response, await deps.checkpoint(caller.kid)),
-    vkey: ({ caller }, response) => sendVkey(deps, response, caller.kid),
-    export: ({ caller }, response) => sendExport(deps, response, caller.kid),
-    tile: ({ caller, params }, response) =>
+  return [
+    sending(ROUTES.getConsentProof, async ({ caller, params: { seq } }, response) =>
+      sendText(response, seq === null ? null : await deps.proof(caller.kid, seq)),
+    ),
+    sending(ROUTES.getCheckpoint, async ({ caller }, response) =>
+      sendText(response, await deps.checkpoint(caller.kid)),
+    ),
+    sending(ROUTES.getVerifierKey, ({ caller }, response) => sendVkey(deps, response, caller.kid)),
+    sending(ROUTES.exportLog, ({ caller }, response) => sendExport(deps, response, caller.kid)),
+    sending(ROUTES.getTile, ({ caller, params }, response) =>
       sendTile(deps, response, caller.kid, { ...params, isPublic: false }),
-    ledgerElse: notFound,
-    openCheckpoint: async ({ params }, response) =>
+    ),
+    sending(ROUTES.getLogRest, notFound),
+    sending(ROUTES.getPublicCheckpoint, async ({ params }, response) =>
       sendText(response, await deps.checkpoint(opened(deps, params))),
-    openVkey: async ({ params }, response) => sendVkey(deps, response, opened(deps, params)),
-    openExport: async ({ params, client }, response) =>
+    ),
+    sending(ROUTES.getPublicVerifierKey, async ({ params }, response) =>
+      sendVkey(deps, response, opened(deps, params)),
+    ),
+    sending(ROUTES.exportPublicLog, async ({ params, client }, response) =>
       sendOpenExport(response, opened(deps, params), client),
-    openTile: async ({ params }, response) =>
+    ),
+    sending(ROUTES.getPublicTile, async ({ params }, response) =>
       sendTile(deps, response, opened(deps, params), { ...params, isPublic: true }),
-    openElse: notFound,
-  };
+    ),
+    sending(ROUTES.getPublicLogRest, notFound),
+  ];
 }

@@ -20,11 +20,11 @@ import {
 } from '../lib/jobs.ts';
 import { anchorAudit, anchorVerdicts } from '../log/anchors.ts';
 import type { EntryMacs } from '../log/entries.ts';
+import { purgeOutbox } from '../notify/outbox.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
 import { makeSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import { purgeOutbox } from '../webhooks/store.ts';
 import { recordRound } from './job-store.ts';
 import { purgeCounters } from './rate-store.ts';
 import { RETENTION, retainTenant } from './retention.ts';
@@ -47,8 +47,8 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
 /** Jobs of the whole installation. */
 type Once = 'releasePages' | 'flushKeyUse' | 'recordEnded';
 type OfTenant = 'keepCheckpoints' | 'cosignCheckpoints';
-/** Notify, once each: of contests that are due soon or overdue, of delayed erasures, and of a day by one mail. */
-type ToTell = 'tellDue' | 'tellUnfinished' | 'tellDigests';
+/** Notify, once each: of contests that are due soon or overdue, and of delayed erasures. */
+type ToTell = 'tellDue' | 'tellUnfinished';
 
 export interface HousekeepingDeps
   extends Readonly<Record<Once, () => Promise<void>>>,
@@ -117,7 +117,6 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       every: MINUTE,
       each: (kid, { until }) => deps.tellUnfinished(kid, until),
     },
-    { name: 'tell-digests', every: MINUTE, each: (kid, { until }) => deps.tellDigests(kid, until) },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
       name: RETENTION,

@@ -1,4 +1,5 @@
-import type { Handlers } from '../http/register.ts';
+import { json, type ServedRoute, sending } from '../http/register.ts';
+import { ROUTES } from '../schema/routes.ts';
 
 interface Operation {
   readonly summary: string;
@@ -8,7 +9,18 @@ interface Operation {
 
 export interface OpenApi {
   readonly info: { readonly version: string };
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+/** The schema with the shapes that it names written out: no shape contains itself. */
+function writeOut(document: OpenApi, schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map((item) => writeOut(document, item));
+  const { $ref: address, ...own } = schema as { readonly $ref?: string };
+  const named = address === undefined ? {} : document.components.schemas[address.split('/').at(-1) ?? ''];
+  const entries = Object.entries({ ...(named as object), ...own });
+  return Object.fromEntries(entries.map(([name, value]) => [name, writeOut(document, value)]));
 }
 
 function listOperations(document: OpenApi) {
@@ -18,7 +30,7 @@ function listOperations(document: OpenApi) {
       method: method.toUpperCase(),
       path,
       summary: operation.summary,
-      request: operation.requestBody?.content['application/json']?.schema ?? null,
+      request: writeOut(document, operation.requestBody?.content['application/json']?.schema ?? null),
       responses: Object.entries(operation.responses).map(([status, { description }]) => ({
         status,
         description,
@@ -28,16 +40,16 @@ function listOperations(document: OpenApi) {
 }
 
 /** The OpenAPI document, and the same as a page without JavaScript. */
-export function referenceRoutes(load: () => Promise<OpenApi>): Handlers<'openapi' | 'reference'> {
-  return {
-    async openapi(_call, response) {
+export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
+  return [
+    sending(ROUTES.getOpenApi, async (_call, response) => {
       response.set('cache-control', 'public, max-age=300').json(await load());
-    },
-    async reference(_call, response) {
+    }),
+    sending(ROUTES.getReference, async (_call, response) => {
       const document = await load();
       response.render('reference', { version: document.info.version, operations: listOperations(document) });
-    },
-  };
+    }),
+  ];
 }
 
 export interface HealthDeps {
@@ -49,14 +61,14 @@ export interface HealthDeps {
 }
 
 /** GET /healthz has no work behind it; GET /readyz says what is not ready. */
-export function healthRoutes(deps: HealthDeps): Handlers<'health' | 'ready'> {
-  return {
-    health: () => ({ status: 'ok', version: deps.version }),
-    ready(_call, response) {
+export function healthRoutes(deps: HealthDeps): readonly ServedRoute[] {
+  return [
+    json(ROUTES.getHealth, () => ({ status: 'ok' as const, version: deps.version })),
+    json(ROUTES.getReadiness, (_call, response) => {
       const notReady = deps.notReady();
-      const ready = notReady.length === 0;
-      if (!ready) response.status(503);
-      return { status: ready ? 'ready' : 'not-ready', notReady, housekeeping: deps.swept() };
-    },
-  };
+      const status = notReady.length === 0 ? ('ready' as const) : ('not-ready' as const);
+      if (status !== 'ready') response.status(503);
+      return { status, notReady, housekeeping: deps.swept() };
+    }),
+  ];
 }

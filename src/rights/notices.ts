@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { tell } from '../consent/tell-service.ts';
 import type { Database } from '../db/db.ts';
 import { DAY, isoTime, MINUTE } from '../lib/clock.ts';
+import { notify } from '../notify/notify.ts';
 import { type Contest, SOON_DAYS } from './contests/contest.ts';
-import { type ContestDeps, tellOf, tenantFor } from './contests/service.ts';
+import { type ContestDeps, notifyOf, tenantFor } from './contests/service.ts';
 import { lockContest } from './contests/store.ts';
 import { UNFINISHED } from './erase/receipts.ts';
 
@@ -19,7 +19,7 @@ export async function tellDue(deps: ContestDeps, kid: string, now: number): Prom
       const contest = await lockContest(tx, deps.contestTexts, contestId);
       const level = contest ? dueLevel(contest, now) : 0;
       if (!contest || level === 0 || !(await markDue(tx, contestId, level))) return;
-      await tellOf(deps, { tx, contest, now }, level === 1 ? 'contest.due-soon' : 'contest.overdue');
+      await notifyOf(deps, { tx, contest, now }, level === 1 ? 'contest.due-soon' : 'contest.overdue');
     });
   }
 }
@@ -30,7 +30,7 @@ export async function tellUnfinished(deps: ContestDeps, kid: string, now: number
     const data = { receiptId, erasedAt: isoTime(erasedAt), incomplete: true };
     await deps.database.transaction(async (tx) => {
       if (!(await markUnfinished(tx, receiptId))) return;
-      await tell(tx, tenant, { event: 'erasure.incomplete', data, number: receiptId, at: now });
+      await notify(tx, tenant, { event: 'erasure.incomplete', data, number: receiptId, at: now });
     });
   }
 }

@@ -1,10 +1,9 @@
 import type { Router } from 'express';
 import type { Claimant } from '../auth/tokens.ts';
-import type { Handlers } from '../http/register.ts';
-import { exactRouter, limitClients } from '../http/register.ts';
+import { exactRouter, json, limitClients, type ServedRoute, sending } from '../http/register.ts';
 import type { Limiter } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
-import { type EraseTargetBody, eraseOwnRequestSchema, eraseTargetSchema } from '../schema/rights.ts';
+import { type EraseTargetBody, eraseOwnRequestSchema } from '../schema/rights.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { CaseService } from './contests/case-service.ts';
 import { classText } from './dsar/dsar.ts';
@@ -19,9 +18,9 @@ import type { Reach } from './subject.ts';
 export function privacyLimit(limiter: Limiter): Router {
   const limit = limitClients(limiter);
   return exactRouter()
-    .use(['/privacy', ROUTES.case.path, '/_fp/attest/v1'], limit)
-    .all(ROUTES.me.path, limit)
-    .post(ROUTES.myData.path, limit);
+    .use(['/privacy', ROUTES.getCase.path, '/_fp/attest/v1'], limit)
+    .all(ROUTES.useTransparencyToken.path, limit)
+    .post(ROUTES.getMyDataPage.path, limit);
 }
 
 /** A subject, identified. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
@@ -42,71 +41,57 @@ async function eraseAs(api: RightsApi, claimant: Claimant, own: Reach | null, bo
 }
 
 /** Contract-2 section 18. */
-export const outcomeRoutes = (report: OutcomeReporter): Handlers<'outcome'> => ({
-  async outcome({ caller, params, body }, response) {
-    const { created, ...answer } = await report(caller.kid, params.requestId, body);
+export const outcomeRoutes = (report: OutcomeReporter): readonly ServedRoute[] => [
+  json(ROUTES.reportOutcome, async ({ caller, params, readBody }, response) => {
+    const { created, ...answer } = await report(caller.kid, params.requestId, await readBody());
     if (created) response.status(201);
     return answer;
-  },
-});
+  }),
+];
 
 /** Each refuses before it reads a body; a dpo may do what a reviewer may. */
-export const privacyRoutes = (
-  api: RightsApi,
-  sendExport: SendExport,
-): Handlers<'contest' | 'contestAnswer' | 'resolve' | 'dsar' | 'erase'> => ({
-  contest: {
-    async admit({ caller }) {
-      const reach = await identified(api, caller, 'subject-only');
-      return ({ body }) => api.fileContest(caller, reach, body);
-    },
-  },
-  contestAnswer: {
-    async admit({ caller }) {
-      const { kid } = await identified(api, caller, 'subject-only');
-      return ({ body }) => api.answerContest(caller, kid, body);
-    },
-  },
-  resolve: {
-    admit({ caller }) {
-      const role = (['dpo', 'reviewer'] as const).find((name) => caller.roles.has(name));
-      if (role === undefined) throw new Refusal('reviewer-only');
-      const kid = requireTenant(caller);
-      return ({ body: { version = null, ...ruling } }) =>
-        api.resolveContest(caller, kid, role, { ...ruling, version });
-    },
-  },
-  dsar: {
-    async admit({ caller }) {
-      const reach = await identified(api, caller, 'staff-export-elsewhere');
-      return ({ client }, response) =>
-        sendExport(response, { kid: reach.kid, client }, () => api.exportOwn(caller, reach));
-    },
-  },
-  erase: {
-    async admit({ caller }) {
-      const { roles } = caller;
-      if (!roles.has('subject') && !roles.has('dpo')) throw new Refusal('not-your-data');
-      if (!roles.has('subject')) requireTenant(caller);
-      const own = roles.has('dpo') ? null : await api.identify(caller);
-      return {
-        request: own ? eraseOwnRequestSchema : eraseTargetSchema,
-        respond: ({ body }) => eraseAs(api, caller, own, body),
-      };
-    },
-  },
-});
+export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly ServedRoute[] => [
+  json(ROUTES.fileContest, async ({ caller, readBody }) => {
+    const reach = await identified(api, caller, 'subject-only');
+    return api.fileContest(caller, reach, await readBody());
+  }),
+  json(ROUTES.answerContest, async ({ caller, readBody }) => {
+    const { kid } = await identified(api, caller, 'subject-only');
+    return api.answerContest(caller, kid, await readBody());
+  }),
+  json(ROUTES.resolveContest, async ({ caller, readBody }) => {
+    const role = (['dpo', 'reviewer'] as const).find((name) => caller.roles.has(name));
+    if (role === undefined) throw new Refusal('reviewer-only');
+    const kid = requireTenant(caller);
+    const { version = null, ...ruling } = await readBody();
+    return api.resolveContest(caller, kid, role, { ...ruling, version });
+  }),
+  sending(ROUTES.exportOwnData, async ({ caller, client, readBody }, response) => {
+    const reach = await identified(api, caller, 'staff-export-elsewhere');
+    await readBody();
+    return sendExport(response, { kid: reach.kid, client }, () => api.exportOwn(caller, reach));
+  }),
+  json(ROUTES.eraseData, async ({ caller, readBody }) => {
+    const { roles } = caller;
+    if (!roles.has('subject') && !roles.has('dpo')) throw new Refusal('not-your-data');
+    if (!roles.has('subject')) requireTenant(caller);
+    const own = roles.has('dpo') ? null : await api.identify(caller);
+    const body = own ? await readBody(eraseOwnRequestSchema) : await readBody();
+    return eraseAs(api, caller, own, body);
+  }),
+];
 
 /** A contest by its case key. The page reads the key from its address's fragment, which no server is sent. */
-export function caseRoutes(cases: CaseService): Handlers<'casePage' | 'case' | 'caseAnswer'> {
-  return {
-    casePage(_call, response) {
-      response.set('cache-control', 'no-store').render('case', { classText });
-    },
-    case: ({ body: { caseKey } }) => cases.view(caseKey),
-    caseAnswer: ({ body: { caseKey, answer } }) => cases.answer(caseKey, answer),
-  };
-}
+export const caseRoutes = (cases: CaseService): readonly ServedRoute[] => [
+  sending(ROUTES.getCasePage, (_call, response) =>
+    response.set('cache-control', 'no-store').render('case', { classText }),
+  ),
+  json(ROUTES.getCase, async ({ readBody }) => cases.view((await readBody()).caseKey)),
+  json(ROUTES.answerCase, async ({ readBody }) => {
+    const { caseKey, answer } = await readBody();
+    return cases.answer(caseKey, answer);
+  }),
+];
 
 /** Staff act within the tenant that their token names. @throws {Refusal} */
 function requireTenant(claimant: Claimant): string {

@@ -1,9 +1,7 @@
 import type { Config } from '../config.ts';
-import { tellDigests } from '../consent/tell-service.ts';
 import { bound } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { contestTextsOf } from './contests/contest.ts';
-import { tenantFor } from './contests/service.ts';
 import { type EraseDeps, makeEraseService } from './erase/erase.ts';
 import { erasureLogKey } from './erase/erasure-log.ts';
 import { linkedTo } from './link-store.ts';
@@ -37,7 +35,6 @@ export function makeRights(platform: RightsPlatform, erasing: Pick<EraseDeps, 'o
     api: makeRightsApi(deps),
     ...bound(deps, { tellDue, tellUnfinished }),
     ...bound(deps.database, { linkedTo }),
-    tellDigests: (kid: string, now: number) => tellDigests(deps.database, tenantFor(deps, kid), now),
     /** What was written about contests. */
     contestTexts,
   };

@@ -20,6 +20,7 @@ const ANY_KEY = ['publishable', ...READERS] as const;
 
 const WRITE = {
   method: 'post',
+  tag: 'consent',
   credential: ['secret', 'operator', 'session', 'publishable'],
   cors: 'api',
   headers: {
@@ -41,8 +42,8 @@ const WRITE = {
   ],
 } as const;
 
-const READ = { method: 'get', credential: ANY_KEY, cors: 'api', errors: PROTECTED } as const;
-const POST = { method: 'post', cors: 'api', errors: WITH_BODY } as const;
+const READ = { method: 'get', tag: 'consent', credential: ANY_KEY, cors: 'api', errors: PROTECTED } as const;
+const POST = { method: 'post', tag: 'consent', cors: 'api', errors: WITH_BODY } as const;
 
 /** The number of an entry. */
 export const SEQ = {
@@ -54,7 +55,7 @@ export const SEQ = {
 } as const;
 
 export const CONSENT_ROUTES = {
-  check: {
+  checkConsent: {
     ...POST,
     path: '/v1/consent/can-process',
     summary: 'May this processing happen? A denial is a 200.',
@@ -64,7 +65,7 @@ export const CONSENT_ROUTES = {
     responses: answer(200, 'The decision, why, and with what proof', consent.decisionSchema),
     errors: [...WITH_BODY, 'unavailable'],
   },
-  checkBatch: {
+  checkConsentBatch: {
     ...POST,
     path: '/v1/consent/can-process/batch',
     summary: 'Up to 100 decisions of one snapshot.',
@@ -72,21 +73,21 @@ export const CONSENT_ROUTES = {
     request: consent.batchRequestSchema,
     responses: answer(200, 'The decisions by id', consent.batchResponseSchema),
   },
-  grant: {
+  grantConsent: {
     ...WRITE,
     path: '/v1/consent/grant',
     summary: 'Record a grant.',
     counted: 'by-client',
     request: consent.consentGrantSchema,
   },
-  deny: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
-  withdraw: {
+  denyConsent: { ...WRITE, path: '/v1/consent/deny', summary: 'Record a denial.', counted: 'by-client' },
+  withdrawConsent: {
     ...WRITE,
     path: '/v1/consent/withdraw',
     counted: 'withdrawal',
     summary: 'Record a withdrawal; the very next check is denied.',
   },
-  state: {
+  getConsentState: {
     ...POST,
     path: '/v1/consent/state',
     summary: 'What a principal said last, purpose by purpose.',
@@ -95,7 +96,7 @@ export const CONSENT_ROUTES = {
     responses: answer(200, 'The state', consent.stateResponseSchema),
     errors: [...WITH_BODY, 'not-your-principal'],
   },
-  history: {
+  listConsentHistory: {
     ...POST,
     path: '/v1/consent/history',
     summary: 'What a principal said, newest first.',
@@ -104,7 +105,7 @@ export const CONSENT_ROUTES = {
     responses: answer(200, 'A page of events', consent.historyResponseSchema),
     errors: [...WITH_BODY, 'not-your-principal'],
   },
-  purposes: {
+  listPurposes: {
     ...READ,
     path: '/v1/consent/purposes',
     summary: 'The purposes of the tenant.',
@@ -119,7 +120,7 @@ export const CONSENT_ROUTES = {
     request: consent.purposesRequestSchema,
     responses: answer(200, 'All purposes, and the entries that say so', consent.savedPurposesSchema),
   },
-  policies: {
+  listPolicies: {
     ...READ,
     path: '/v1/consent/policies',
     summary: 'The policy versions of the tenant.',
@@ -133,7 +134,7 @@ export const CONSENT_ROUTES = {
     request: consent.policyRequestSchema,
     responses: answer(201, 'The version with the SHA-256 of its text', consent.publishedPolicySchema),
   },
-  banner: {
+  getBanner: {
     ...READ,
     path: '/v1/consent/banner',
     counted: 'by-client',
@@ -144,7 +145,7 @@ export const CONSENT_ROUTES = {
     responses: answer(200, 'Policy version, purposes and texts', bannerResponseSchema),
     errors: [...PROTECTED, 'invalid-request', 'unavailable'],
   },
-  receipt: {
+  getConsentReceipt: {
     ...READ,
     path: '/v1/consent/receipts/{seq}',
     summary: 'A signed copy of one entry for the person it is about.',
@@ -157,7 +158,7 @@ export const CONSENT_ROUTES = {
     ),
     errors: [...PROTECTED, 'not-found', 'not-your-principal'],
   },
-  session: {
+  openSession: {
     ...POST,
     path: '/v1/sessions',
     summary: 'Open a session for one principal, for at most 15 minutes.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isOneLine } from '../lib/text.ts';
 import type { Answer } from './answer.ts';
 import { base64Url, principalIdSchema, purposeIdSchema } from './bundle.ts';
-import { GPC_POLICIES } from './gpc.ts';
+import { gpcPolicySchema } from './gpc.ts';
 
 /** Bodies and answers of the consent API (contract section 7). */
 
@@ -57,7 +57,7 @@ export const emptyRequestSchema = z.strictObject({});
 export const historyRequestSchema = principalRequestSchema.extend({
   cursor: z
     .string()
-    .regex(/^\d{1,16}$/)
+    .regex(/^\d{1,16}$/, 'the nextCursor of the page before')
     .optional(),
   limit: z.int().min(1).max(200).optional(),
 });
@@ -78,12 +78,12 @@ const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202
 const oneLine = (min: number, max: number) =>
   text(min, max).refine(isOneLine, 'one line without control or bidi characters').meta({ pattern: ONE_LINE });
 
-const purposeSchema = z.strictObject({
+export const purposeSchema = z.strictObject({
   id: purposeIdSchema,
   title: oneLine(1, 200),
   description: oneLine(0, 2000).default(''),
   lawfulBasis: oneLine(1, 100).default('consent'),
-  gpc: z.enum(GPC_POLICIES).default('opt-out'),
+  gpc: gpcPolicySchema.default('opt-out'),
   ttlDays: z.int().min(1).max(36_500).default(180),
 });
 export const purposesRequestSchema = z.strictObject({ purposes: z.array(purposeSchema).min(1).max(100) });
@@ -93,8 +93,8 @@ export const policyRequestSchema = z.strictObject({
   material: z.boolean(),
 });
 
-const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
-const entrySchema = z.object({ seq: z.int(), hash: hashSchema });
+export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
+export const entrySchema = z.object({ seq: z.int(), hash: hashSchema });
 
 /** Why a decision is what it is. */
 export const REASONS = [
@@ -110,13 +110,15 @@ export const REASONS = [
   'granted',
 ] as const;
 
+export const consentReasonSchema = z.enum(REASONS);
+
 /** Who gave a grant, by the verdict that rode on it or the agent's signature; `unknown` without either. */
-const givenSchema = z.enum(['person', 'agent', 'automation', 'unknown']);
+export const givenSchema = z.enum(['person', 'agent', 'automation', 'unknown']);
 export type Given = Exclude<z.infer<typeof givenSchema>, 'unknown'>;
 
 export const decisionSchema = z.object({
   allowed: z.boolean(),
-  reason: z.enum(REASONS),
+  reason: consentReasonSchema,
   proof: entrySchema,
   policyVersion: z.int(),
   expiresAt: z.string().nullable(),
@@ -132,7 +134,7 @@ export const writeResponseSchema = entrySchema.extend({
 export type WriteResponse = Answer<typeof writeResponseSchema>;
 
 /** What somebody said about a purpose. `gpc-opt-out`: the browser said so for them. */
-const choiceSchema = z.enum(['granted', 'denied', 'withdrawn', 'gpc-opt-out']);
+export const choiceSchema = z.enum(['granted', 'denied', 'withdrawn', 'gpc-opt-out']);
 export type ConsentChoice = z.infer<typeof choiceSchema>;
 
 export const stateResponseSchema = z.object({
@@ -180,7 +182,7 @@ export const purposeAnswerSchema = z.object({
   title: z.string(),
   description: z.string(),
   lawfulBasis: z.string(),
-  gpc: z.enum(GPC_POLICIES),
+  gpc: gpcPolicySchema,
   ttlDays: z.int(),
 });
 export const purposesResponseSchema = z.object({ purposes: z.array(purposeAnswerSchema) });

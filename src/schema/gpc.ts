@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 /** What a Global Privacy Control signal does to a purpose. `ask`: it says no, and a yes to this purpose alone may overrule it. */
 export const GPC_POLICIES = ['opt-out', 'ask', 'ignore'] as const;
+export const gpcPolicySchema = z.enum(GPC_POLICIES);
 export type GpcPolicy = (typeof GPC_POLICIES)[number];
 
 /** https://w3c.github.io/gpc/#gpc-support-resource: `lastUpdate` is the day on which what gpd does with the signal last changed. */

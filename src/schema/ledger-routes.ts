@@ -23,14 +23,21 @@ const NOTHING = { text: 'Never.', type: 'text/plain' } as const;
 
 const OWN = {
   method: 'get',
+  tag: 'ledger',
   credential: ['read-only', 'secret', 'operator'],
   cors: 'none',
   errors: PROTECTED,
 } as const;
-const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: ['not-found'] } as const;
+const OPEN = {
+  method: 'get',
+  tag: 'ledger',
+  credential: 'none',
+  cors: 'open',
+  errors: ['not-found'],
+} as const;
 
 export const LEDGER_ROUTES = {
-  proof: {
+  getConsentProof: {
     ...OWN,
     path: '/v1/consent/proofs/{seq}',
     summary: 'c2sp.org/tlog-proof@v1 with the entry inside, verifiable offline.',
@@ -41,15 +48,15 @@ export const LEDGER_ROUTES = {
     },
     errors: [...PROTECTED, 'not-found'],
   },
-  checkpoint: {
+  getCheckpoint: {
     ...OWN,
     path: '/v1/ledger/checkpoint',
     summary: CHECKPOINT.text,
     responses: { 200: CHECKPOINT },
   },
-  vkey: { ...OWN, path: '/v1/ledger/vkey', summary: VKEY.text, responses: { 200: VKEY } },
-  export: { ...OWN, path: '/v1/ledger/export', summary: EXPORT.text, responses: { 200: EXPORT } },
-  tile: {
+  getVerifierKey: { ...OWN, path: '/v1/ledger/vkey', summary: VKEY.text, responses: { 200: VKEY } },
+  exportLog: { ...OWN, path: '/v1/ledger/export', summary: EXPORT.text, responses: { 200: EXPORT } },
+  getTile: {
     ...OWN,
     path: '/v1/ledger/tile/{level}/{index}',
     rest: 'index',
@@ -58,7 +65,7 @@ export const LEDGER_ROUTES = {
     responses: { 200: TILE },
     errors: [...PROTECTED, 'not-found'],
   },
-  ledgerElse: {
+  getLogRest: {
     ...OWN,
     path: '/v1/ledger/{part}',
     rest: 'part',
@@ -66,21 +73,21 @@ export const LEDGER_ROUTES = {
     summary: 'Nothing, and 401 before that.',
     responses: { 200: NOTHING },
   },
-  openCheckpoint: {
+  getPublicCheckpoint: {
     ...OPEN,
     path: '/ledger/{kid}/checkpoint',
     summary: 'The signed head of an open log.',
     params: { kid: KID },
     responses: { 200: CHECKPOINT },
   },
-  openVkey: {
+  getPublicVerifierKey: {
     ...OPEN,
     path: '/ledger/{kid}/vkey',
     summary: 'The key that checkpoints of an open log are verified with.',
     params: { kid: KID },
     responses: { 200: VKEY },
   },
-  openExport: {
+  exportPublicLog: {
     ...OPEN,
     path: '/ledger/{kid}/export',
     summary: 'All entries of an open log as NDJSON, once at a time for a client; auditors read tiles.',
@@ -88,7 +95,7 @@ export const LEDGER_ROUTES = {
     responses: { 200: EXPORT },
     errors: ['not-found', 'rate-limited'],
   },
-  openTile: {
+  getPublicTile: {
     ...OPEN,
     path: '/ledger/{kid}/tile/{level}/{index}',
     rest: 'index',
@@ -96,7 +103,7 @@ export const LEDGER_ROUTES = {
     params: { kid: KID, level: LEVEL, index: INDEX },
     responses: { 200: TILE },
   },
-  openElse: {
+  getPublicLogRest: {
     ...OPEN,
     path: '/ledger/{kid}/{part}',
     rest: 'part',

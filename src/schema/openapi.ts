@@ -1,20 +1,35 @@
 import { z } from 'zod';
 import { ERRORS, type ErrorCode } from '../lib/errors.ts';
+import { COMPONENTS } from './components.ts';
 import { errorBodySchema } from './responses.ts';
-import type { Route } from './route.ts';
-import { ALL_ROUTES, headerName } from './routes.ts';
+import { type Route, TAGS } from './route.ts';
+import { headerName, ROUTE_NAMES, ROUTES } from './routes.ts';
 
 type Doc = Record<string, unknown>;
 
-function jsonSchema(schema: z.ZodType): Doc {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
-    io: 'input',
-    unrepresentable: 'any',
-  }) as Doc;
+const OPTIONS = { io: 'input', unrepresentable: 'any' } as const;
+const components = z.registry<{ readonly id: string }>();
+for (const [id, schema] of Object.entries(COMPONENTS)) components.add(schema, { id });
+const addressOf = (id: string): string => `#/components/schemas/${id}`;
+
+function withoutHead({ $schema: _dialect, $id: _address, ...rest }: Doc): Doc {
   return rest;
 }
 
-const jsonContent = (schema: z.ZodType): Doc => ({ 'application/json': { schema: jsonSchema(schema) } });
+/** Every shape that has a name, under it; where one is part of another it is a reference. */
+function namedSchemas(): Doc {
+  const { schemas } = z.toJSONSchema(components, { ...OPTIONS, uri: addressOf });
+  const named = Object.entries(schemas).map(([id, schema]) => [id, withoutHead(schema as Doc)] as const);
+  return Object.fromEntries(named.sort(([one], [other]) => one.localeCompare(other)));
+}
+
+/** A reference where the shape has a name. */
+function schemaOf(schema: z.ZodType): Doc {
+  const name = components.get(schema)?.id;
+  return name === undefined ? withoutHead(z.toJSONSchema(schema, OPTIONS) as Doc) : { $ref: addressOf(name) };
+}
+
+const jsonContent = (schema: z.ZodType): Doc => ({ 'application/json': { schema: schemaOf(schema) } });
 
 function errorResponses(codes: readonly ErrorCode[]): Doc {
   const byStatus = new Map<number, ErrorCode[]>();
@@ -40,7 +55,7 @@ function parametersOf(route: Route): Doc[] {
       name: place === 'header' ? headerName(name) : name,
       in: place,
       required,
-      schema: jsonSchema(schema),
+      schema: schemaOf(schema),
       description: text,
     }));
   return [
@@ -51,15 +66,17 @@ function parametersOf(route: Route): Doc[] {
   ];
 }
 
-function operation(route: Route): Doc {
+/** A client's generator makes a function of each: it is called as the row is. */
+function operation(operationId: string, route: Route): Doc {
   const parameters = parametersOf(route);
   const answers = Object.entries(route.responses).map(([status, { text, schema, type }]) => {
-    const media = schema ? { schema: jsonSchema(schema) } : {};
+    const media = schema ? { schema: schemaOf(schema) } : {};
     return [status, { description: text, content: { [type ?? 'application/json']: media } }];
   });
   return {
+    operationId,
+    tags: [route.tag],
     summary: route.summary,
-    operationId: `${route.method} ${route.path}`.replace(/\W+/g, '_').replace(/_$/, ''),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.request ? { requestBody: { required: true, content: jsonContent(route.request) } } : {}),
     ...securityOf(route),
@@ -70,12 +87,17 @@ function operation(route: Route): Doc {
 /** The OpenAPI 3.1 document of all routes; `docs/openapi.json` is this, byte for byte. */
 export function openApiDocument(version: string): Doc {
   const paths: Record<string, Doc> = {};
-  for (const route of ALL_ROUTES.filter(({ undocumented }) => undocumented !== true))
-    paths[route.path] = { ...paths[route.path], [route.method]: operation(route) };
+  for (const name of ROUTE_NAMES) {
+    const route: Route = ROUTES[name];
+    if (route.undocumented !== true)
+      paths[route.path] = { ...paths[route.path], [route.method]: operation(name, route) };
+  }
   return {
     openapi: '3.1.0',
     info: { title: 'gpd', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     components: {
+      schemas: namedSchemas(),
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer' },
         oidc: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },

@@ -11,13 +11,14 @@ const SCRIPT = { text: 'JavaScript', type: 'text/javascript' };
 const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
 /** The same for everyone, to every origin. */
-const OPEN = { method: 'get', credential: 'none', cors: 'open', errors: [] } as const;
+const OPEN = { method: 'get', tag: 'browser', credential: 'none', cors: 'open', errors: [] } as const;
 
 /** For this machine and its operator. */
-const OWN = { ...OPEN, cors: 'none' } as const;
+const OWN = { ...OPEN, tag: 'service', cors: 'none' } as const;
 
 const ATTEST = {
   method: 'post',
+  tag: 'ingest',
   credential: 'none',
   cors: 'ingest',
   errors: [
@@ -37,6 +38,7 @@ export const script = <const Path extends string>(path: Path, summary: string) =
 export const PUBLIC_ROUTES = {
   ingest: {
     method: 'post',
+    tag: 'ingest',
     path: '/_fp/i/v1',
     summary: 'Ingest one sealed bundle; the verdict is durable before the answer leaves.',
     credential: 'kid',
@@ -50,7 +52,7 @@ export const PUBLIC_ROUTES = {
       },
       400: {
         text: 'stale or decrypt-failed; malformed-sealed-bundle has the error shape',
-        schema: z.union([answers.ingestResponseSchema, answers.errorBodySchema]),
+        schema: answers.ingestRefusalSchema,
       },
       401: { text: 'unknown-key (symmetric form only)', schema: answers.ingestResponseSchema },
       409: { text: 'replay: the nonce was claimed before', schema: answers.ingestResponseSchema },
@@ -59,30 +61,32 @@ export const PUBLIC_ROUTES = {
     },
     errors: ['request-timeout', 'payload-too-large', 'unsupported-media-type', 'rate-limited', 'unavailable'],
   },
-  attestOptions: {
+  startAttestation: {
     ...ATTEST,
     path: '/_fp/attest/v1/options',
     summary: 'What to ask a passkey of, for a request that needs attestation; by its transparency token.',
     request: answers.attestOptionsRequestSchema,
     responses: answer(200, 'Options of WebAuthn with a challenge', answers.attestOptionsSchema),
   },
-  attestVerify: {
+  finishAttestation: {
     ...ATTEST,
     path: '/_fp/attest/v1/verify',
     summary: 'Takes the passkey’s answer: a new decision for the attested device.',
     request: answers.attestVerifyRequestSchema,
     responses: answer(200, 'The new decision', answers.ingestResponseSchema),
   },
-  pubkey: {
+  getSealKey: {
     ...OPEN,
+    tag: 'ingest',
     path: '/_fp/pubkey',
     summary: 'The published seal key of a tenant.',
     query: { kid: { text: 'The tenant.', schema: kidSchema } },
     responses: answer(200, 'The key', answers.pubKeyResponseSchema),
     errors: ['missing-kid', 'unknown-kid'],
   },
-  decision: {
+  getDecision: {
     ...OWN,
+    tag: 'ingest',
     path: '/v1/decisions/{requestId}',
     summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
     credential: ['secret', 'read-only', 'operator'],
@@ -96,15 +100,18 @@ export const PUBLIC_ROUTES = {
       'rate-limited',
     ],
   },
-  agentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
-  classicScript: script('/v1/agent.classic.js', 'The browser agent as a classic script.'),
-  workerScript: script('/v1/agent-worker.js', 'The agent’s worker, to be served from the page’s own origin.'),
-  passkeyScript: script(
+  getAgentScript: script('/v1/agent.js', 'The browser agent as an ES module.'),
+  getClassicAgentScript: script('/v1/agent.classic.js', 'The browser agent as a classic script.'),
+  getAgentWorkerScript: script(
+    '/v1/agent-worker.js',
+    'The agent’s worker, to be served from the page’s own origin.',
+  ),
+  getPasskeyScript: script(
     '/v1/agent-passkey.js',
     'The half of the agent that asks for a passkey, loaded when a page wants one.',
   ),
-  embedScript: script('/v1/embed.js', 'The consent banner, as it is now.'),
-  pinnedScript: {
+  getBannerScript: script('/v1/embed.js', 'The consent banner, as it is now.'),
+  getPinnedBannerScript: {
     ...OPEN,
     path: '/v1/embed/{version}/embed.js',
     summary: 'The consent banner at an address whose bytes never change, for a page that pins them.',
@@ -112,7 +119,7 @@ export const PUBLIC_ROUTES = {
     responses: { 200: SCRIPT },
     errors: ['not-found'],
   },
-  embedLanguage: {
+  getBannerLanguage: {
     ...OPEN,
     path: '/v1/embed/{version}/{language}.json',
     summary: 'The banner’s words in one language.',
@@ -123,31 +130,31 @@ export const PUBLIC_ROUTES = {
     responses: { 200: { text: 'The words', type: 'application/json' } },
     errors: ['not-found'],
   },
-  embedManifest: {
+  getBannerManifest: {
     ...OPEN,
     path: '/v1/embed.json',
     summary: 'The pinned address of the banner with its integrity hash.',
     responses: answer(200, 'Address, hash and languages', embedManifestSchema),
   },
-  embedTypes: {
+  getBannerTypes: {
     ...OPEN,
     path: '/v1/embed.d.ts',
     summary: 'TypeScript types of the banner’s page API.',
     responses: { 200: { text: 'TypeScript declarations', type: 'text/plain' } },
   },
-  gpcSupport: {
+  getGpcSupport: {
     ...OPEN,
     path: '/.well-known/gpc.json',
     summary: 'This site honours Global Privacy Control.',
     responses: answer(200, 'That it does, and since when it does so', gpcSupportSchema),
   },
-  health: {
+  getHealth: {
     ...OWN,
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
     responses: answer(200, 'Alive', answers.healthSchema),
   },
-  ready: {
+  getReadiness: {
     ...OWN,
     path: '/readyz',
     summary: 'Readiness: what is not ready.',
@@ -156,13 +163,14 @@ export const PUBLIC_ROUTES = {
       503: { text: 'Not ready', schema: answers.readySchema },
     },
   },
-  openapi: {
+  getOpenApi: {
     ...OPEN,
+    tag: 'service',
     path: '/openapi.json',
     summary: 'This document.',
     responses: { 200: { text: 'OpenAPI 3.1', type: 'application/json' } },
   },
-  reference: {
+  getReference: {
     ...OWN,
     path: '/docs',
     summary: 'This document as a page.',

@@ -21,7 +21,7 @@ export const INGEST_STATUS = {
 } as const;
 export type IngestReason = keyof typeof INGEST_STATUS;
 
-const reasonSchema = z.enum(Object.keys(INGEST_STATUS) as [IngestReason, ...IngestReason[]]);
+export const reasonSchema = z.enum(Object.keys(INGEST_STATUS) as [IngestReason, ...IngestReason[]]);
 
 export const smartSignalsSchema = z.object({
   bot: z.boolean(),
@@ -75,7 +75,7 @@ export const pubKeyResponseSchema = z.object({
 export type PubKeyResponse = z.infer<typeof pubKeyResponseSchema>;
 
 /** One rule that fired, with its weight and plain words. */
-const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
+export const firedRuleSchema = z.object({ id: z.string(), weight: z.number(), text: z.string() });
 
 /** Contract 3.6: the verdict for the tenant's backend. */
 export const decisionResponseSchema = ingestResponseSchema
@@ -94,7 +94,13 @@ export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 export const heldDecisionSchema = decisionResponseSchema.extend({ contestUrl: z.string() });
 
 /** What the tenant's backend reports of a decision. */
-const reportedOutcomeSchema = z.enum(['fraud', 'chargeback', 'passed-step-up', 'false-alarm', 'other']);
+export const reportedOutcomeSchema = z.enum([
+  'fraud',
+  'chargeback',
+  'passed-step-up',
+  'false-alarm',
+  'other',
+]);
 export type ReportedOutcome = z.infer<typeof reportedOutcomeSchema>;
 
 export const outcomeRequestSchema = z.strictObject({
@@ -114,6 +120,9 @@ export const errorBodySchema = z.object({
   details: z.array(z.string()).optional(),
 });
 
+/** A bundle that is refused, in the core or before it. */
+export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
+
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
 export const readySchema = z.object({
   status: z.enum(['ready', 'not-ready']),
@@ -122,7 +131,7 @@ export const readySchema = z.object({
   housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),
 });
 
-const ceremonySchema = z.enum(['create', 'get']);
+export const ceremonySchema = z.enum(['create', 'get']);
 /** As with `/me`, whatever is wrong with the token is 401. */
 export const attestOptionsRequestSchema = z.object({
   token: z.unknown().optional(),

@@ -12,9 +12,9 @@ export const publishableKeySchema = z.string().regex(/^gpd_pk_[\w-]{43}$/);
 
 const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY_ERRORS] as const;
 
-const OWN = { method: 'post', credential: 'oidc', cors: 'api' } as const;
+const OWN = { method: 'post', tag: 'rights', credential: 'oidc', cors: 'api' } as const;
 
-const BY_TOKEN = { method: 'post', credential: 'none', cors: 'api' } as const;
+const BY_TOKEN = { method: 'post', tag: 'rights', credential: 'none', cors: 'api' } as const;
 
 const PAGE = {
   ...BY_TOKEN,
@@ -29,7 +29,7 @@ const CASE = {
 } as const;
 
 export const RIGHTS_ROUTES = {
-  me: {
+  useTransparencyToken: {
     ...BY_TOKEN,
     path: '/me',
     summary:
@@ -38,7 +38,7 @@ export const RIGHTS_ROUTES = {
     responses: {
       200: {
         text: 'view: a TransparencyView; forget: what was erased; export: as /privacy/dsar, of what the token reaches',
-        schema: z.union([rights.transparencyViewSchema, rights.forgottenSchema, z.looseObject({})]),
+        schema: rights.tokenAnswerSchema,
         type: 'application/json',
       },
       202: {
@@ -49,7 +49,7 @@ export const RIGHTS_ROUTES = {
     },
     errors: [...PROTECTED, 'no-retained-data', 'no-data', 'no-such-decision', 'too-many-cases'],
   },
-  myData: {
+  getMyDataPage: {
     ...PAGE,
     path: '/my-data',
     summary: 'A page for people: what this site’s device check holds about this browser.',
@@ -62,7 +62,7 @@ export const RIGHTS_ROUTES = {
     },
     errors: ['missing-kid', 'unknown-kid'],
   },
-  myDataForm: {
+  submitMyDataForm: {
     ...PAGE,
     method: 'post',
     path: '/my-data',
@@ -78,11 +78,11 @@ export const RIGHTS_ROUTES = {
       'unavailable',
     ],
   },
-  myDataScript: script(
+  getMyDataScript: script(
     '/v1/my-data.js',
     'The same for a page of the site’s own: fills <div data-gpd-my-data data-kid="KID">.',
   ),
-  contest: {
+  fileContest: {
     ...OWN,
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
@@ -90,7 +90,7 @@ export const RIGHTS_ROUTES = {
     responses: answer(202, 'Filed; a second contest answers the first', rights.contestResponseSchema),
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
   },
-  contestAnswer: {
+  answerContest: {
     ...OWN,
     path: '/privacy/contest/answer',
     summary: 'Answer the reviewer’s question about a contest that one filed.',
@@ -105,26 +105,26 @@ export const RIGHTS_ROUTES = {
       'case-closed',
     ],
   },
-  casePage: {
+  getCasePage: {
     ...PAGE,
     path: '/case',
     summary: 'A page for people: one’s contest by its case key, which a link carries behind the #.',
     errors: ['rate-limited'],
   },
-  case: {
+  getCase: {
     ...CASE,
     path: '/case',
     summary: 'A contest that was filed without an account, by its case key.',
     request: rights.caseRequestSchema,
   },
-  caseAnswer: {
+  answerCase: {
     ...CASE,
     path: '/case/answer',
     summary: 'Answer the reviewer’s question, by the case key.',
     request: rights.caseAnswerSchema,
     errors: [...CASE.errors, 'case-closed'],
   },
-  resolve: {
+  resolveContest: {
     ...OWN,
     path: '/privacy/contest/resolve',
     summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
@@ -142,7 +142,7 @@ export const RIGHTS_ROUTES = {
       'stale-version',
     ],
   },
-  dsar: {
+  exportOwnData: {
     ...OWN,
     path: '/privacy/dsar',
     summary: 'Everything that is held about oneself, each decision explained (GDPR article 15).',
@@ -150,13 +150,13 @@ export const RIGHTS_ROUTES = {
     responses: {
       200: {
         text: 'The decisions, the override, contests, consent and the notice',
-        schema: z.looseObject({}),
+        schema: rights.exportSchema,
         type: 'application/json',
       },
     },
     errors: [...PROTECTED, 'subject-not-identified', 'staff-export-elsewhere', 'no-data'],
   },
-  erase: {
+  eraseData: {
     ...OWN,
     path: '/privacy/erase',
     summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
@@ -170,8 +170,9 @@ export const RIGHTS_ROUTES = {
       'cross-tenant-denied',
     ],
   },
-  outcome: {
+  reportOutcome: {
     method: 'post',
+    tag: 'ingest',
     path: '/v1/decisions/{requestId}/outcome',
     summary: 'Report the outcome of a decision, once.',
     credential: ['secret'],
@@ -190,8 +191,9 @@ export const RIGHTS_ROUTES = {
       'idempotency-conflict',
     ],
   },
-  link: {
+  linkPrincipal: {
     method: 'post',
+    tag: 'consent',
     path: '/v1/principals/link',
     summary: 'Link the request behind a transparency token with the session’s principal.',
     credential: ['session'],

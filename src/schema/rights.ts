@@ -21,7 +21,9 @@ const prose = (min: number, max: number) =>
       `${min} to ${max} characters`,
     );
 
-const contestIdSchema = z.string().regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID');
+export const contestIdSchema = z
+  .string()
+  .regex(/^con_[0-9A-HJKMNP-TV-Z]{26}$/, 'a contestId: con_ and a ULID');
 
 const statementSchema = prose(0, 4000);
 export const reasonSchema = prose(20, 4000);
@@ -37,7 +39,7 @@ export type ContestFiling = Answer<typeof contestRequestSchema>;
 
 /** How a contest ends. */
 export const OUTCOMES = ['upheld', 'overturned'] as const;
-const outcomeSchema = z.enum(OUTCOMES);
+export const outcomeSchema = z.enum(OUTCOMES);
 export type Outcome = (typeof OUTCOMES)[number];
 
 export const resolveRequestSchema = z.strictObject({
@@ -99,10 +101,15 @@ export const caseAnswerSchema = z.strictObject({ caseKey: z.string(), answer: te
 export const contestAnswerSchema = z.strictObject({ contestId: identifier(128), answer: textSchema });
 export type ContestAnswer = Answer<typeof contestAnswerSchema>;
 
+export const contestStatusSchema = z.enum(['open', 'resolved']);
+export const resolverSchema = z.object({ role: z.enum(['reviewer', 'dpo', 'operator']), ref: z.string() });
+/** Four eyes: proposed by one reviewer, to be confirmed by another. */
+export const proposalSchema = z.object({ outcome: outcomeSchema, by: z.string(), at: z.string() });
+
 export const contestResponseSchema = z.object({
   contestId: contestIdSchema,
   requestId: requestIdSchema,
-  status: z.enum(['open', 'resolved']),
+  status: contestStatusSchema,
   outcome: outcomeSchema.nullable(),
   statement: z.string().nullable(),
   filedAt: z.string(),
@@ -115,9 +122,8 @@ export const contestResponseSchema = z.object({
   question: z.string().nullable(),
   reason: z.string().nullable(),
   resolvedAt: z.string().nullable(),
-  resolvedBy: z.object({ role: z.enum(['reviewer', 'dpo', 'operator']), ref: z.string() }).nullable(),
-  /** Four eyes: proposed by one reviewer, to be confirmed by another. */
-  proposed: z.object({ outcome: outcomeSchema, by: z.string(), at: z.string() }).nullable(),
+  resolvedBy: resolverSchema.nullable(),
+  proposed: proposalSchema.nullable(),
 });
 export type ContestResponse = Answer<typeof contestResponseSchema>;
 
@@ -175,7 +181,7 @@ export const ERASURE_SCOPES = [
   'storage',
 ] as const;
 
-const scopeSchema = z.object({
+export const scopeSchema = z.object({
   scope: z.enum(ERASURE_SCOPES),
   action: z.enum(['erased', 'none', 'retained', 'pending', 'failed']),
   count: z.int(),
@@ -239,3 +245,9 @@ export const linkResponseSchema = z.object({
   requestId: z.string(),
   linkedAt: z.string(),
 });
+
+/** What a person gets of their data (contract 6.5). */
+export const exportSchema = z.looseObject({});
+
+/** POST /me, by its action. */
+export const tokenAnswerSchema = z.union([transparencyViewSchema, forgottenSchema, exportSchema]);

@@ -24,11 +24,11 @@ export const BODY_ERRORS = [
   'unsupported-media-type',
 ] as const;
 
-export interface Parameter {
+interface Parameter {
   readonly text: string;
   readonly schema: z.ZodType;
 }
-type Parameters = Readonly<Record<string, Parameter>>;
+export type Parameters = Readonly<Record<string, Parameter>>;
 
 export interface RouteAnswer {
   readonly text: string;
@@ -44,12 +44,24 @@ export const answer = <const Status extends number, const Schema extends z.ZodTy
   schema: Schema,
 ) => ({ [status]: { text, schema } }) as Readonly<Record<Status, { text: string; schema: Schema }>>;
 
+/** Groups of the reference. */
+export const TAGS = {
+  ingest: 'Sealed bundles, passkeys and verdicts.',
+  consent: 'Checks, grants, purposes, policies and sessions.',
+  ledger: 'The log of a tenant and its proofs.',
+  rights: 'What a person may ask for.',
+  browser: 'Scripts and words for pages.',
+  service: 'Health, and this reference.',
+} as const;
+export type Tag = keyof typeof TAGS;
+
 export interface Route {
   readonly method: 'get' | 'post' | 'put';
   /** `{name}` is one segment; the name in `rest` takes all that follow. */
   readonly path: string;
   readonly rest?: string;
   readonly summary: string;
+  readonly tag: Tag;
   readonly credential: Credential;
   readonly cors: Cors;
   /** Parameters of the path; one that does not fit is null to the handler. */

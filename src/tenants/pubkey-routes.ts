@@ -1,13 +1,14 @@
-import type { Handlers } from '../http/register.ts';
+import { json, type ServedRoute } from '../http/register.ts';
 import { noteRefusal } from '../http/reply.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
+import { ROUTES } from '../schema/routes.ts';
 
 /** GET /_fp/pubkey?kid=KID: the same bytes for everyone, cacheable for five minutes (contract section 5). */
-export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): Handlers<'pubkey'> {
-  return {
-    pubkey({ query: { kid } }, response) {
+export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): readonly ServedRoute[] {
+  return [
+    json(ROUTES.getSealKey, ({ query: { kid } }, response) => {
       if (typeof kid !== 'string' || kid === '') throw new Refusal('missing-kid');
       const found = find(kid);
       if (!found) {
@@ -21,6 +22,6 @@ export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): Hand
         etag: `"${sha256Text(JSON.stringify(found))}"`,
       });
       return found;
-    },
-  };
+    }),
+  ];
 }

@@ -60,7 +60,6 @@ export const tenantSettingsSchema = z.strictObject({
   'attest.rpId': domain.default(''),
   'retention.days': z.coerce.number('a whole number of days').int().min(1).max(3650).default(90),
   'notify.email': addresses.default([]),
-  'notify.digest': z.enum(['off', 'daily']).default('off'),
   'notice.controller': notice,
   'notice.contact': notice,
   'notice.purposes': notice,
@@ -82,7 +81,6 @@ const PLAIN: readonly string[] = [
   'transparency.retain',
   'rights.profile',
   'attest.rpId',
-  'notify.digest',
 ];
 
 /** A setting as the audit log tells it: free text, which may name people, by the beginning of its hash alone. */

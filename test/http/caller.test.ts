@@ -63,11 +63,11 @@ function makeApi() {
 }
 
 const ROWS = {
-  check: ROUTES.check,
-  purposes: ROUTES.purposes,
-  grant: ROUTES.grant,
-  withdraw: ROUTES.withdraw,
-  state: ROUTES.state,
+  check: ROUTES.checkConsent,
+  purposes: ROUTES.listPurposes,
+  grant: ROUTES.grantConsent,
+  withdraw: ROUTES.withdrawConsent,
+  state: ROUTES.getConsentState,
 };
 
 type Api = ReturnType<typeof makeApi>;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { json, type RegisterDeps, registerAll } from '../../src/http/register.ts';
 import { ALL_ROUTES, allowedMethods, preflightAllows, ROUTES } from '../../src/schema/routes.ts';
 
 describe('the table of routes', () => {
@@ -17,10 +18,10 @@ describe('the table of routes', () => {
 
   it.each([
     [ROUTES.ingest.path, 'POST, OPTIONS'],
-    [ROUTES.purposes.path, 'GET, HEAD, PUT, OPTIONS'],
-    [ROUTES.policies.path, 'GET, HEAD, POST, OPTIONS'],
-    [ROUTES.health.path, 'GET, HEAD'],
-    [ROUTES.openTile.path, 'GET, HEAD'],
+    [ROUTES.listPurposes.path, 'GET, HEAD, PUT, OPTIONS'],
+    [ROUTES.listPolicies.path, 'GET, HEAD, POST, OPTIONS'],
+    [ROUTES.getHealth.path, 'GET, HEAD'],
+    [ROUTES.getPublicTile.path, 'GET, HEAD'],
   ])('allows for %s: %s', (path, allow) => {
     expect(allowedMethods(path).join(', ')).toBe(allow);
   });
@@ -39,5 +40,14 @@ describe('the table of routes', () => {
     );
     const mixed = areas.filter(([area, api]) => areas.some(([other, its]) => other === area && its !== api));
     expect(mixed).toEqual([]);
+  });
+
+  it('starts no server with a row that has no handler, or two', () => {
+    const health = json(ROUTES.getHealth, () => ({ status: 'ok' as const, version: '1' }));
+    const register = (...routes: (typeof health)[]) => registerAll({} as RegisterDeps, routes);
+    const rest = ALL_ROUTES.filter((row) => row !== ROUTES.getHealth).map((row) => ({ ...health, row }));
+    expect(() => register(health, ...rest)).not.toThrow();
+    expect(() => register(...rest)).toThrow('get /healthz has no handler');
+    expect(() => register(health, health, ...rest)).toThrow('get /healthz has two handlers');
   });
 });

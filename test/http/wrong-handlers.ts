@@ -1,25 +1,20 @@
-import type { Handler, Handlers } from '../../src/http/register.ts';
-import type { Routes } from '../../src/schema/routes.ts';
+import { json, sending } from '../../src/http/register.ts';
+import { ROUTES } from '../../src/schema/routes.ts';
 
 /** What must not compile: `npm run check:types` fails as soon as one of these lines does. */
-export const WRONG = {
+export const WRONG = [
   // @ts-expect-error the schema says `status: 'ok'`
-  answer: (() => ({ status: 'fine', version: '1' })) satisfies Handler<Routes['health']>,
+  json(ROUTES.getHealth, () => ({ status: 'fine' as const, version: '1' })),
   // @ts-expect-error a field of the answer is missing
-  field: (() => ({ status: 'ok' })) satisfies Handler<Routes['health']>,
+  json(ROUTES.getHealth, () => ({ status: 'ok' as const })),
   // @ts-expect-error the answer of a promise is held to the schema as well
-  promised: (async () => ({ token: 1, principalId: '', expiresAt: '' })) satisfies Handler<Routes['session']>,
-  staged: {
-    // @ts-expect-error and the answer behind what `admit` lets through
-    admit: () => () => ({ contestId: '' }),
-  } satisfies Handler<Routes['contest']>,
+  json(ROUTES.openSession, async () => ({ token: 1, principalId: '', expiresAt: '' })),
   // @ts-expect-error a session has no API key
-  caller: (({ caller }) => caller.key.id as never) satisfies Handler<Routes['erasePrincipal']>,
+  json(ROUTES.erasePrincipal, ({ caller }) => caller.key.id as never),
   // @ts-expect-error the body has no such field
-  body: (({ body }) => ({ results: body.check })) satisfies Handler<Routes['checkBatch']>,
+  json(ROUTES.checkConsentBatch, async ({ readBody }) => ({ results: (await readBody()).check })),
   // @ts-expect-error a parameter that does not fit is null
-  params: (({ params }, response) => response.send(params.seq.toFixed())) satisfies Handler<Routes['proof']>,
-} as const;
-
-// @ts-expect-error one row of the two has no handler
-export const tooFew: Handlers<'health' | 'ready'> = { health: () => ({ status: 'ok', version: '1' }) };
+  sending(ROUTES.getConsentProof, ({ params }, response) => response.send(params.seq.toFixed())),
+  // @ts-expect-error the row says that its handler sends the answer itself
+  json(ROUTES.getOpenApi, () => ({})),
+];

@@ -5,6 +5,7 @@ import express from 'express';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Refusal } from '../../src/lib/errors.ts';
 import { type LedgerDeps, ledgerRoutes } from '../../src/log/routes.ts';
+import { ROUTES } from '../../src/schema/routes.ts';
 
 /** An open log is read whole by one request of a client at a time. */
 
@@ -29,7 +30,7 @@ const deps = {
   },
 } as unknown as LedgerDeps;
 
-const { openExport } = ledgerRoutes(deps);
+const openExport = ledgerRoutes(deps).find(({ row }) => row === ROUTES.exportPublicLog)?.handler;
 const app = express();
 app.get('/:kid', async (request, response) => {
   const call = { params: { kid: request.params.kid }, client: request.headers[CLIENT] };

@@ -4,7 +4,11 @@ import { openApiDocument } from '../../src/schema/openapi.ts';
 /** As loose as JSON is. */
 type Loose = { readonly [key: string]: Loose } & { readonly [index: number]: Loose };
 
-const { paths } = openApiDocument('0.0.0') as unknown as { paths: Record<string, Record<string, Loose>> };
+const { paths, components, tags } = openApiDocument('0.0.0') as unknown as {
+  paths: Record<string, Record<string, Loose>>;
+  components: { schemas: Record<string, Loose> };
+  tags: readonly { name: string }[];
+};
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ what: `${method} ${path}`, operation })),
 );
@@ -18,12 +22,19 @@ interface Parameter {
 const parametersOf = (operation: Loose | undefined): readonly Parameter[] =>
   (operation?.['parameters'] ?? []) as unknown as readonly Parameter[];
 
+/** The schema itself, where the node names it. */
+const target = (node: unknown): unknown => {
+  const { $ref: address } = (node ?? {}) as { $ref?: string };
+  return address === undefined ? node : components.schemas[address.replace('#/components/schemas/', '')];
+};
+
 /** Every schema of a property by this name. */
-function* properties(node: unknown, name: string): Generator<Record<string, unknown>> {
+function* properties(asked: unknown, name: string): Generator<Record<string, unknown>> {
+  const node = target(asked);
   if (typeof node !== 'object' || node === null) return;
   for (const [key, value] of Object.entries(node)) {
     if (key === 'properties' && name in (value as object)) {
-      yield (value as Record<string, Record<string, unknown>>)[name] ?? {};
+      yield target((value as Record<string, unknown>)[name]) as Record<string, unknown>;
     }
     yield* properties(value, name);
   }
@@ -33,7 +44,7 @@ describe('the OpenAPI document', () => {
   it('says of every parameter what it looks like', () => {
     const shapeless = operations.flatMap(({ what, operation }) =>
       parametersOf(operation)
-        .filter(({ schema }) => schema.pattern === undefined)
+        .filter(({ schema }) => (target(schema) as typeof schema).pattern === undefined)
         .map(({ name }) => `${what} ${name}`),
     );
     // A version is whatever the build made of its files.
@@ -79,5 +90,41 @@ describe('the OpenAPI document', () => {
         .map(([status]) => `${what} ${status}`),
     );
     expect(open).toEqual(['get /v1/embed/{version}/{language}.json 200', 'get /openapi.json 200']);
+  });
+
+  it('writes each shape once, under a name that something uses', () => {
+    const places = new Map<string, string[]>();
+    const walk = (node: unknown, place: string): void => {
+      if (typeof node !== 'object' || node === null) return;
+      if ('enum' in node || ('properties' in node && 'type' in node)) {
+        const shape = JSON.stringify(node);
+        places.set(shape, [...(places.get(shape) ?? []), place]);
+      }
+      for (const [key, value] of Object.entries(node)) walk(value, `${place}/${key}`);
+    };
+    walk(components.schemas, '');
+    walk(paths, '');
+    expect([...places.values()].filter((found) => found.length > 1)).toEqual([]);
+    const all = JSON.stringify([components, paths]);
+    expect(Object.keys(components.schemas).filter((name) => !all.includes(`/schemas/${name}"`))).toEqual([]);
+  });
+
+  it('refers to a named shape in every body and answer that is JSON', () => {
+    const bodies = operations.flatMap(({ what, operation }) =>
+      [operation['requestBody'], ...Object.values(operation['responses'] ?? {})].flatMap((body) => {
+        const schema = body?.['content']?.['application/json']?.['schema'];
+        return schema && !('$ref' in schema) ? [what] : [];
+      }),
+    );
+    expect(bodies).toEqual([]);
+  });
+
+  it('has an operationId for each operation that a generator can call a function by, and a tag', () => {
+    const ids = operations.map(({ operation }) => operation['operationId'] as unknown as string);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^[a-z]+(?:[A-Z][a-z]+)*$/);
+    const known = new Set(tags.map(({ name }) => name));
+    const used = new Set(operations.flatMap(({ operation }) => operation['tags'] as unknown as string[]));
+    expect(used).toEqual(known);
   });
 });

@@ -60,7 +60,6 @@ describe('tenant settings', () => {
       'rights.profile': 'gdpr',
       'attest.rpId': '',
       'notify.email': [],
-      'notify.digest': 'off',
       'retention.days': 90,
       'notice.controller': '',
       'notice.contact': '',

@@ -15,7 +15,7 @@ import type { Actions } from '../define.ts';
 import { withConsent } from '../directory.ts';
 import { withOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
-import { checked, type Flags, noSuchTenant, requireTenant } from '../run.ts';
+import { checked, checkWhole, type Flags, noSuchTenant, requireTenant } from '../run.ts';
 
 async function check(kid: string, principalId: string, purpose: string): Promise<void> {
   const asked = checked(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
@@ -28,6 +28,9 @@ async function check(kid: string, principalId: string, purpose: string): Promise
   });
 }
 
+/** The column is a 32-bit integer. */
+const MAX_VERSION = 2_147_483_647;
+
 function write(action: WriteAction) {
   return async (
     kid: string,
@@ -35,9 +38,12 @@ function write(action: WriteAction) {
     purposes: string[],
     flags: Flags<'policyVersion', 'gpc'>,
   ): Promise<void> => {
-    const version = flags.policyVersion === undefined ? {} : { policyVersion: Number(flags.policyVersion) };
+    const policyVersion =
+      flags.policyVersion === undefined
+        ? undefined
+        : checkWhole(flags.policyVersion, [0, MAX_VERSION], '--policy-version: a whole number, 0 or more');
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
-    const value = { principalId, purposes, ...version, ...gpc };
+    const value = { principalId, purposes, policyVersion, ...gpc };
     const body = checked(consentWriteSchema, value, 'principal or purposes: ');
     await withConsent(kid, async ({ service, tenant }) => {
       const request = { action, body, source: 'cli', caller: 'cli', idempotencyKey: null } as const;

@@ -2,6 +2,7 @@ import { closest } from 'fastest-levenshtein';
 import { baseUrl, type Config } from '../../config.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
+import { explainIssue } from '../../schema/explain-issue.ts';
 import {
   isWildcard,
   originSchema,
@@ -96,7 +97,7 @@ function shown(value: unknown): string {
 
 /** @throws {CommandFailed} that names the setting */
 function checkedSettings(values: object): TenantSettings {
-  const { data, error } = tenantSettingsSchema.safeParse(values);
+  const { data, error } = tenantSettingsSchema.safeParse(values, { error: explainIssue });
   if (error) throw misused(`${String(error.issues[0]?.path[0])}: ${error.issues[0]?.message}`);
   return data;
 }

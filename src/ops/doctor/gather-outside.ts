@@ -13,7 +13,8 @@ import { askLocalServer, localUrl } from '../../egress/local-server.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
 import { orElse } from '../../lib/functions.ts';
-import { countOutbox, listWebhooks } from '../../webhooks/store.ts';
+import { countOutbox } from '../../notify/outbox.ts';
+import { listWebhooks } from '../../notify/webhooks.ts';
 import { fileFact } from './gather-files.ts';
 import { oldestWaiting } from './inspect-store.ts';
 

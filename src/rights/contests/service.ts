@@ -1,7 +1,6 @@
 import { type AuditAction, type AuditEvent, rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import { clearDoubt } from '../../consent/doubts.ts';
-import { tell } from '../../consent/tell-service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { decisionKey } from '../../ingest/stored.ts';
@@ -11,6 +10,7 @@ import { makeUlid, type Random } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { bound } from '../../lib/functions.ts';
 import { lockHead } from '../../log/entries.ts';
+import { notify } from '../../notify/notify.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { countRuling } from '../outcomes.ts';
@@ -199,15 +199,19 @@ const noted =
     const detail = { status, outcome, class: contest.class, ...more };
     await writeAudit(tx, { kid, at: now, actor, action, object, detail });
     const event = WEBHOOK_EVENTS.find((name) => name === action);
-    if (event) await tellOf(deps, changed, event);
+    if (event) await notifyOf(deps, changed, event);
   };
 
-export function tellOf(deps: ContestDeps, { tx, contest, now }: Changed, event: WebhookEvent): Promise<void> {
+export function notifyOf(
+  deps: ContestDeps,
+  { tx, contest, now }: Changed,
+  event: WebhookEvent,
+): Promise<void> {
   const tenant = tenantFor(deps, contest.kid);
   const principal = rightsRef(tenant.rightsKey, 'request', contest.requestId);
   const { contestId: number, email } = contest;
   const data = contestResponse(contest);
-  return tell(tx, tenant, { event, data, number, hasEmail: email !== null, principal, at: now });
+  return notify(tx, tenant, { event, data, number, hasEmail: email !== null, principal, at: now });
 }
 
 export interface Step {

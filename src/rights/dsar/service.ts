@@ -13,7 +13,7 @@ import { DAY, iso, isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { isLoopback } from '../../lib/ip.ts';
-import { listWebhooks } from '../../webhooks/store.ts';
+import { listWebhooks } from '../../notify/webhooks.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
 import type { ContestDeps } from '../contests/service.ts';

@@ -2,7 +2,6 @@ import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/principals-store.ts';
-import { notifications } from '../../consent/service.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
@@ -13,6 +12,7 @@ import { makeUlid, type Random } from '../../lib/crypto.ts';
 import type { Fault } from '../../lib/jobs.ts';
 import { makeAnchoredPlaces } from '../../log/anchors.ts';
 import { lockHead } from '../../log/entries.ts';
+import { webhookRows } from '../../notify/notify.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Tx } from '../contests/service.ts';
 import { type CleanDeps, makeCleaner } from './clean.ts';
@@ -380,7 +380,7 @@ async function shredConsent(tx: Tx, { tenant, target }: EraseRequest, now: numbe
     return { consent: consentCount(target, openings), secrets: [] };
   }
   const { ref, id: principalId } = principal;
-  const notify = (seq: number) => notifications(tenant, 'subject.erased', { subject: ref, seq });
+  const notify = (seq: number) => webhookRows(tenant, 'subject.erased', { subject: ref, seq });
   const shred = { kid, principal: ref, principalId, wrapKey, stateMac, notify };
   const { openings, secrets } = await shredWithin(tx, shred, now);
   return { consent: consentCount(target, openings), secrets };

@@ -7,7 +7,7 @@ import { cellOf } from '../../db/sql.ts';
 import { makeMasterKey, principalKeyContext } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries } from '../../log/entries.ts';
-import { enqueue } from '../../webhooks/store.ts';
+import { enqueue } from '../../notify/outbox.ts';
 import { CIPHERTEXT_START } from './rows.ts';
 
 /** Whether anything is left that an erasure of this principal would delete. */

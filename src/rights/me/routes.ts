@@ -1,8 +1,7 @@
 import { type Request, type Response, type Router, urlencoded } from 'express';
 import { present } from '../../attest/attest-routes.ts';
 import type { Presented } from '../../attest/ceremony.ts';
-import type { Handlers } from '../../http/register.ts';
-import { exactRouter, parseShape } from '../../http/register.ts';
+import { exactRouter, json, parseShape, type ServedRoute, sending } from '../../http/register.ts';
 import { noteRefusal } from '../../http/reply.ts';
 import { requestFacts } from '../../http/server.ts';
 import { isReconciled } from '../../ingest/decisions-service.ts';
@@ -17,24 +16,26 @@ import type { MeService } from './service.ts';
 
 /** POST /me and POST /v1/principals/link: what a transparency token is good for (contract 3.5 and 6.1). */
 
-export function meRoutes(service: MeService, sendExport: SendExport): Handlers<'me' | 'link'> {
-  return {
-    async me({ headers, client, network, body: { token, action, ...rest } }, response) {
-      const presented = present(headers, token);
-      const { kid } = await service.check(presented);
-      response.set('cache-control', 'no-store');
-      if (action === 'view') response.json(await service.view(presented));
-      else if (action === 'forget') response.json(await service.forget(presented));
-      else if (action === 'export')
-        await sendExport(response, { kid, client }, () => service.export(presented));
-      else if (action === 'contest') {
-        const filing = parseShape(rest, caseFilingSchema);
-        response.status(202).json(await service.contest(presented, network, filing));
-      } else throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
-    },
-    link: ({ caller, headers, body }) => service.link(caller.session, present(headers, body.token)),
-  };
-}
+export const meRoutes = (service: MeService, sendExport: SendExport): readonly ServedRoute[] => [
+  sending(ROUTES.useTransparencyToken, async ({ headers, client, network, readBody }, response) => {
+    const { token, action, ...rest } = await readBody();
+    const presented = present(headers, token);
+    const { kid } = await service.check(presented);
+    response.set('cache-control', 'no-store');
+    if (action === 'view') response.json(await service.view(presented));
+    else if (action === 'forget') response.json(await service.forget(presented));
+    else if (action === 'export')
+      await sendExport(response, { kid, client }, () => service.export(presented));
+    else if (action === 'contest') {
+      const filing = parseShape(rest, caseFilingSchema);
+      response.status(202).json(await service.contest(presented, network, filing));
+    } else throw new Refusal('invalid-request', { details: ['action: view, forget, export or contest'] });
+  }),
+  json(ROUTES.linkPrincipal, async ({ caller, headers, readBody }) => {
+    const { token } = await readBody();
+    return service.link(caller.session, present(headers, token));
+  }),
+];
 
 /**
  * GET /my-data: a page that a site can link to where gpd answers under the site's own origin. POST shows what a
@@ -63,9 +64,9 @@ function show(response: Response, values: object, status = 200): void {
   response.status(status).render('my-data', { ...values, status, ...words });
 }
 
-export function myDataRoutes(sites: Sites): Handlers<'myData'> {
-  return {
-    async myData({ query: { kid: named = '', key }, headers }, response) {
+export function myDataRoutes(sites: Sites): readonly ServedRoute[] {
+  return [
+    sending(ROUTES.getMyDataPage, async ({ query: { kid: named = '', key }, headers }, response) => {
       const here = sites.at(headers.host);
       const kid = named === '' && here.length === 1 ? here[0] : named;
       const notice = typeof kid === 'string' ? await sites.notice(kid) : null;
@@ -78,8 +79,8 @@ export function myDataRoutes(sites: Sites): Handlers<'myData'> {
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
       if (headers.accept?.includes('text/html') !== true) throw refusal;
       show(response, { tenants: here }, named === '' ? 200 : refusal.status);
-    },
-  };
+    }),
+  ];
 }
 
 function toldOf({ shared, scopes }: Forgotten): string {
@@ -155,7 +156,7 @@ async function answer(
 /** Before the table of routes, which knows JSON alone. */
 export function myDataForms(deps: FormDeps): Router {
   const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
-  return exactRouter().post(ROUTES.myData.path, form, async (request: Request, response) => {
+  return exactRouter().post(ROUTES.getMyDataPage.path, form, async (request: Request, response) => {
     const fields = (request.body ?? {}) as Sent['fields'];
     const presented = present(request.headers, fields['token']);
     const { limitKey: client, networkKey: network } = requestFacts(request);

@@ -6,8 +6,9 @@ import { EMPTY_FRONTIER } from '../../../src/ledger/merkle.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
+import { purgeOutbox } from '../../../src/notify/outbox.ts';
+import { insertWebhook } from '../../../src/notify/webhooks.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
-import { insertWebhook, purgeOutbox } from '../../../src/webhooks/store.ts';
 import {
   addTenant,
   holdTransaction,

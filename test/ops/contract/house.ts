@@ -22,7 +22,6 @@ export function makeHouse(database: Database, begin = NOW, over: Partial<Houseke
     resumeErasures: () => Promise.resolve([]),
     tellDue: () => Promise.resolve(),
     tellUnfinished: () => Promise.resolve(),
-    tellDigests: () => Promise.resolve(),
     releasePages: () => Promise.resolve(),
     flushKeyUse: () => Promise.resolve(),
     macsOf: () => undefined,

@@ -8,6 +8,7 @@ import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
+import { enqueue } from '../../../src/notify/outbox.ts';
 import {
   type Contest,
   contestTextsOf,
@@ -32,7 +33,6 @@ import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
 import { oldestDueDecision, planRetention, retain } from '../../../src/rights/retention/store.ts';
-import { enqueue } from '../../../src/webhooks/store.ts';
 import {
   addTenant,
   holdTransaction,

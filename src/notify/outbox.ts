@@ -1,73 +1,20 @@
 import type { Knex } from 'knex';
-import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { bumpTenant } from '../db/meta-store.ts';
 import { remove } from '../db/purge.ts';
-import {
-  askedRows,
-  type Bindings,
-  type HotTransaction,
-  insertMany,
-  isTrue,
-  pagesOf,
-  rowsOf,
-} from '../db/sql.ts';
-import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import { askedRows, type Bindings, type HotTransaction, insertMany, pagesOf, rowsOf } from '../db/sql.ts';
+import { HOUR } from '../lib/clock.ts';
+import type { Columns } from '../lib/collections.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import { DIGEST_LANE, MAIL_LANE } from './mail.ts';
 
-export interface Webhook {
-  readonly kid: string;
-  readonly id: string;
-  readonly url: string;
-  readonly events: readonly WebhookEvent[];
-  /** The operator vouches for a target inside the perimeter. */
-  readonly allowPrivate: boolean;
-  readonly wrappedSecret: string;
-  readonly createdAt: number;
-}
+/** The outbox of webhooks and mail. A row names the lane in which it waits: its webhook's id, or one of these. */
 
-export type WebhookRow = Columns<Omit<Webhook, 'events' | 'allowPrivate'>> & {
-  readonly events: string;
-  readonly allow_private: unknown;
-};
-
-export const rowToWebhook = (row: WebhookRow): Webhook =>
-  fromColumns<Webhook>({
-    ...row,
-    events: JSON.parse(row.events) as WebhookEvent[],
-    allow_private: isTrue(row.allow_private),
-  });
-
-export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
-  const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
-  const rows = await (kid === undefined ? query : query.where({ kid }));
-  return rows.map(rowToWebhook);
-}
-
-/** @returns whether there is such a tenant */
-export function insertWebhook(database: Database, webhook: Webhook, by: Act): Promise<boolean> {
-  const { kid, id, url, events } = webhook;
-  return database.transaction(async (tx) => {
-    if (!(await bumpTenant(tx, kid))) return false;
-    await tx('webhooks').insert(toColumns({ ...webhook, events: JSON.stringify(events) }));
-    // Its path may hold a secret of the target.
-    await writeAct(tx, kid, by, 'webhook.added', { id, host: new URL(url).host, events: [...events] });
-    return true;
-  });
-}
-
-/** Its waiting events go with it. @returns whether there was one */
-export function removeWebhook(database: Database, kid: string, id: string, by: Act): Promise<boolean> {
-  return database.transaction(async (tx) => {
-    await bumpTenant(tx, kid);
-    await tx('webhook_outbox').where({ kid, webhook: id }).delete();
-    const removed = (await tx('webhooks').where({ kid, id }).delete()) === 1;
-    if (removed) await writeAct(tx, kid, by, 'webhook.removed', { id });
-    return removed;
-  });
-}
+/** Mails to people: each is sent for itself. */
+export const MAIL_LANE = 'mail';
+/** Mails to staff: a lane for each address, by keyed reference. What is due in it is one mail, and then the lane rests. */
+export const STAFF_LANES = 'mail:';
+const REST_MS = HOUR;
+export const isStaffLane = ({ webhook }: Pick<OutboxEntry, 'webhook'>): boolean =>
+  webhook.startsWith(STAFF_LANES);
 
 /** An event on its way into the outbox, in the transaction of the change that it reports. */
 export interface OutboxEntry {
@@ -95,19 +42,38 @@ export async function enqueue(tx: HotTransaction, entries: readonly OutboxEntry[
 export type Due = Columns<Omit<OutboxEntry, 'principal' | 'at'>> &
   Readonly<Record<'seq' | 'created_at' | 'attempts', number>>;
 
-/** A webhook's events: they wait for nobody else's. */
+/** The events of one webhook or addressee: they wait for nobody else's. */
 export type Lane = Pick<OutboxEntry, 'kid' | 'webhook'>;
 
 const waits = (kid: string, lane: string): string => `EXISTS (SELECT 1 FROM webhook_outbox AS event
   WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.next_at <= ?
     AND event.leased_until <= ?)`;
+/** No mail is on its way to the addressee, and the last one is an hour old. */
+const isRested = (kid: string, lane: string): string => `NOT EXISTS (SELECT 1 FROM webhook_outbox AS event
+  WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.leased_until > ?)
+  AND NOT EXISTS (SELECT 1 FROM webhook_outbox AS event
+  WHERE event.kid = ${kid} AND event.principal = ${lane} AND event.next_at > ?)`;
 const DUE_WEBHOOKS = `SELECT kid, id AS webhook FROM webhooks WHERE ${waits('webhooks.kid', 'webhooks.id')}`;
 const DUE_MAILS = `SELECT kid, '${MAIL_LANE}' AS webhook FROM tenants WHERE ${waits('tenants.kid', `'${MAIL_LANE}'`)}`;
+const DUE_STAFF = `SELECT q.kid AS kid, q.webhook AS webhook FROM q
+  WHERE ${waits('q.kid', 'q.webhook')} AND ${isRested('q.kid', 'q.webhook')}`;
 
-/** The webhooks that have something to send, and the mail of tenants where there is a relay. */
-export async function dueLanes({ read }: Database, now: number, mail: boolean): Promise<readonly Lane[]> {
-  if (!mail) return rowsOf<Lane>(await read.raw(DUE_WEBHOOKS, [now, now]));
-  return rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, Array(4).fill(now)));
+/**
+ * The webhooks that have something to send; where there is a relay also the people's mail of tenants, and the staff's.
+ * @param staff null: there is no relay
+ */
+export async function dueLanes(
+  { read }: Database,
+  now: number,
+  staff: readonly Lane[] | null,
+): Promise<readonly Lane[]> {
+  if (!staff) return rowsOf<Lane>(await read.raw(DUE_WEBHOOKS, [now, now]));
+  const due = rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, Array(4).fill(now)));
+  if (staff.length === 0) return due;
+  const rows = staff.map(({ kid, webhook }): Bindings => [kid, webhook]);
+  const { sql, bindings } = askedRows(read, { kid: 'text', webhook: 'text' }, rows);
+  const asked = [...bindings, ...Array<number>(4).fill(now)] as Knex.Value[];
+  return [...due, ...rowsOf<Lane>(await read.raw(`${sql} ${DUE_STAFF}`, asked))];
 }
 
 const LEASE_MS = 60_000;
@@ -118,16 +84,27 @@ export function takeDue(
   now: number,
   lanes: readonly (Lane & { readonly limit: number })[],
 ): Promise<readonly Due[]> {
-  const skip = database.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '';
-  const sql = `UPDATE webhook_outbox SET leased_until = ?, attempts = attempts + 1 WHERE seq IN
-    (SELECT seq FROM webhook_outbox
-      WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
-      ORDER BY next_at, seq LIMIT ? ${skip})
+  const isPostgres = database.kind === 'postgres';
+  const take = (
+    condition: string,
+  ): string => `UPDATE webhook_outbox SET leased_until = ?, attempts = attempts + 1
+    WHERE seq IN (SELECT seq FROM webhook_outbox
+      WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ? ${condition}
+      ORDER BY next_at, seq LIMIT ? ${isPostgres ? 'FOR UPDATE SKIP LOCKED' : ''})
     RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
+  const rested = `AND ${isRested('webhook_outbox.kid', 'webhook_outbox.webhook')}`;
   return database.transaction(async (tx) => {
     const taken: Due[] = [];
-    for (const { kid, webhook, limit } of lanes)
-      taken.push(...rowsOf<Due>(await tx.raw(sql, [now + LEASE_MS, kid, webhook, now, now, limit])));
+    for (const lane of lanes) {
+      const { kid, webhook, limit } = lane;
+      const isStaff = isStaffLane(lane);
+      const sql = isStaff ? take(rested) : take('');
+      const asked = [now + LEASE_MS, kid, webhook, now, now, ...(isStaff ? [now, now] : []), limit];
+      // One node at a time: the next one sees that the lane no longer rests only when this one has committed.
+      if (isStaff && isPostgres)
+        await tx.raw('SELECT kid FROM tenants WHERE kid = ? FOR NO KEY UPDATE', [kid]);
+      taken.push(...rowsOf<Due>(await tx.raw(sql, asked)));
+    }
     return taken;
   });
 }
@@ -155,6 +132,7 @@ export async function failOverdue(
 
 export interface Attempt {
   readonly seq: number;
+  /** When it is due again; of a delivered mail to staff: until when its lane rests. */
   readonly nextAt: number;
   readonly state: 'delivered' | 'waiting' | 'failed';
   readonly failure: string | null;
@@ -162,16 +140,29 @@ export interface Attempt {
 
 const ATTEMPT = { seq: 'bigint', state: 'text', next_at: 'bigint', failure: 'text' } as const;
 
-/** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
+/**
+ * A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. The row of a mail to staff
+ * stays under its addressee, and says until when the lane rests.
+ */
 export async function recordAttempts(database: Database, attempts: readonly Attempt[]): Promise<void> {
   const rows = attempts.map(({ seq, state, nextAt, failure }): Bindings => [seq, state, nextAt, failure]);
   await database.transaction((tx) => {
     const { sql, bindings } = askedRows(tx, ATTEMPT, rows);
     const change = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
-      sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END FROM q WHERE webhook_outbox.seq = q.seq`;
+      sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END,
+      principal = CASE WHEN q.state = 'delivered' AND q.next_at > 0 THEN webhook ELSE principal END
+      FROM q WHERE webhook_outbox.seq = q.seq`;
     return tx.raw(`${sql} ${change}`, bindings as Knex.Value[]);
   });
 }
+
+/** The row of a delivery that arrived: after a mail to staff the lane rests. */
+export const delivered = ({ seq, webhook }: Due, now: number): Attempt => ({
+  seq,
+  state: 'delivered',
+  nextAt: isStaffLane({ webhook }) ? now + REST_MS : 0,
+  failure: null,
+});
 
 /** Sends again from `from` on what still can be sent. Returns how many. */
 export async function replayFrom(
@@ -181,9 +172,11 @@ export async function replayFrom(
   from: number,
   now: number,
 ): Promise<number> {
+  const staff = webhook === MAIL_LANE ? `${STAFF_LANES}%` : '';
   return database.transaction((tx) =>
     tx('webhook_outbox')
-      .where({ kid, webhook })
+      .where({ kid })
+      .whereRaw('(webhook = ? OR webhook LIKE ?)', [webhook, staff])
       .where('seq', '>=', from)
       .whereRaw('(request_id IS NOT NULL OR sealed IS NOT NULL)')
       .update({ state: 'waiting', attempts: 0, next_at: now, leased_until: 0, failure: null }),
@@ -217,19 +210,4 @@ export async function countOutbox(database: Database, kid: string) {
     .groupBy('webhook', 'state')
     .select('webhook', 'state')
     .count({ count: '*' })) as { webhook: string; state: string; count: number }[];
-}
-
-/** Mails that wait to become one. */
-
-/** Claims all of this tenant's rows for the digest, the oldest first: each row goes to one node only. */
-export async function takeDigest(tx: Knex.Transaction, kid: string, before: number) {
-  const sql = `DELETE FROM webhook_outbox WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at < ?
-    RETURNING seq, event, sealed`;
-  const rows = rowsOf<Pick<Due, 'seq' | 'event' | 'sealed'>>(await tx.raw(sql, [kid, DIGEST_LANE, before]));
-  return [...rows].sort((one, other) => Number(one.seq) - Number(other.seq));
-}
-
-export async function hasDigest({ read }: Database, kid: string, before: number): Promise<boolean> {
-  const some = read('webhook_outbox').where({ kid, webhook: DIGEST_LANE, state: 'waiting' });
-  return (await some.where('next_at', '<', before).first<object | undefined>('seq')) !== undefined;
 }

@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { HOUR } from '../../../src/lib/clock.ts';
 import {
   countOutbox,
+  delivered,
   dueLanes,
+  enqueue,
   failOverdue,
-  insertWebhook,
-  listWebhooks,
   purgeOutbox,
   recordAttempts,
-  removeWebhook,
   replayFrom,
   takeDue,
-  type Webhook,
-} from '../../../src/webhooks/store.ts';
+} from '../../../src/notify/outbox.ts';
+import { insertWebhook, listWebhooks, removeWebhook, type Webhook } from '../../../src/notify/webhooks.ts';
 import { appender, makeRequest } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
@@ -224,7 +224,7 @@ export function webhookContract(make: MakeDatabase): void {
 
       it('are those with something due', async () => {
         const due = async (now: number) =>
-          (await dueLanes(outbox.database, now, false)).map(({ webhook }) => webhook).sort();
+          (await dueLanes(outbox.database, now, null)).map(({ webhook }) => webhook).sort();
         expect(await due(NOW - 1)).toEqual([]);
         expect(await due(NOW)).toEqual(['w1']);
         expect(await due(NOW + 1)).toEqual(['w1', 'w2']);
@@ -238,7 +238,7 @@ export function webhookContract(make: MakeDatabase): void {
           { ...w3!, limit: 7 },
         ];
         expect(countTaken(await takeDue(outbox.database, NOW + 1, wanted))).toEqual({ w1: 7, w2: 1, w3: 0 });
-        expect(await dueLanes(outbox.database, NOW + 1, true)).toEqual([w1]);
+        expect(await dueLanes(outbox.database, NOW + 1, [])).toEqual([w1]);
       });
 
       it('fail what has been due for too long, and nothing that is taken or younger', async () => {
@@ -252,6 +252,39 @@ export function webhookContract(make: MakeDatabase): void {
           failed.map(() => expect.objectContaining({ webhook: 'w1', failure: 'silent' })),
         );
       });
+    });
+
+    it('takes all that waits for one of the staff by one node, and then lets the lane rest for an hour', async () => {
+      const kid = await addTenant(db.database, 'staff');
+      const lane = { kid, webhook: 'mail:ref' };
+      const put = (at: number) =>
+        db.database.transaction((tx) =>
+          enqueue(tx, [
+            { ...lane, event: 'contest.filed', requestId: null, principal: 'p', sealed: 's', at },
+          ]),
+        );
+      const isDue = async (now: number) => (await dueLanes(other, now, [lane])).length > 0;
+      const take = async (now: number) => {
+        const nodes = [db.database, other].map((node) => takeDue(node, now, [{ ...lane, limit: 10 }]));
+        return (await Promise.all(nodes)).filter((rows) => rows.length > 0);
+      };
+      for (let i = 0; i < 3; i += 1) await put(NOW);
+      expect(await isDue(NOW)).toBe(true);
+      const [rows, none] = await take(NOW);
+      expect([rows?.length, none]).toEqual([3, undefined]);
+      await put(NOW);
+      // While the mail is on its way, and for an hour after it.
+      expect([await isDue(NOW), await take(NOW)]).toEqual([false, []]);
+      await recordAttempts(
+        db.database,
+        (rows ?? []).map((row) => delivered(row, NOW)),
+      );
+      const later = NOW + HOUR;
+      expect([await isDue(later - 1), await take(later - 1)]).toEqual([false, []]);
+      expect(await isDue(later)).toBe(true);
+      expect((await take(later)).map(({ length }) => length)).toEqual([1]);
+      // What arrived has nothing left to send.
+      expect(await replayFrom(other, kid, 'mail', 0, later)).toBe(1);
     });
   });
 }

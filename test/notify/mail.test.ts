@@ -1,17 +1,16 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Notice, tell, tellDigests, tellNow } from '../../src/consent/tell-service.ts';
 import type { ConsentTenant } from '../../src/consent/tenant.ts';
 import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { composeMail, MAIL_WORDS } from '../../src/rights/mail.ts';
-import { startDispatcher } from '../../src/webhooks/service.ts';
+import { startDispatcher } from '../../src/notify/dispatcher.ts';
+import { MAIL_WORDS } from '../../src/notify/mail.ts';
+import { type Notice, notify, staffLanesOf } from '../../src/notify/notify.ts';
+import { open } from '../rights/support/eraser.ts';
+import { type Rights, startRights } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
-import { WORDS } from './contract/contest-texts.ts';
-import { open } from './support/eraser.ts';
-import { type Rights, startRights } from './support/rights.ts';
 
 /** Notices by mail, to a real SMTP server. */
 
@@ -109,11 +108,10 @@ describe('a contest', () => {
     const ruling = ['--outcome', 'overturned', '--reason', REASON, '--yes'];
     await rights.gpd.json(['contests', 'resolve', contestId, ...ruling]);
     const person = ['asked', 'due-soon', 'extended', 'overdue', 'resolved'];
-    const wordsOf = (names: string[], who = '') =>
-      names.map((name) => MAIL_WORDS.get(`${who}contest.${name}`) ?? '').sort();
-    await expect.poll(() => subjectsTo(ANNA)).toEqual(wordsOf(person, 'person.'));
-    const staff = wordsOf([...person, 'filed', 'answered']);
-    await expect.poll(() => subjectsTo(DPO)).toEqual(staff);
+    const words = person.map((name) => MAIL_WORDS.get(`person.contest.${name}`) ?? '').sort();
+    await expect.poll(() => subjectsTo(ANNA)).toEqual(words);
+    // All else waits for the mail of the next hour.
+    expect(subjectsTo(DPO)).toEqual([MAIL_WORDS.get('contest.filed')]);
 
     for (const { to, text } of relay.mails) {
       expect(to).toHaveLength(1);
@@ -124,22 +122,24 @@ describe('a contest', () => {
         expect(text).not.toContain(secret);
       if (to[0] === DPO) expect(text).not.toContain(ANNA);
     }
-    expect(new Set(relay.mails.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(12);
+    expect(new Set(relay.mails.map(({ text }) => /^Message-ID: (.*)$/im.exec(text)?.[1])).size).toBe(6);
   });
 
   it('leaves no address in the outbox', async () => {
-    const rows = await rights.sql("SELECT * FROM webhook_outbox WHERE webhook = 'mail'");
+    const rows = await rights.sql("SELECT * FROM webhook_outbox WHERE webhook LIKE 'mail%'");
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toMatch(/anna|dora/);
   });
 });
 
 interface Place {
-  readonly store: Awaited<ReturnType<typeof open>>;
   readonly tenant: ConsentTenant;
+  /** Returns when the dispatchers have looked for work a few times. */
+  readonly looked: () => Promise<void>;
+  readonly tell: (notice: Notice, about?: ConsentTenant) => Promise<void>;
   readonly advance: (ms: number) => void;
-  /** The dispatcher with this relay until `done` holds. */
-  readonly run: (relay: Relay, done: () => Promise<void>) => Promise<void>;
+  /** The dispatchers of nodes with this relay until `done` holds. */
+  readonly run: (relay: Relay, done: () => Promise<void>, nodes?: number) => Promise<void>;
   readonly rows: () => Promise<
     { state: string; failure: string | null; webhook: string; attempts: number }[]
   >;
@@ -152,40 +152,50 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
   let now = Date.parse('2026-11-20T10:00:00Z');
   const over = { 'notify.email': [DPO], ...settings };
   const tenant = { ...store.tenant, settings: { ...store.tenant.settings, ...over } } as ConsentTenant;
-  const tenantOf = () => tenant;
-  const deps = { database, contestTexts: WORDS, tenantOf, from: null, texts: MAIL_WORDS };
   const faults: unknown[] = [];
+  let looks = 0;
+  const node = (relay: Relay) =>
+    startDispatcher(
+      {
+        database,
+        masterKey: () => {
+          throw new Error('no webhook is called');
+        },
+        clock: () => now,
+        webhook: () => undefined,
+        tenantOf: () => tenant,
+        staffLanes: () => staffLanesOf([tenant]),
+        findDecision: () => Promise.resolve(null),
+        mail: {
+          relay,
+          from: null,
+          origin: () => 'https://gpd.example',
+          findContest: () => Promise.resolve(null),
+        },
+        onFault: (error) => faults.push(error),
+      },
+      () => {
+        looks += 1;
+        return true;
+      },
+      5,
+    );
   await work({
-    store,
+    async looked() {
+      const seen = looks;
+      await vi.waitFor(() => expect(looks).toBeGreaterThan(seen + 4), QUICK);
+    },
     tenant,
+    tell: (notice, about = tenant) => database.transaction((tx) => notify(tx, about, notice)),
     advance: (ms) => {
       now += ms;
     },
-    async run(relay, done) {
-      const dispatcher = startDispatcher(
-        {
-          database,
-          masterKey: () => {
-            throw new Error('no webhook is called');
-          },
-          clock: () => now,
-          webhook: () => undefined,
-          wrapperOf: () => tenant.wrapper,
-          findDecision: () => Promise.resolve(null),
-          async mail(due, payload) {
-            const mail = await composeMail({ ...deps, origin: () => 'https://gpd.example' }, due, payload);
-            if (mail) await sendMail(relay, mail);
-            return mail !== null;
-          },
-          onFault: (error) => faults.push(error),
-        },
-        () => true,
-        5,
-      );
+    async run(relay, done, nodes = 1) {
+      const dispatchers = Array.from({ length: nodes }, () => node(relay));
       try {
         await done();
       } finally {
-        await dispatcher.stop();
+        for (const dispatcher of dispatchers) await dispatcher.stop();
       }
     },
     rows: () => database.read('webhook_outbox').orderBy('seq') as never,
@@ -212,9 +222,9 @@ describe('the relay', () => {
     ['backup.failed', '/console/overview'],
     ['log.fork', '/console/ledger'],
   ] as const)('gets what happened and where to look: %s', (event, link) =>
-    withPlace(async ({ store, tenant, run }) => {
+    withPlace(async ({ tell, run }) => {
       const data = { reason: 'what the webhook says', refused: 'a note' };
-      await tellNow(store.database, tenant, { ...NOTICE, event, data, number: 'no_1' });
+      await tell({ ...NOTICE, event, data, number: 'no_1' });
       await run(parseRelay(relay.url), () => vi.waitFor(() => expect(relay.mails).toHaveLength(1), QUICK));
       const [{ to, text } = { to: [], text: '' }] = relay.mails;
       expect(to).toEqual([DPO]);
@@ -225,10 +235,10 @@ describe('the relay', () => {
   );
 
   it('away for a day loses nothing and is sent nothing twice', () =>
-    withPlace(async ({ store, tenant, run, rows, advance }) => {
+    withPlace(async ({ tell, run, rows, advance }) => {
       const off = await startRelay();
       await off.stop();
-      for (let i = 0; i < 3; i += 1) await tellNow(store.database, tenant, ERASURE);
+      for (let i = 0; i < 3; i += 1) await tell(ERASURE);
       await run(parseRelay(off.url), () =>
         vi.waitFor(async () => {
           advance(HOUR / 2);
@@ -244,7 +254,8 @@ describe('the relay', () => {
           expect((await rows()).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
         }, QUICK),
       );
-      expect(relay.mails).toHaveLength(3);
+      expect(relay.mails).toHaveLength(1);
+      expect(relay.mails[0]?.text).toContain('Subject: Notices of gpd: 3');
       expect(JSON.stringify(await rows())).not.toContain(DPO);
     }));
 
@@ -253,9 +264,9 @@ describe('the relay', () => {
     ['whose certificate nobody signed', {}, 'starttls'],
     ['whose certificate nobody signed', { secure: true }, 'tls'],
   ] as const)('%s is told nothing, and the mail waits', (_what, options, mode) =>
-    withPlace(async ({ store, tenant, run, rows }) => {
+    withPlace(async ({ tell, run, rows }) => {
       const bare = await startRelay(options as SMTPServerOptions);
-      await tellNow(store.database, tenant, ERASURE);
+      await tell(ERASURE);
       await run({ ...parseRelay(bare.url), mode }, () =>
         vi.waitFor(async () => {
           expect(await rows()).toMatchObject([{ state: 'waiting', failure: expect.stringMatching(/relay/) }]);
@@ -267,7 +278,7 @@ describe('the relay', () => {
   );
 
   it('that dies between its answer and ours gets the same Message-ID again', () =>
-    withPlace(async ({ store, tenant, run, rows, advance }) => {
+    withPlace(async ({ tell, run, rows, advance }) => {
       const ids: string[] = [];
       let dies = true;
       const flaky = await startRelay({
@@ -285,7 +296,7 @@ describe('the relay', () => {
           });
         },
       });
-      await tellNow(store.database, tenant, ERASURE);
+      await tell(ERASURE);
       await run(parseRelay(flaky.url), async () => {
         await vi.waitFor(
           async () => expect((await rows())[0]?.failure).toBe('the relay answered 421'),
@@ -301,14 +312,14 @@ describe('the relay', () => {
 
   it('that refuses an address holds up no other, and its words are kept nowhere', () =>
     withPlace(
-      async ({ store, tenant, run, rows }) => {
+      async ({ tell, run, rows }) => {
         const picky = await startRelay({
           onRcptTo({ address }, _session, done) {
             const no = Object.assign(new Error(`no such user ${address}`), { responseCode: 550 });
             done(address.startsWith('gone') ? no : null);
           },
         });
-        await tellNow(store.database, tenant, NOTICE);
+        await tell(NOTICE);
         await run(parseRelay(picky.url), () =>
           vi.waitFor(async () => {
             expect((await rows()).map(({ state, failure }) => [state, failure])).toEqual([
@@ -323,49 +334,47 @@ describe('the relay', () => {
       { 'notify.email': ['gone@acme.example', DPO] },
     ));
 
-  it('gets one mail a day as a digest', () =>
+  it('gets the first notice at once, and all of the next hour as one mail', () =>
     withPlace(
-      async ({ store, tenant, run, rows }) => {
-        const { database } = store;
-        for (const number of ['era_1', 'era_2']) await tellNow(database, tenant, { ...ERASURE, number });
-        await tellDigests(database, tenant, ERASURE.at);
-        expect((await rows()).map(({ webhook }) => webhook)).toEqual(['digest', 'digest']);
-        await Promise.all([1, 2].map(() => tellDigests(database, tenant, ERASURE.at + DAY)));
-        await tellNow(database, tenant, { ...ERASURE, number: 'era_3', at: ERASURE.at + DAY });
-        expect((await rows()).map(({ webhook }) => webhook)).toEqual(['mail', 'digest']);
-        await database.transaction((tx) =>
-          tx('webhook_outbox').where({ webhook: 'mail' }).update({ next_at: 0 }),
-        );
-        await run(parseRelay(relay.url), () => vi.waitFor(() => expect(relay.mails).toHaveLength(1), QUICK));
-        const [{ text } = { text: '' }] = relay.mails;
-        expect(text).toContain('Subject: Notices of gpd: 2');
-        for (const number of ['era_1', 'era_2']) expect(text).toContain(`/console/receipts/${number}`);
-        expect(text).not.toContain('era_3');
+      async ({ tell, run, advance, rows, looked }) => {
+        const allDelivered = async (count: number): Promise<void> => {
+          const states = (await rows()).map(({ state }) => state);
+          expect(states).toEqual(Array(count).fill('delivered'));
+        };
+        const erasure = (number: string): Promise<void> => tell({ ...ERASURE, number });
+        const work = async (): Promise<void> => {
+          await erasure('era_1');
+          await vi.waitFor(() => allDelivered(2), QUICK);
+          for (const number of ['era_2', 'era_3']) await erasure(number);
+          advance(HOUR - 1);
+          await erasure('era_4');
+          await looked();
+          expect(relay.mails).toHaveLength(2);
+          advance(1);
+          await vi.waitFor(() => allDelivered(8), QUICK);
+        };
+        await run(parseRelay(relay.url), work, 2);
+        for (const address of [DPO, 'other@acme.example']) {
+          const texts = relay.mails.filter(({ to }) => to.includes(address)).map(({ text }) => text);
+          expect(texts).toHaveLength(2);
+          expect(texts[0]).toContain(`Subject: ${MAIL_WORDS.get('erasure.incomplete')}\r\n`);
+          expect(texts[1]).toContain('Subject: Notices of gpd: 3');
+          for (const number of ['era_2', 'era_3', 'era_4'])
+            expect(texts[1]).toContain(`/console/receipts/${number}`);
+          expect(texts[1]).not.toContain('era_1');
+        }
       },
-      { 'notify.digest': 'daily' },
-    ));
-
-  it('of a day is one to each, however many notices there are', () =>
-    withPlace(
-      async ({ store: { database }, tenant, rows }) => {
-        await database.transaction(async (tx) => {
-          for (let n = 0; n < 501; n++) await tell(tx, tenant, { ...ERASURE, number: `era_${n}` });
-        });
-        await tellDigests(database, tenant, ERASURE.at + DAY);
-        expect((await rows()).map(({ webhook }) => webhook)).toEqual(['mail']);
-      },
-      { 'notify.digest': 'daily' },
+      { 'notify.email': [DPO, 'other@acme.example'] },
     ));
 
   it('is not told of a contest that is gone, nor an addressee who was removed', () =>
-    withPlace(async ({ store, tenant, run, rows }) => {
-      const { database } = store;
-      await tellNow(database, tenant, { ...ERASURE, event: 'contest.asked', number: 'con_gone' });
+    withPlace(async ({ tenant, tell, run, rows }) => {
+      await tell({ ...ERASURE, event: 'contest.asked', number: 'con_gone' });
       const others = { ...tenant.settings, 'notify.email': ['old@acme.example'] };
-      await tellNow(database, { ...tenant, settings: others }, ERASURE);
+      await tell(ERASURE, { ...tenant, settings: others });
       await run(parseRelay(relay.url), () =>
         vi.waitFor(async () => {
-          expect((await rows()).map(({ state }) => state)).toEqual(['failed', 'failed']);
+          expect((await rows()).map(({ state }) => state)).toEqual(['failed', 'waiting']);
         }, QUICK),
       );
       expect(relay.mails).toEqual([]);

@@ -5,9 +5,11 @@ import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
 import { makeMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
+import { startDispatcher } from '../../src/notify/dispatcher.ts';
+import type { NotifyTenant } from '../../src/notify/notify.ts';
+import { enqueue } from '../../src/notify/outbox.ts';
+import { insertWebhook, type Webhook } from '../../src/notify/webhooks.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
-import { startDispatcher } from '../../src/webhooks/service.ts';
-import { enqueue, insertWebhook, type Webhook } from '../../src/webhooks/store.ts';
 import { operatorAt } from '../support/act.ts';
 import { KID } from '../support/constants.ts';
 import { NOW, seededRandom } from '../support/make.ts';
@@ -78,7 +80,8 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     masterKey: () => masterKey,
     clock: () => now,
     webhook: (_kid: string, id: string) => webhooks.get(id),
-    wrapperOf: () => wrapper,
+    tenantOf: () => ({ wrapper }) as NotifyTenant,
+    staffLanes: () => [],
     findDecision: () => Promise.resolve({}),
     mail: null,
     onFault: (error: unknown) => faults.push(error),

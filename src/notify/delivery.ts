@@ -1,0 +1,109 @@
+import { postWebhook } from '../egress/send.ts';
+import { type MasterKey, outboxContext, webhookSecretContext } from '../keys/master-key.ts';
+import { type Clock, isoTime } from '../lib/clock.ts';
+import { Unavailable } from '../lib/errors.ts';
+import { type MailDeps, type MailRow, mailNotices } from './mail.ts';
+import type { MailPayload, NotifyTenant } from './notify.ts';
+import { type Due, isStaffLane, MAIL_LANE } from './outbox.ts';
+import { type Webhook, webhookHeaders } from './webhooks.ts';
+
+/** One delivery: an event to a webhook, or a mail. */
+
+export interface DeliveryDeps {
+  readonly masterKey: () => MasterKey;
+  readonly clock: Clock;
+  readonly webhook: (kid: string, id: string) => Webhook | undefined;
+  readonly tenantOf: (kid: string) => NotifyTenant | undefined;
+  /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
+  readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
+  /** Null: no relay is configured. */
+  readonly mail: MailDeps | null;
+  readonly onFault: (error: unknown) => void;
+}
+
+export interface Outcome {
+  /** null: it arrived. */
+  readonly failure: string | null;
+  /** Whether the target answered; null: it was not called. */
+  readonly answered: boolean | null;
+  /** It cannot arrive any more. */
+  readonly final?: true;
+}
+
+const ARRIVED: Outcome = { failure: null, answered: true };
+const NOTHING_LEFT: Outcome = { failure: 'nothing is left to send', answered: null, final: true };
+const DAMAGED: Outcome = { failure: 'its stored payload cannot be read', answered: null, final: true };
+// A removal takes its events along: this node is behind, or cannot read the tenant.
+const UNKNOWN: Outcome = { failure: 'the webhook is not known here', answered: null };
+
+const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'it cannot be reached');
+
+const isMail = (due: Due): boolean => due.webhook === MAIL_LANE || isStaffLane(due);
+
+/** @returns null when it was erased meanwhile, or the tenant is not known here */
+async function readPayload(deps: DeliveryDeps, due: Due): Promise<object | null> {
+  if (due.request_id !== null) return deps.findDecision(due.kid, due.request_id);
+  const wrapper = deps.tenantOf(due.kid)?.wrapper;
+  if (due.sealed === null || !wrapper) return null;
+  return JSON.parse(wrapper.unwrap(due.sealed, outboxContext(due.kid)).toString()) as object;
+}
+
+async function post(deps: DeliveryDeps, due: Due, webhook: Webhook, data: object): Promise<Outcome> {
+  const body = JSON.stringify({
+    type: due.event,
+    timestamp: isoTime(Number(due.created_at)),
+    seq: Number(due.seq),
+    data,
+  });
+  const timestamp = Math.floor(deps.clock() / 1000);
+  let called = false;
+  try {
+    const key = deps.masterKey().unwrap(webhook.wrappedSecret, webhookSecretContext(webhook.kid, webhook.id));
+    const headers = webhookHeaders(key, `evt_${due.seq}`, timestamp, body);
+    called = true;
+    const status = await postWebhook(webhook, body, headers);
+    return { failure: status >= 200 && status < 300 ? null : `it answered ${status}`, answered: true };
+  } catch (error) {
+    return { failure: whyOf(error), answered: called ? false : null };
+  }
+}
+
+async function mail(deps: DeliveryDeps, rows: readonly MailRow[]): Promise<Outcome> {
+  const [first] = rows;
+  const tenant = first && deps.tenantOf(first.kid);
+  if (!deps.mail) return { failure: 'no relay is set', answered: null };
+  try {
+    return tenant && (await mailNotices(deps.mail, tenant, rows)) ? ARRIVED : NOTHING_LEFT;
+  } catch (error) {
+    if (error instanceof Unavailable) throw error;
+    return { failure: whyOf(error), answered: false };
+  }
+}
+
+/**
+ * Delivers one event, or the mails of one lane as one.
+ * @returns the outcome of each row
+ * @throws {Unavailable} when the database cannot be read: the events wait
+ */
+export async function deliver(deps: DeliveryDeps, rows: readonly Due[]): Promise<readonly Outcome[]> {
+  const outcomes = new Map<Due, Outcome>();
+  const readable: { readonly due: Due; readonly payload: object }[] = [];
+  for (const due of rows) {
+    try {
+      const webhook = isMail(due) || deps.webhook(due.kid, due.webhook);
+      const payload = webhook && (await readPayload(deps, due));
+      if (payload) readable.push({ due, payload });
+      else outcomes.set(due, webhook ? NOTHING_LEFT : UNKNOWN);
+    } catch (error) {
+      if (error instanceof Unavailable) throw error;
+      // Its row is damaged, and stays so.
+      deps.onFault(error);
+      outcomes.set(due, DAMAGED);
+    }
+  }
+  const [one] = readable;
+  const webhook = one && deps.webhook(one.due.kid, one.due.webhook);
+  const mails = readable.map(({ due, payload }): MailRow => ({ ...due, ...(payload as MailPayload) }));
+  const shared = one && (webhook ? await post(deps, one.due, webhook, one.payload) : await mail(deps, mails));
+  return rows.map((due) => outcomes.get(due) ?? shared ?? NOTHING_LEFT);
+}

@@ -1,0 +1,102 @@
+import { rightsRef } from '../audit/audit.ts';
+import type { HotTransaction } from '../db/sql.ts';
+import { type MasterKey, outboxContext } from '../keys/master-key.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { TenantSettings } from '../tenants/settings.ts';
+import { enqueue, type Lane, MAIL_LANE, type OutboxEntry, STAFF_LANES } from './outbox.ts';
+
+/** Tells anybody anything: one row of the outbox for each webhook and each addressee, which the dispatcher delivers. */
+
+/** A tenant, as far as its notices need it. */
+export interface NotifyTenant {
+  readonly kid: string;
+  readonly settings: Pick<TenantSettings, 'notify.email'>;
+  /** Encrypts the payloads. */
+  readonly wrapper: MasterKey;
+  readonly rightsKey: Uint8Array;
+  /** Ids of the webhooks that want this event. */
+  readonly webhooksFor: (event: WebhookEvent) => readonly string[];
+}
+
+export interface Notice {
+  readonly event: WebhookEvent;
+  /** The payload for webhooks. */
+  readonly data: object;
+  /** The number of the contest or the receipt, for mails. */
+  readonly number?: string;
+  /** The person of the contest may be written to. */
+  readonly hasEmail?: boolean;
+  /** The person's keyed reference, by which an erasure finds the row. */
+  readonly principal?: string;
+  readonly at: number;
+}
+
+/** The payload of a mail. It holds no address of a person: that is read from the contest when the mail is sent. */
+export interface MailPayload {
+  /** An addressee of the tenant; null: the person of the contest. */
+  readonly to: string | null;
+  readonly number: string | null;
+}
+
+/** Events that lose their meaning when the contest is resolved. */
+export const OPEN_CONTEST_EVENTS: readonly WebhookEvent[] = [
+  'contest.asked',
+  'contest.extended',
+  'contest.due-soon',
+  'contest.overdue',
+];
+/** Not that it was filed: a stranger could have gpd write to anybody. */
+const PERSON_EVENTS: readonly WebhookEvent[] = [...OPEN_CONTEST_EVENTS, 'contest.resolved'];
+const STAFF_EVENTS: readonly WebhookEvent[] = [
+  ...PERSON_EVENTS,
+  'contest.filed',
+  'contest.answered',
+  'erasure.incomplete',
+  'export.ready',
+  'backup.failed',
+  'log.fork',
+];
+
+const encrypt = ({ wrapper, kid }: NotifyTenant, payload: object): string =>
+  wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));
+
+type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly sealed: string };
+
+/** Rows for the webhooks that want the event, all with one ciphertext. */
+export function webhookRows(tenant: NotifyTenant, event: WebhookEvent, data: object): readonly Row[] {
+  const webhooks = tenant.webhooksFor(event);
+  if (webhooks.length === 0) return [];
+  const sealed = encrypt(tenant, data);
+  return webhooks.map((webhook) => ({ webhook, event, sealed }));
+}
+
+const staffLane = ({ rightsKey }: NotifyTenant, address: string): string =>
+  STAFF_LANES + rightsRef(rightsKey, 'addressee', address);
+
+/** The lanes of the staff of these tenants: a lane for each address, so that a refused one holds up no other. */
+export const staffLanesOf = (tenants: readonly NotifyTenant[]): readonly Lane[] =>
+  tenants.flatMap((tenant) =>
+    tenant.settings['notify.email'].map((to) => ({ kid: tenant.kid, webhook: staffLane(tenant, to) })),
+  );
+
+function mailRows(tenant: NotifyTenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
+  const addresses = STAFF_EVENTS.includes(event) ? tenant.settings['notify.email'] : [];
+  const staff = addresses.map((to): Row => {
+    return { webhook: staffLane(tenant, to), event, sealed: encrypt(tenant, { to, number: number ?? null }) };
+  });
+  if (!hasEmail || !PERSON_EVENTS.includes(event)) return staff;
+  return [
+    ...staff,
+    { webhook: MAIL_LANE, event, sealed: encrypt(tenant, { to: null, number: number ?? null }) },
+  ];
+}
+
+/** Adds a notice to the outbox, in the transaction of the change that it reports. */
+export function notify(tx: HotTransaction, tenant: NotifyTenant, notice: Notice): Promise<void> {
+  const { event, data, principal = null, at } = notice;
+  const rows = [...webhookRows(tenant, event, data), ...mailRows(tenant, notice)];
+  return enqueue(
+    tx,
+    rows.map((row) => ({ ...row, kid: tenant.kid, principal, requestId: null, at })),
+  );
+}

@@ -1,0 +1,81 @@
+import { writeAct } from '../audit/store.ts';
+import type { Database } from '../db/db.ts';
+import { bumpTenant } from '../db/meta-store.ts';
+import { isTrue } from '../db/sql.ts';
+import type { Act } from '../lib/act.ts';
+import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import { hmacSha256 } from '../lib/crypto.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+
+/** The webhooks of tenants, and how a delivery is signed (Standard Webhooks). */
+
+export interface Webhook {
+  readonly kid: string;
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEvent[];
+  /** The operator vouches for a target inside the perimeter. */
+  readonly allowPrivate: boolean;
+  readonly wrappedSecret: string;
+  readonly createdAt: number;
+}
+
+export type WebhookRow = Columns<Omit<Webhook, 'events' | 'allowPrivate'>> & {
+  readonly events: string;
+  readonly allow_private: unknown;
+};
+
+export const rowToWebhook = (row: WebhookRow): Webhook =>
+  fromColumns<Webhook>({
+    ...row,
+    events: JSON.parse(row.events) as WebhookEvent[],
+    allow_private: isTrue(row.allow_private),
+  });
+
+export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
+  const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
+  const rows = await (kid === undefined ? query : query.where({ kid }));
+  return rows.map(rowToWebhook);
+}
+
+/** @returns whether there is such a tenant */
+export function insertWebhook(database: Database, webhook: Webhook, by: Act): Promise<boolean> {
+  const { kid, id, url, events } = webhook;
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    await tx('webhooks').insert(toColumns({ ...webhook, events: JSON.stringify(events) }));
+    // Its path may hold a secret of the target.
+    await writeAct(tx, kid, by, 'webhook.added', { id, host: new URL(url).host, events: [...events] });
+    return true;
+  });
+}
+
+/** Its waiting events go with it. @returns whether there was one */
+export function removeWebhook(database: Database, kid: string, id: string, by: Act): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    await bumpTenant(tx, kid);
+    await tx('webhook_outbox').where({ kid, webhook: id }).delete();
+    const removed = (await tx('webhooks').where({ kid, id }).delete()) === 1;
+    if (removed) await writeAct(tx, kid, by, 'webhook.removed', { id });
+    return removed;
+  });
+}
+
+const SECRET_PREFIX = 'whsec_';
+
+export function formatWebhookSecret(key: Uint8Array): string {
+  return SECRET_PREFIX + Buffer.from(key).toString('base64');
+}
+
+/**
+ * webhook-id, webhook-timestamp and webhook-signature: `v1,` + base64 HMAC-SHA-256 over `id.timestamp.body`.
+ * @param timestamp epoch seconds
+ */
+export function webhookHeaders(key: Uint8Array, id: string, timestamp: number, body: string) {
+  const signature = hmacSha256(key, `${id}.${timestamp}.${body}`).toString('base64');
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': `v1,${signature}`,
+  };
+}
