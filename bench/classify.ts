@@ -12,9 +12,9 @@ import { type BotAuthDeps, verifyBotAuth } from '../src/agents/verify.ts';
 import { classify } from '../src/ingest/classify/classify.ts';
 import { DEFAULT_POLICY } from '../src/ingest/classify/policy.ts';
 import { identify } from '../src/ingest/identity.ts';
-import type { IngestTenant } from '../src/ingest/ports.ts';
 import { readFacts } from '../src/ingest/read-facts.ts';
 import { type ReadSignals, readSignals } from '../src/schema/signals.ts';
+import type { Tenant } from '../src/tenants/tenant.ts';
 import { note, type Row } from './lib/report.ts';
 import { makeDevice } from './lib/signals.ts';
 import { median, pairedRatio, seededRandom } from './lib/stats.ts';
@@ -67,31 +67,15 @@ export async function runRounds(
   }
 }
 
-function makeTenant(): IngestTenant {
-  const keys = { identityKey: randomBytes(32), durableKey: randomBytes(32) };
-  const epoch = randomBytes(32);
-  return {
-    kid: 'bench',
-    since: 0,
-    refOf: (principalId) => principalId,
-    origins: new Set(),
-    openers: [],
-    symmetricOpener: null,
-    ...keys,
-    epochKey: () => epoch,
-    populationKey: null,
-    gpcPolicy: () => 'opt-out',
-    policy: DEFAULT_POLICY,
-    shadow: null,
-    isMonitor: () => false,
-    decisionWebhooks: [],
-    needsProof: false,
-  };
-}
-
 function classifyTask(seed: number): Task {
   const random = seededRandom(seed);
-  const tenant = makeTenant();
+  const epoch = randomBytes(32);
+  const tenant = {
+    kid: 'bench',
+    identityKey: randomBytes(32),
+    durableKey: randomBytes(32),
+    epochKey: () => epoch,
+  } as unknown as Tenant;
   const tier = { https: true, ja4: null, hosting: null };
   const bundles = Array.from({ length: DEVICES }, () => {
     const { signals, headers } = makeDevice(random);
@@ -104,7 +88,7 @@ function classifyTask(seed: number): Task {
     if (!bundle) throw new Error('no bundle');
     const { facts, unusable } = readFacts(bundle.read, bundle.tier);
     const identity = identify(tenant, facts.signals, { agent: facts.agent, unusable, epoch: EPOCH });
-    const { class: verdict } = classify(facts, tenant.policy.rules);
+    const { class: verdict } = classify(facts, DEFAULT_POLICY.rules);
     if (verdict !== 'human' || !identity) throw new Error(`an ordinary browser was taken for ${verdict}`);
   });
 }

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { cpSync, rmSync } from 'node:fs';
-import { macFits, makeStateMac } from '../src/consent/state-mac.ts';
+import { macFits, makeStateMac } from '../src/tenants/state-mac.ts';
 import { addPrincipals, PURPOSE, principalId } from './lib/principals.ts';
 import { note, type Row } from './lib/report.ts';
 import { drive, type JsonRequest, writeRequests } from './lib/requests.ts';

@@ -9,7 +9,7 @@ import type { RecordEntry, Sighting } from '../src/ingest/ports.ts';
 import { makeRecorder } from '../src/ingest/record-batch.ts';
 import { purgeNonces } from '../src/ingest/stored.ts';
 import { retain } from '../src/rights/retention/store.ts';
-import type { Tenant } from '../src/tenants/tenant.ts';
+import type { StoredTenant } from '../src/tenants/tenant-store.ts';
 import { makeTenantStore } from '../src/tenants/tenant-store.ts';
 import { fillTables } from './lib/fill.ts';
 import { cpuSeconds } from './lib/proc.ts';
@@ -88,7 +88,7 @@ function timed(database: Database, held: number[]): Database {
   };
 }
 
-function makeVisit({ kid, createdAt: since }: Tenant, now: number): Sighting {
+function makeVisit({ kid, createdAt: since }: StoredTenant, now: number): Sighting {
   const random = (bytes: number): string => randomBytes(bytes).toString('base64url');
   const durable = random(32);
   const identified = {

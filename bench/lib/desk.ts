@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
-import { makeDirectory } from '../../src/app/directory.ts';
-import { readSnapshot } from '../../src/app/snapshot-store.ts';
 import { hashSecret } from '../../src/auth/credentials.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
-import { contestTextsOf, NO_TEXTS } from '../../src/rights/contests/contest.ts';
+import { NO_TEXTS } from '../../src/rights/contests/contest.ts';
 import { tally } from '../../src/rights/tally-store.ts';
-import { openStore } from '../../src/tenants/installation-files.ts';
+import { createServices, loadTenants } from '../../src/services.ts';
 import { note } from './report.ts';
 import type { Rig } from './rig.ts';
 
@@ -93,10 +91,11 @@ export async function seedDesk(
 ): Promise<string> {
   note(`console: writing ${size.decisions} decisions and ${size.contests} contests`);
   const data = rig.freshData(`console-${name}`);
-  const { database, masterKey } = await openStore(loadConfig({ environment: { GPD_DATA_DIR: data } }));
-  const directory = makeDirectory(Date.now);
-  directory.apply(await readSnapshot(database, -1), masterKey);
-  const words = contestTextsOf(directory.consentTenant);
+  const config = loadConfig({ environment: { GPD_DATA_DIR: data }, flags: {} });
+  const services = await createServices(config);
+  await loadTenants(services);
+  const { database } = services;
+  const words = services.rights.contestTexts;
   const now = Date.now();
   const devices = Math.max(50, Math.floor(size.decisions / 5));
   const durableOf = (i: number): string => hash(`device ${i % devices}`);

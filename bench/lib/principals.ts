@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hashSecret, makeApiKeySecret } from '../../src/auth/credentials.ts';
 import { loadConfig } from '../../src/config.ts';
-import { makeStateMac } from '../../src/consent/state-mac.ts';
-import { principalRef } from '../../src/consent/tenant.ts';
 import { type Bindings, insertMany } from '../../src/db/sql.ts';
 import {
   makeMasterKey,
@@ -13,7 +11,8 @@ import {
 import { DAY } from '../../src/lib/clock.ts';
 import { makeApiKeyStore } from '../../src/tenants/api-key-store.ts';
 import { openStore, type Store } from '../../src/tenants/installation-files.ts';
-import { deriveTenantKeys, type TenantKeys } from '../../src/tenants/tenant.ts';
+import { makeStateMac } from '../../src/tenants/state-mac.ts';
+import { deriveTenantKeys, principalRef, type TenantKeys } from '../../src/tenants/tenant.ts';
 import { readTenantSecret } from '../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../../test/support/act.ts';
 

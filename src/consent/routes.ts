@@ -36,7 +36,7 @@ import type { ConsentWrite, DecisionAnswer, WriteResponse } from '../schema/cons
 import type { CONSENT_ROUTES } from '../schema/consent-routes.ts';
 import { allowedMethods, ROUTES, type Routes } from '../schema/routes.ts';
 import type { Embed } from './banner.ts';
-import type { makeConsentApi } from './consent-make.ts';
+import type { createConsentApi } from './create-consent.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
 import type { Check } from './service.ts';
@@ -89,7 +89,7 @@ export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
   };
 }
 
-type ConsentRouteDeps = ReturnType<typeof makeConsentApi>['routes'];
+type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
 
 /** A publishable key writes only from a registered origin. */
 function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: IncomingHttpHeaders): void {

@@ -16,7 +16,7 @@ import type {
   WriteResponse,
 } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/tenant.ts';
+import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { type Notification, planWrite, type WriteAction, type WriteSource } from './plan-write.ts';

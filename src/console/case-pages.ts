@@ -3,7 +3,7 @@ import { Refusal } from '../lib/errors.ts';
 import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
 import { askSubject, type CaseView, extendCase, keepTyped, readCase, resolveCase } from './cases-service.ts';
-import type { Context } from './context-make.ts';
+import type { Context } from './context.ts';
 import { field, partsOf, type TypedByKind, typedOf, withTemplate } from './form.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';
 import type { Draft } from './session-store.ts';

@@ -5,6 +5,7 @@ import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { type ReadSignals, readSignals } from '../schema/signals.ts';
 import { isCoarse } from './attestation.ts';
+import { policyOf } from './classify/policy.ts';
 import { NEEDED_PURPOSE } from './consent-gate.ts';
 import { currentEpoch } from './identity.ts';
 import type { Unsealed } from './open.ts';
@@ -36,8 +37,8 @@ function classifyBundle(tenant: IngestTenant, read: ReadSignals, tier: RequestTi
   return {
     identity,
     summary: identity && populationKey && summarise(populationKey, stableInputs(signals, agent, unusable)),
-    classification: STAGES.classify.run(facts, tenant.policy.rules),
-    shadow: tenant.shadow && STAGES.classify.run(facts, tenant.shadow.rules),
+    classification: STAGES.classify.run(facts, policyOf(tenant.policy).rules),
+    shadow: tenant.shadow && STAGES.classify.run(facts, policyOf(tenant.shadow).rules),
     defenses,
     incomplete,
     coarse: isCoarse(signals, agent, unusable),

@@ -1,48 +1,19 @@
-import type { BotAuth } from '../agents/bot-auth-make.ts';
+import type { BotAuth } from '../agents/bot-auth.ts';
 import type { Grants } from '../consent/doubts.ts';
 import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { RequestTier } from '../http/request.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { Address } from '../lib/ip.ts';
-import type { Plaintext, SealedBundle } from '../schema/bundle.ts';
-import type { GpcPolicy } from '../schema/gpc.ts';
+import type { Plaintext } from '../schema/bundle.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { NoteVisit } from '../tenants/key-use-service.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { AttestationLimits, Past } from './attestation.ts';
-import type { Policy } from './classify/policy.ts';
 import type { Sessions } from './session.ts';
 import type { SummaryRequest } from './summary.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What the pipeline needs to know of a tenant; held in memory, at most 5 s behind the database. */
-export interface IngestTenant {
-  readonly kid: string;
-  /** When it was made: a later one under its kid is another. */
-  readonly since: number;
-  readonly origins: ReadonlySet<string>;
-  /** Live seal keys, newest first. */
-  readonly openers: readonly ((bundle: SealedBundle) => Buffer | null)[];
-  /** Null: the tenant has no symmetric key. */
-  readonly symmetricOpener: ((bundle: SealedBundle) => Buffer | null) | null;
-  readonly identityKey: Uint8Array;
-  readonly durableKey: Uint8Array;
-  readonly epochKey: (epoch: number) => Uint8Array;
-  /** Keyed reference of a principal. */
-  readonly refOf: (principalId: string) => string;
-  /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
-  readonly gpcPolicy: (purpose: string) => GpcPolicy;
-  readonly policy: Policy;
-  /** Weights that are tried out: counted, never answered. */
-  readonly shadow: Policy | null;
-  /** Is this agent or client address a monitor of the operator's own? */
-  readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
-  /** Ids of the webhooks that get every decision. */
-  readonly decisionWebhooks: readonly string[];
-  /** `transparency.retain = "summary"`: values are counted under this key. Null: nothing is kept of signals. */
-  readonly populationKey: Uint8Array | null;
-  /** False until the tenant proves consent by its own ledger (contract 3.3). */
-  readonly needsProof: boolean;
-}
+export type IngestTenant = Tenant;
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
 

@@ -2,6 +2,7 @@ import type { ConsentEvent } from '../consent/decide.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { collisionChance, isShared } from './attestation.ts';
 import type { Classification } from './classify/classify.ts';
+import { policyOf } from './classify/policy.ts';
 import { decide, readGiver } from './decide.ts';
 import type { Evaluated } from './evaluate.ts';
 import { identifiedOn } from './identity.ts';
@@ -61,8 +62,9 @@ function decideOn(
       incomplete: classified.incomplete,
       grantSeq: grant?.seq,
     });
-  const verdict = decideBy(classified.classification, tenant.policy.version);
-  const shadow = classified.shadow && tenant.shadow && decideBy(classified.shadow, tenant.shadow.version);
+  const verdict = decideBy(classified.classification, policyOf(tenant.policy).version);
+  const shadow =
+    classified.shadow && tenant.shadow && decideBy(classified.shadow, policyOf(tenant.shadow).version);
   return {
     kid: tenant.kid,
     identified: identity && identifiedOn(identity, deps.epochDays, { network, day, marked: known.marked }),

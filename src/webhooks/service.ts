@@ -6,6 +6,7 @@ import { outboxContext, webhookSecretContext } from '../keys/master-key.ts';
 import { type Clock, HOUR, isoTime, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
+import type { Webhook } from '../tenants/tenant-store.ts';
 import { afterDelivery, freeSlots, isHalfFree, isOpen, type TargetState, UNTRIED } from './breaker.ts';
 import { MAIL_LANE, type MailPayload } from './mail.ts';
 import { webhookHeaders } from './signature.ts';
@@ -17,7 +18,6 @@ import {
   type Lane,
   recordAttempts,
   takeDue,
-  type Webhook,
 } from './store.ts';
 
 /** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others (ADR 0037). */

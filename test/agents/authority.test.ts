@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { publicNames } from '../../src/agents/bot-auth-make.ts';
+import { publicNames } from '../../src/agents/bot-auth.ts';
 import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { NOW } from '../support/make.ts';

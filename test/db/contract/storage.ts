@@ -1,5 +1,5 @@
 import { agentContract } from '../../agents/contract/agents.ts';
-import { snapshotContract } from '../../app/contract/snapshot.ts';
+import { snapshotContract } from '../../tenants/contract/snapshot.ts';
 import { credentialContract } from '../../attest/contract/credentials.ts';
 import { actContract } from '../../audit/contract/acts.ts';
 import { apiKeyContract } from '../../auth/contract/api-keys.ts';

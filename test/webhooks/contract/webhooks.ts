@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
+import type { Webhook } from '../../../src/tenants/tenant-store.ts';
 import {
   countOutbox,
   dueLanes,
@@ -12,7 +13,6 @@ import {
   removeWebhook,
   replayFrom,
   takeDue,
-  type Webhook,
 } from '../../../src/webhooks/store.ts';
 import { appender, makeRequest } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';

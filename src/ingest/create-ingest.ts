@@ -1,11 +1,8 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { makeConcurrencyLimit } from '../http/limiter.ts';
-import type { Limiter } from '../http/request.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import type { KeyUseCounter } from '../tenants/key-use-service.ts';
-import type { Decryptor } from './decrypt/decrypt-worker.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
 import type { IngestDeps, TenantLookup, Updates } from './ports.ts';
@@ -30,63 +27,65 @@ export function makeIngestDeps(config: Config, parts: IngestParts): IngestDeps {
   };
 }
 
-export interface IngestPlatform extends Pick<IngestLaneDeps, 'knowsOrigin' | 'onFault'> {
+export interface IngestNeeds
+  extends Pick<
+      IngestDeps,
+      'requireClock' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'noteVisit'
+    >,
+    Pick<IngestLaneDeps, 'open' | 'limiter' | 'knowsOrigin' | 'isHosting' | 'markNetwork' | 'onFault'> {
   readonly config: Config;
   readonly database: Database;
   readonly serverSecret: Uint8Array;
   readonly clock: Clock;
+  /** Milliseconds that no clock change touches. */
   readonly monotonic: () => number;
   readonly random: Random;
-  readonly decryptor: Pick<Decryptor, 'open'>;
-  readonly ingestTenantOf: TenantLookup;
-  readonly limiters: { readonly ingest: Limiter };
-  readonly address: { readonly url: string };
-  readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
-}
-
-export interface IngestNeeds
-  extends Pick<IngestDeps, 'requireClock' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken'>,
-    Pick<Updates, 'linkedTo'>,
-    Pick<IngestLaneDeps, 'isHosting' | 'markNetwork'> {
+  readonly tenantOf: TenantLookup;
+  readonly linkedTo: Updates['linkedTo'];
+  /** The server is reached by https, whoever ends it. */
+  readonly publicHttps: boolean;
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];
 }
 
 /** POST /_fp/i/v1 of a server. */
-export function makeIngest(platform: IngestPlatform, needs: IngestNeeds) {
-  const { config, database, address } = platform;
-  const recorder = makeRecorder(database, platform.monotonic);
-  const sessions = makeSessions(platform.serverSecret);
+export function createIngest(needs: IngestNeeds) {
+  const { config, database, tenantOf, knowsOrigin } = needs;
+  const recorder = makeRecorder(database, needs.monotonic);
+  const sessions = makeSessions(needs.serverSecret);
   const deps = makeIngestDeps(config, {
-    ...needs,
-    random: platform.random,
+    requireClock: needs.requireClock,
+    proveConsent: needs.proveConsent,
+    grants: needs.grants,
+    botAuth: needs.botAuth,
+    issueToken: needs.issueToken,
+    noteVisit: needs.noteVisit,
+    random: needs.random,
     sessions,
     updates: {
       linkedTo: needs.linkedTo,
       endsChain: (kid, requestId) => endsChain(database, kid, requestId),
     },
-    tenants: platform.ingestTenantOf,
-    now: platform.clock,
-    noteVisit: platform.keyUse.noteVisit,
+    tenants: tenantOf,
+    now: needs.clock,
     recorder,
   });
-  const publicHttps = address.url.startsWith('https:');
   const run: IngestLaneDeps['ingest'] = (unsealed, input) =>
-    ingest(deps, unsealed, publicHttps && !input.https ? { ...input, https: true } : input);
+    ingest(deps, unsealed, needs.publicHttps && !input.https ? { ...input, https: true } : input);
   const lane = makeIngestLane({
-    open: platform.decryptor.open,
+    open: needs.open,
     ingest: needs.counted(run),
-    limiter: platform.limiters.ingest,
+    limiter: needs.limiter,
     admission: makeConcurrencyLimit(),
-    knowsOrigin: platform.knowsOrigin,
+    knowsOrigin,
     mayRead: (kid, origin) => {
-      const tenant = platform.ingestTenantOf(kid);
-      return tenant ? tenant.origins.has(origin) : platform.knowsOrigin(origin);
+      const tenant = tenantOf(kid);
+      return tenant ? tenant.origins.has(origin) : knowsOrigin(origin);
     },
     sessionOf: sessions.of,
     isHosting: needs.isHosting,
     markNetwork: needs.markNetwork,
-    onFault: platform.onFault,
+    onFault: needs.onFault,
   });
   return { lane, idle: () => recorder.idle() };
 }

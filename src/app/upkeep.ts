@@ -1,0 +1,156 @@
+import { tellNow } from '../consent/tell-service.ts';
+import type { ClockRule } from '../db/clock-rule-store.ts';
+import { parseRelay, sendMail } from '../egress/smtp.ts';
+import { noteEpochLength } from '../ingest/epoch-length-store.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
+import { every } from '../lib/jobs.ts';
+import { keepCheckpoints } from '../log/checkpoint-service.ts';
+import { thinCheckpoints } from '../log/checkpoint-store.ts';
+import { makeCosigning } from '../log/cosign-service.ts';
+import { startHousekeeping } from '../ops/housekeeping.ts';
+import { recordEnded } from '../rights/erase/ended.ts';
+import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
+import { makeReapplying } from '../rights/erase/reapply.ts';
+import { composeMail, MAIL_WORDS } from '../rights/mail.ts';
+import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
+import type { Server } from './server.ts';
+
+/** What a server does without being asked. */
+
+/** How often a replaced GPD_MMDB_FILE is looked for. */
+const NETWORKS_MS = 30 * SECOND;
+
+export const followNetworks = ({ logFault, settings: { networks } }: Server) =>
+  every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
+
+/** Before the first request: what refuses consent leaves the database as it was. */
+export async function noteEpochs({ services, log, logFault }: Server): Promise<void> {
+  const { config, database, clock } = services;
+  await noteEpochLength(database, config.epoch_days, clock())
+    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
+    .catch(logFault('epoch-days-unread'));
+}
+
+/**
+ * An older backup may have brought back what was erased: erased again before anybody is answered.
+ * @returns does the same again, for a standby that takes over
+ */
+export async function eraseAgainFirst({ services, polling, log, logFault }: Server) {
+  const { config, database, clock, tenants, rights } = services;
+  const outside = outsideOf(services, config);
+  const reapply = makeReapplying({
+    database,
+    dataDir: outside.dataDir,
+    logKey: outside.logKey,
+    tenantOf: tenants.find,
+    eraser: rights.eraser,
+    clock,
+    onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
+  });
+  const eraseAgain = async (): Promise<void> => {
+    const count = await reapply();
+    if (count === 0) return;
+    log.warn({ event: 'erasures-applied-again', count });
+    await polling.refresh();
+  };
+  await eraseAgain();
+  // The job of every minute tries again.
+  await recordEnded(outside, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
+  return eraseAgain;
+}
+
+/** Null: no relay is set. */
+function createMailer({ services, address }: Server): DispatcherDeps['mail'] {
+  const { config, database, tenants, rights } = services;
+  if (config.smtp_url === null) return null;
+  const relay = parseRelay(config.smtp_url);
+  const deps = {
+    database,
+    contestTexts: rights.contestTexts,
+    tenantOf: tenants.find,
+    origin: () => address.url,
+    from: config.smtp_from,
+    texts: MAIL_WORDS,
+  };
+  return async (due, payload) => {
+    const mail = await composeMail(deps, due, payload);
+    if (mail) await sendMail(relay, mail);
+    return mail !== null;
+  };
+}
+
+/** Delivers what waits in the outbox. */
+export function startWebhooks(server: Server, findDecision: DispatcherDeps['findDecision']) {
+  const { database, clock, tenants } = server.services;
+  const mail = createMailer(server);
+  return startDispatcher(
+    {
+      database,
+      masterKey: tenants.masterKey,
+      clock,
+      webhook: (kid, id) => tenants.find(kid)?.webhooks.find((webhook) => webhook.id === id),
+      wrapperOf: (kid) => tenants.find(kid)?.wrapper,
+      findDecision,
+      mail,
+      onFault: server.logFault('webhooks-failed'),
+    },
+    () => tenants.hasWebhooks() || mail !== null,
+    server.options.intervals?.webhooks,
+  );
+}
+
+/** Asks the witnesses for each checkpoint that is kept. */
+function startCosigning({ services, settings: { witnesses }, metrics, log }: Server) {
+  const { database, book, tenants, clock } = services;
+  const cosign = makeCosigning({
+    database,
+    book,
+    keysOf: tenants.find,
+    clock,
+    witnesses,
+    onAnswer: (result) => metrics?.countCosigning(result),
+    async onFork(kid, data) {
+      const tenant = tenants.find(kid);
+      log.error({ event: 'log.fork', tenant: kid });
+      const about = { origin: tenant?.signer.name, ...data };
+      if (tenant) await tellNow(database, tenant, { event: 'log.fork', data: about, at: clock() });
+    },
+  });
+  // At once, while who kept it continues; the job reports what fails.
+  book.onKept((kid) => setImmediate(() => void cosign(kid).catch(() => {})));
+  return cosign;
+}
+
+/** What time alone makes due. */
+export function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
+  const { services, log, logFault, options } = server;
+  const { config, database, clock, book, tenants, keyUse, rights } = services;
+  const { eraser, tellDue, tellUnfinished, tellDigests } = rights;
+  const outside = outsideOf(services, config);
+  return startHousekeeping({
+    database,
+    macsOf: (kid) => tenants.find(kid)?.stateMac,
+    async resumeErasures() {
+      await eraseAgain();
+      return (await eraser.resumeStale()).failures;
+    },
+    releasePages: () => eraser.releasePages(),
+    tellDue,
+    tellUnfinished,
+    tellDigests,
+    flushKeyUse: keyUse.flush,
+    recordEnded: () => recordEnded(outside, clock()),
+    dropOldErasures: (committed) => dropOldErasures(outside, committed - config.erasure_lines_days * DAY),
+    keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
+    cosignCheckpoints: startCosigning(server),
+    async thinCheckpoints(now) {
+      await thinCheckpoints(database, now);
+      await book.thin(now);
+    },
+    clock,
+    clockRule,
+    interval: options.intervals?.housekeeping,
+    onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
+    onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
+  });
+}
