@@ -76,7 +76,12 @@ async function start(
   const webhooks = startWebhooks(server, findDecision);
   const upkeep = startUpkeep(server, lanes.clockRule, eraseAgain);
   const networks = followNetworks(server);
-  stops.push(networks.stop, upkeep.stop, webhooks.stop, () => pages.catch(() => {}));
+  stops.push(
+    networks.stop,
+    () => upkeep.stop(),
+    () => webhooks.stop(),
+    () => pages.catch(() => {}),
+  );
   stops.push(() => Promise.all([lanes.idle(), rights.eraser.stop()]));
   return {
     url: address.url,

@@ -13,7 +13,7 @@ import { openStore, type Store } from './tenants/installation-files.ts';
 import { type KeyUseCounter, makeKeyUseCounter } from './tenants/key-use-service.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
-/** What gpd is made of, over one open database: the server, the console, a command and a test are all handed this. */
+/** The parts of gpd over one open database: the server, the console, a command and a test are all handed this. */
 export interface Services {
   readonly config: Config;
   readonly clock: Clock;
@@ -39,7 +39,7 @@ export interface ServiceOptions {
   /** A COMMIT failed with an unknown outcome: the process must not go on. */
   readonly onUnknownCommit?: (error: Error) => void;
   readonly witnesses?: WitnessPolicy;
-  /** Told what held up an erasure whose rows are gone. */
+  /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault?: (error: unknown) => void;
   /** How long an answer waits for an erasure; a command waits for ever. */
   readonly patienceMs?: number;

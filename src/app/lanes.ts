@@ -17,7 +17,7 @@ const createTokenIssuer =
   ({ session, origin, now, ...subject }) =>
     makeToken(serverSecret, random, now, subject, { session, origin });
 
-/** What answers a server's requests before Express is loaded, and what its routes share with that. */
+/** The lanes answer before Express is loaded; the routes share the rest. */
 export type Lanes = Awaited<ReturnType<typeof createLanes>>;
 
 export async function createLanes(server: Server) {

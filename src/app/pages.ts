@@ -81,7 +81,7 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: Server, 
   return { service, markNetwork: markerFor('gpd/network/v1') };
 }
 
-/** What only the routes of people's rights need. */
+/** The services that only the routes of people's rights need. */
 function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: Server) {
   const { config, database, serverSecret, clock, random, tenants, rights } = services;
   const { api, contestTexts, eraser } = rights;

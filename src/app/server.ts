@@ -25,7 +25,7 @@ import { startPolling } from './poll.ts';
 /** Stops one thing that was started; the last that was started stops first. */
 export type Stop = () => unknown;
 
-/** What cannot be right at a start is refused before anything is opened. @throws {ConfigError} */
+/** Reads the files of the configuration: a wrong one is refused before anything is opened. @throws {ConfigError} */
 export async function readSettings(config: Config) {
   return {
     tls: readTls(config),
@@ -92,7 +92,7 @@ async function followSalts({ database, clock, random }: Services, { logFault }: 
   return salts.saltOf;
 }
 
-/** What a server has beside the services. */
+/** A server's own parts, with the services. */
 export type Server = Awaited<ReturnType<typeof openServer>>;
 
 /** Opens the database, loads all tenants and follows what changes. @throws {ConfigError} with a plain sentence */
@@ -113,7 +113,7 @@ export async function openServer(config: Config, settings: Settings, options: Ap
   stops.push(() => keyUse.flush().catch(logFault('key-use-lost')));
   removeLeftovers(config);
   const metrics = await startMetrics(services, sockets.metrics, faults);
-  if (metrics) stops.push(metrics.stop);
+  if (metrics) stops.push(() => metrics.stop());
   const { decryptor, polling } = await followTenants(services, options, faults, stops);
   const agents = await followAgents(services, options, faults, stops);
   const saltOf = await followSalts(services, faults, stops);

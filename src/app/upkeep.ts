@@ -15,8 +15,6 @@ import { composeMail, MAIL_WORDS } from '../rights/mail.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
 import type { Server } from './server.ts';
 
-/** What a server does without being asked. */
-
 /** How often a replaced GPD_MMDB_FILE is looked for. */
 const NETWORKS_MS = 30 * SECOND;
 
@@ -121,7 +119,7 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Ser
   return cosign;
 }
 
-/** What time alone makes due. */
+/** Starts the jobs that time alone makes due. */
 export function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
   const { services, log, logFault, options } = server;
   const { config, database, clock, book, tenants, keyUse, rights } = services;

@@ -13,7 +13,7 @@ import { configFor, noSuchTenant } from './run.ts';
 export const accountName = (): string =>
   orElse(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
-/** What a command works with. What it does not ask for is neither loaded nor read. */
+/** The things a command works with; a part that it does not ask for is neither loaded nor read. */
 export type CommandContext = ReturnType<typeof contextOf>;
 
 /** Consent, people's rights and all tenants as they are now. Loaded when a command asks for it: most need the database alone. */
@@ -48,19 +48,15 @@ function contextOf(store: Store, config: Config) {
     services,
     print,
     /** @throws {CommandFailed} when there is no such tenant */
-    async tenant(kid: string): Promise<Tenant> {
+    tenant: async (kid: string): Promise<Tenant> => {
       const found = (await services()).tenants.find(kid);
       if (!found) throw noSuchTenant(kid);
       return found;
     },
     /** The person at this terminal, now, for the audit log. @throws {CommandFailed} when there is no such tenant */
-    async by(kid: string) {
-      return { ...(await actor(kid)), at: Date.now() };
-    },
+    by: async (kid: string) => ({ ...(await actor(kid)), at: Date.now() }),
     /** The same as who reviews and erases. @throws {CommandFailed} when there is no such tenant */
-    async operator(kid: string) {
-      return { kid, ...(await actor(kid)) };
-    },
+    operator: async (kid: string) => ({ kid, ...(await actor(kid)) }),
     /** The same of what concerns every tenant. */
     byAll: async (): Promise<InstallationAct> => ({
       actorOf: await operatorsOf(store, accountName()),

@@ -42,7 +42,7 @@ export interface IngestNeeds
   readonly random: Random;
   readonly tenantOf: TenantLookup;
   readonly linkedTo: Updates['linkedTo'];
-  /** The server is reached by https, whoever ends it. */
+  /** The public origin is https: a proxy may be what ends TLS. */
   readonly publicHttps: boolean;
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];

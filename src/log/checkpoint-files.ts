@@ -154,7 +154,7 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
       if (isKept) onKept(kept.kid);
       return isKept;
     },
-    /** Who asks the witnesses is told of every checkpoint that this process kept. */
+    /** Calls `listener` after each checkpoint that this process kept: the witnesses are asked then. */
     onKept(listener: (kid: string) => void): void {
       onKept = listener;
     },

@@ -19,7 +19,7 @@ export interface RightsNeeds {
   readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told what held up an erasure whose rows are gone: the job finishes it. */
+  /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
   /** How long an answer waits for an erasure before it says `pending`; without it, the server's own limit. */
   readonly patienceMs?: number | undefined;

@@ -13,7 +13,7 @@ export interface DirectoryOptions {
   readonly masterKey: MasterKey;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told which generation opened a bundle. */
+  /** Called for each bundle that a generation decrypted. */
   readonly onOpened?: OnOpened | undefined;
 }
 
@@ -59,20 +59,20 @@ export function createDirectory(options: DirectoryOptions) {
     find: (kid: string): Tenant | undefined => tenants.get(kid),
     all: (): readonly Tenant[] => [...tenants.values()],
     /** Null: it is not known here, and may have been made since the last poll. */
-    apiKey(secret: string): ApiKey | 'revoked' | null {
+    apiKey: (secret: string): ApiKey | 'revoked' | null => {
       const key = apiKeys.get(hashSecret(secret));
       if (!key) return null;
       return key.revokedAt === null ? key : 'revoked';
     },
     /** The master key of now: `keys rewrap` may have changed it since the start. */
     masterKey: (): MasterKey => masterKey,
-    /** Who decrypts is told of the seal keys that change, once all of a page could be unwrapped. */
+    /** Calls `listener` with the seal keys that changed, once all of a page could be unwrapped. */
     onKeys(listener: typeof onKeys): void {
       onKeys = listener;
     },
     knowsOrigin: (origin: string): boolean => origins.has(origin),
     /** Another thread opened a bundle: counts it. False: the generation is no longer live, and the bundle was not opened. */
-    noteOpened(kid: string, generation: number): boolean {
+    noteOpened: (kid: string, generation: number): boolean => {
       const tenant = tenants.get(kid);
       if (!tenant?.isLive(generation)) return false;
       onOpened(tenant, generation);

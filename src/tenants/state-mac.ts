@@ -7,7 +7,7 @@ import type { ConsentPolicy, Purpose } from './purposes.ts';
  * (ADR 0042). Lines of a text, in one order; no field that gpd writes has a line break, so two rows never have one text.
  */
 
-/** What somebody last said about one purpose. */
+/** The last choice of a person about one purpose. */
 export interface StateRow {
   readonly choice: ConsentChoice;
   readonly policyVersion: number;

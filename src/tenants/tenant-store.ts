@@ -13,7 +13,7 @@ import type { ConsentPolicy, Purpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
 import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
 
-/** What a tenant's own row says. */
+/** The content of a tenant's own row. */
 export interface StoredTenant {
   readonly kid: string;
   readonly createdAt: number;
@@ -51,7 +51,7 @@ export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
   return { version, sha256: digest, material: isTrue(row.material), publishedAt: Number(row.published_at) };
 }
 
-/** What a tenant changed of the table of rules: in force, and tried out. */
+/** A tenant's changes to the table of rules: in force, and tried out. */
 export type TenantPolicies = Readonly<Partial<Record<PolicyMode, TenantPolicy>>>;
 
 export interface PolicyRow {

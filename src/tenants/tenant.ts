@@ -26,7 +26,7 @@ import type { TenantSettings } from './settings.ts';
 import { macFits, makeStateMac, type StateMac } from './state-mac.ts';
 import type { TenantPolicies, Webhook } from './tenant-store.ts';
 
-/** What the tenant has defined. */
+/** The rules of consent that the tenant has defined. */
 export interface ConsentRules {
   /** GPC policy by purpose id; a purpose that is not there is unknown. */
   readonly gpcOf: (purpose: string) => GpcPolicy | undefined;
@@ -95,7 +95,7 @@ export interface Tenant {
   readonly epochKey: (epoch: number) => Uint8Array;
   /** `transparency.retain = "summary"`: values are counted under this key. Null: nothing is kept of signals. */
   readonly populationKey: Uint8Array | null;
-  /** What the tenant changed of the table of rules; null: nothing. */
+  /** The tenant's changes to the table of rules; null: none. */
   readonly policy: TenantPolicy | null;
   /** Weights that are tried out: counted, never answered. */
   readonly shadow: TenantPolicy | null;
@@ -109,7 +109,7 @@ export interface Tenant {
   readonly purposes: readonly Purpose[];
   readonly policies: readonly ConsentPolicy[];
   readonly termsOf: (purpose: string) => Purpose | undefined;
-  /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
+  /** The effect of a GPC signal on a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly rules: ConsentRules;
   /** Purposes and policy versions carry their MAC: else nothing is granted, and no check is answered. */
@@ -201,7 +201,7 @@ function publishedKey({ kid, keys }: TenantSnapshot, live: LiveKeys): PubKeyResp
   return { kid, alg: ASYMMETRIC_ALG, publicKey };
 }
 
-/** What opens bundles: each live seal key, and the symmetric key. */
+/** The keys that decrypt bundles: each live seal key, and the symmetric key. */
 function sealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: TenantDeps) {
   const { kid, createdAt: since } = snapshot;
   const live = unwrapGenerations(snapshot, deps);
@@ -228,7 +228,7 @@ function sealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: Tena
   };
 }
 
-/** What people are asked to agree to, and what a check is decided by. */
+/** The purposes and policies, and the rules that a check is decided by. */
 function termsPart({ settings, purposes, consentPolicies, termsMac }: TenantSnapshot, stateMac: StateMac) {
   const terms = new Map([attestationPurpose, ...purposes].map((purpose) => [purpose.id, purpose]));
   const newest = (policies: readonly ConsentPolicy[]): number =>

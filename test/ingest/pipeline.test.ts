@@ -188,7 +188,11 @@ describe('the verdict', () => {
     const shadow = tenantPolicySchema.parse({ off: ['A1'] });
     const { response, entries } = await run({ tenant: { shadow }, signals: { frame: { webdriver: true } } });
     expect(response.class).toBe('undeclared_automation');
-    expect(entries[0]?.shadow).toEqual({ policyVersion: applyPolicy(shadow).version, class: 'human', day: 20_412 });
+    expect(entries[0]?.shadow).toEqual({
+      policyVersion: applyPolicy(shadow).version,
+      class: 'human',
+      day: 20_412,
+    });
   });
 
   it('knows the operator’s own monitors', async () => {

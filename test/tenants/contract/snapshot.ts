@@ -69,7 +69,7 @@ export function snapshotContract(make: MakeDatabase): void {
       const { changed } = await readSnapshot(other, -1);
       expect(changed.filter((one) => one.kid === kid)).toEqual([
         {
-          tenant: makeNewTenant(kid).tenant,
+          ...makeNewTenant(kid).tenant,
           revision: expect.any(Number) as number,
           secrets: new Map([
             ['root', 'root of whole'],
