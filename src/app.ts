@@ -1,6 +1,6 @@
 import { createLanes } from './app/lanes.ts';
 import { openServer, readSettings, type Settings, type Stop } from './app/server.ts';
-import { eraseAgainFirst, followNetworks, noteEpochs, startUpkeep, startWebhooks } from './app/upkeep.ts';
+import { eraseAgainFirst, noteEpochs, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
 import { answers } from './db/meta-store.ts';
 import { makeServer } from './http/server.ts';
@@ -73,15 +73,8 @@ async function start(
   await noteEpochs(server);
   const port = await listen(http, config, server.sockets.http);
   address.url = baseUrl(config, port);
-  const webhooks = startWebhooks(server, findDecision);
-  const upkeep = startUpkeep(server, lanes.clockRule, eraseAgain);
-  const networks = followNetworks(server);
-  stops.push(
-    networks.stop,
-    () => upkeep.stop(),
-    () => webhooks.stop(),
-    () => pages.catch(() => {}),
-  );
+  const { upkeep, networks } = startBackground(server, lanes.clockRule, { findDecision, eraseAgain }, stops);
+  stops.push(() => pages.catch(() => {}));
   stops.push(() => Promise.all([lanes.idle(), rights.eraser.stop()]));
   return {
     url: address.url,

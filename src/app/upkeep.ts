@@ -13,12 +13,12 @@ import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
 import { makeReapplying } from '../rights/erase/reapply.ts';
 import { composeMail, MAIL_WORDS } from '../rights/mail.ts';
 import { type DispatcherDeps, startDispatcher } from '../webhooks/service.ts';
-import type { Server } from './server.ts';
+import type { Server, Stop } from './server.ts';
 
 /** How often a replaced GPD_MMDB_FILE is looked for. */
 const NETWORKS_MS = 30 * SECOND;
 
-export const followNetworks = ({ logFault, settings: { networks } }: Server) =>
+const followNetworks = ({ logFault, settings: { networks } }: Server) =>
   every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
 
 /** Before the first request: what refuses consent leaves the database as it was. */
@@ -78,7 +78,7 @@ function createMailer({ services, address }: Server): DispatcherDeps['mail'] {
 }
 
 /** Delivers what waits in the outbox. */
-export function startWebhooks(server: Server, findDecision: DispatcherDeps['findDecision']) {
+function startWebhooks(server: Server, findDecision: DispatcherDeps['findDecision']) {
   const { database, clock, tenants } = server.services;
   const mail = createMailer(server);
   return startDispatcher(
@@ -120,7 +120,7 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Ser
 }
 
 /** Starts the jobs that time alone makes due. */
-export function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
+function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
   const { services, log, logFault, options } = server;
   const { config, database, clock, book, tenants, keyUse, rights } = services;
   const { eraser, tellDue, tellUnfinished, tellDigests } = rights;
@@ -151,4 +151,25 @@ export function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: ()
     onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
     onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
   });
+}
+
+/** Starts all that runs without a request: deliveries, jobs, and the look for a replaced network file. */
+export function startBackground(
+  server: Server,
+  clockRule: ClockRule,
+  work: {
+    readonly findDecision: DispatcherDeps['findDecision'];
+    readonly eraseAgain: () => Promise<void>;
+  },
+  stops: Stop[],
+) {
+  const webhooks = startWebhooks(server, work.findDecision);
+  const upkeep = startUpkeep(server, clockRule, work.eraseAgain);
+  const networks = followNetworks(server);
+  stops.push(
+    networks.stop,
+    () => upkeep.stop(),
+    () => webhooks.stop(),
+  );
+  return { upkeep, networks };
 }

@@ -42,7 +42,7 @@ export interface IngestNeeds
   readonly random: Random;
   readonly tenantOf: TenantLookup;
   readonly linkedTo: Updates['linkedTo'];
-  /** The public origin is https: a proxy may be what ends TLS. */
+  /** The public origin is https, also where a proxy terminates TLS. */
   readonly publicHttps: boolean;
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestLaneDeps['ingest']) => IngestLaneDeps['ingest'];
