@@ -1,6 +1,6 @@
-import { followNetworks, startUpkeep, startWebhooks } from './app/background.ts';
-import { makeFeatures, noteEpochs, readSettings } from './app/features.ts';
-import { openPlatform } from './app/platform.ts';
+import { createLanes } from './app/lanes.ts';
+import { openServer, readSettings, type Settings, type Stop } from './app/server.ts';
+import { eraseAgainFirst, noteEpochs, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
 import { answers } from './db/meta-store.ts';
 import { makeServer } from './http/server.ts';
@@ -12,66 +12,80 @@ import type { AppOptions, RunningApp } from './ops/running.ts';
 import { makeForwardedNote } from './ops/untrusted-forwarded.ts';
 import { ROUTES } from './schema/routes.ts';
 
-/** The composition root: a platform, the features in the order of their ranks, then a server that listens. */
-
 const DRAIN_MS = 10 * SECOND;
+
+/** The last that was started stops first. */
+async function stopAll(stops: Stop[]): Promise<void> {
+  for (const stop of stops.splice(0).reverse()) await stop();
+}
 
 /** Opens the store, loads all tenants and serves. @throws {ConfigError} with a plain sentence */
 export async function startApp(config: Config, options: AppOptions): Promise<RunningApp> {
   const settings = await readSettings(config);
-  const platform = await openPlatform(config, options);
-  const { database, clock, random, polling, address, log, onFault, metrics } = platform;
-  const features = await makeFeatures(platform, settings);
-  const { rights, consent, consentLane, clockRule, ingest } = features;
-  const findDecision = makeDecisionFinder(database, platform.ingestTenantOf);
+  const stops: Stop[] = [];
+  try {
+    return await start(config, settings, options, stops);
+  } catch (error) {
+    // Why it did not start is what the operator has to read.
+    await stopAll(stops).catch(() => {});
+    throw error;
+  }
+}
+
+async function start(
+  config: Config,
+  settings: Settings,
+  options: AppOptions,
+  stops: Stop[],
+): Promise<RunningApp> {
+  const server = await openServer(config, settings, options, stops);
+  const { services, polling, address, log } = server;
+  const { database, clock, random, tenants, rights } = services;
+  const eraseAgain = await eraseAgainFirst(server);
+  const lanes = await createLanes(server);
+  const findDecision = makeDecisionFinder(database, tenants.find);
   let draining = false;
-  const notReady = (): string[] => (draining ? ['draining'] : []).concat(polling.wrong(), clockRule.wrong());
+  const notReadyReasons = (): string[] =>
+    (draining ? ['draining'] : []).concat(polling.notReadyReasons(), lanes.clockRule.notReadyReasons());
   const pages = (async () => {
     const extra = (await options.routers?.({ url: () => address.url })) ?? [];
-    const { clientSecret } = settings;
-    const swept = () => housekeeping.swept();
-    const { makePages } = await import('./app/pages.ts');
-    return makePages(platform, features, { findDecision, clientSecret, extra, notReady, swept });
+    const { createPages } = await import('./app/pages.ts');
+    const swept = () => upkeep.swept();
+    return createPages(server, lanes, { findDecision, notReady: notReadyReasons, swept }, extra);
   })();
   pages.catch(options.onFatal);
-  const running = makeServer({
+  const http = makeServer({
     lanes: new Map([
-      [ROUTES.ingest.path, ingest.lane],
-      [ROUTES.checkConsent.path, consentLane],
+      [ROUTES.ingest.path, lanes.ingest],
+      [ROUTES.checkConsent.path, lanes.check],
     ]),
     express: (request, response) => void pages.then((listener) => listener(request, response)),
     makeRequestId: () => `req_${makeUlid(clock, random)}`,
-    knowsOrigin: platform.knowsOrigin,
+    knowsOrigin: server.knowsOrigin,
     trustedProxies: settings.trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
     onUntrustedForwarded: makeForwardedNote(config, clock, (about) => log.warn(about)),
-    onFault,
+    onFault: server.onFault,
     https: address.url.startsWith('https:'),
     tls: settings.tls,
-    onAnswered: metrics?.onAnswered,
+    onAnswered: server.metrics?.onAnswered,
   });
-  await noteEpochs(platform);
-  const port = await listen(running, config, platform.sockets.http).catch(async (error: unknown) => {
-    await platform.stop();
-    throw error;
-  });
+  await noteEpochs(server);
+  const port = await listen(http, config, server.sockets.http);
   address.url = baseUrl(config, port);
-  const dispatcher = startWebhooks(platform, rights, findDecision);
-  const housekeeping = startUpkeep(platform, rights, clockRule);
-  const networks = followNetworks(platform, settings.networks);
+  const { upkeep, networks } = startBackground(server, lanes.clockRule, { findDecision, eraseAgain }, stops);
+  stops.push(() => pages.catch(() => {}));
+  stops.push(() => Promise.all([lanes.idle(), rights.eraser.stop()]));
   return {
     url: address.url,
     port,
-    notReady,
+    notReady: notReadyReasons,
     answers: () => answers(database),
     reload: async () => void (await Promise.allSettled([networks.soon(), polling.refresh()])),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
-      await running.drain(deadlineMs);
-      await Promise.all([ingest.idle(), consent.idle(), rights.eraser.stop()]);
-      await pages.catch(() => {});
-      await Promise.all([networks.stop(), housekeeping.stop(), dispatcher.stop()]);
-      await platform.stop();
+      await http.drain(deadlineMs);
+      await stopAll(stops);
     },
   };
 }

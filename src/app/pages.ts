@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type Response, type Router, static as serveStatic } from 'express';
 import { attestRoutes } from '../attest/attest-routes.ts';
-import { type AttestDeps, makeAttestService } from '../attest/service.ts';
+import { makeAttestService } from '../attest/service.ts';
 import { consentRoutes, embedRoutes } from '../consent/routes.ts';
 import { makeConsole } from '../console/console-routes.ts';
 import { makeExpressApp } from '../http/express-app.ts';
@@ -10,24 +10,27 @@ import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '..
 import { builtFiles, SHORT, sendBuilt } from '../http/reply.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
 import { makeRecordAlone } from '../ingest/record-batch.ts';
+import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
-import { makeDaySalt } from '../ops/limits.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
+import { makeCaseService } from '../rights/contests/case-service.ts';
 import { noticeOf } from '../rights/dsar/service.ts';
+import { makeSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
+import { makeMeService } from '../rights/me/service.ts';
 import { openPresented } from '../rights/me/transparency.ts';
-import { type Rights, wireRights } from '../rights/rights-make.ts';
+import { makeAuthenticator } from '../rights/oidc.ts';
+import { makeOutcomeReporter } from '../rights/outcomes.ts';
 import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
+import type { Services } from '../services.ts';
 import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { VERSION } from '../version.ts';
-import type { Features } from './features.ts';
-import type { Platform } from './platform.ts';
+import type { Lanes } from './lanes.ts';
+import type { Server } from './server.ts';
 
-interface PagesNeeds extends Omit<HealthDeps, 'version'>, Pick<DecisionDeps, 'findDecision'> {
-  readonly clientSecret: string | null;
-  readonly extra: readonly Router[];
-}
+type PagesHealth = Omit<HealthDeps, 'version'> & Pick<DecisionDeps, 'findDecision'>;
 
 const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
@@ -44,90 +47,153 @@ function loadOpenApi(): Promise<OpenApi> {
   return openApi;
 }
 
-const sitesOf = ({ database, directory }: Platform): Sites => ({
+const sitesOf = ({ database, tenants }: Services): Sites => ({
   notice(kid) {
-    const tenant = directory.consentTenant(kid);
+    const tenant = tenants.find(kid);
     return tenant ? noticeOf(database, tenant) : Promise.resolve(null);
   },
   at(host) {
-    const all = directory.consentTenants();
-    const shown = ({ origins }: (typeof all)[number]): boolean =>
+    const all = tenants.all();
+    const shown = ({ origins }: Tenant): boolean =>
       all.length === 1 || [...origins].some((one) => new URL(one).host === host);
     return all.filter(shown).map(({ kid }) => kid);
   },
 });
 
-/** What the routes of attestation are made from. */
-function makeAttest(platform: Platform, { consent, issueToken }: Features) {
-  const { config, database, serverSecret, clock, monotonic, log, metrics } = platform;
-  const deps: Omit<AttestDeps, 'record'> = {
-    ...platform,
-    check: consent.consent.check,
-    issueToken,
+/** Distinguishes identical devices by a passkey. */
+function createAttest({ services, monotonic, log, metrics, markerFor }: Server, lanes: Lanes) {
+  const { config, database, serverSecret, clock, random, tenants } = services;
+  const service = makeAttestService({
+    database,
+    serverSecret,
+    clock,
+    random,
+    tenantOf: tenants.find,
+    check: lanes.consent.check,
+    issueToken: lanes.issueToken,
     epochDays: config.epoch_days,
     openToken: (presented) => openPresented(serverSecret, clock(), presented),
     onOutcome(outcome, tenant) {
       metrics?.countAttestation(outcome);
       if (outcome === 'cloned') log.warn({ event: 'passkey-cloned', tenant });
     },
+    record: makeRecordAlone(database, monotonic),
+  });
+  return { service, markNetwork: markerFor('gpd/network/v1') };
+}
+
+/** The services that only the routes of people's rights need. */
+function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: Server) {
+  const { config, database, serverSecret, clock, random, tenants, rights } = services;
+  const { api, contestTexts, eraser } = rights;
+  const tenantOf = tenants.find;
+  const { contests } = api;
+  const markNetwork = markerFor('gpd/cases/v1');
+  const cases = makeCaseService({
+    database,
+    serverSecret,
+    tenantOf,
+    random,
+    contestTexts,
+    contests,
+    markNetwork,
+  });
+  return {
+    limiter: limiters.privacy,
+    knowsOrigin,
+    authenticate: makeAuthenticator(config, clock, logFault('oidc-failed')),
+    /** The places of all routes that send one. */
+    sendExport: makeSendExport(),
+    cases,
+    reportOutcome: makeOutcomeReporter(database, clock, config.max_clock_skew * SECOND),
+    me: makeMeService({
+      database,
+      serverSecret,
+      tenantOf,
+      clock,
+      contestTexts,
+      eraser,
+      cases,
+      kAnonymityFloor: config.k_anonymity_floor,
+    }),
   };
-  const service = makeAttestService({ ...deps, record: makeRecordAlone(database, monotonic) });
-  return { service, markNetwork: makeDaySalt(platform, 'gpd/network/v1') };
 }
 
 /** A handler for each row of the table: with one too few or too many the server does not start. */
 function handlersOf(
-  platform: Platform,
-  features: Features,
-  needs: PagesNeeds & Pick<DecisionDeps, 'origin'>,
-  rights: Rights,
+  server: Server,
+  lanes: Lanes,
+  health: PagesHealth & DecisionDeps,
+  rights: ReturnType<typeof createRightsPages>,
 ): readonly ServedRoute[] {
-  const { consent } = features;
+  const { services } = server;
+  const { tenants } = services;
+  const { consent } = lanes;
   return [
-    ...healthRoutes({ ...needs, version: VERSION }),
-    ...pubkeyRoutes(platform.directory.publicKey),
+    ...healthRoutes({ notReady: health.notReady, swept: health.swept, version: VERSION }),
+    ...pubkeyRoutes((kid) => tenants.find(kid)?.publicKey ?? null),
     sending(ROUTES.getAgentScript, script('agent.js')),
     sending(ROUTES.getClassicAgentScript, script('agent.classic.js')),
     sending(ROUTES.getAgentWorkerScript, script('agent-worker.js')),
     sending(ROUTES.getPasskeyScript, script('agent-passkey.js')),
     sending(ROUTES.getMyDataScript, script('my-data.js')),
-    ...privacyRoutes(rights.api, rights.sendExport),
+    ...privacyRoutes(services.rights.api, rights.sendExport),
     ...outcomeRoutes(rights.reportOutcome),
-    ...myDataRoutes(sitesOf(platform)),
+    ...myDataRoutes(sitesOf(services)),
     ...meRoutes(rights.me, rights.sendExport),
-    ...attestRoutes(makeAttest(platform, features)),
+    ...attestRoutes(createAttest(server, lanes)),
     ...caseRoutes(rights.cases),
     ...consentRoutes(consent.routes),
     ...embedRoutes(consent.embed),
-    ...ledgerRoutes(consent.log),
-    ...decisionRoutes(needs),
+    ...ledgerRoutes({
+      ...services.log,
+      isPublic: (kid) => tenants.find(kid)?.settings['ledger.public'] === true,
+    }),
+    ...decisionRoutes({ findDecision: health.findDecision, origin: health.origin }),
     ...referenceRoutes(loadOpenApi),
   ];
 }
 
-/** Everything that Express serves. Loaded while the server starts, not before: the hot lanes answer first. */
-export function makePages(platform: Platform, features: Features, needs: PagesNeeds): RequestListener {
-  const { config, address, limiters, logFault } = platform;
-  const { consent, rights: services } = features;
-  const { clientSecret, extra } = needs;
-  const origin = (): string => new URL(address.url).origin;
-  const console = makeConsole({
-    ...platform,
-    onLoginFault: logFault('console-login-failed'),
-    log: consent.log,
-    clientSecret,
-    rights: services,
+function createConsole(
+  { services, settings, limiters, views, onFault, logFault }: Server,
+  origin: () => string,
+) {
+  const { config, database, clock, random, serverSecret, tenants, book, log, rights } = services;
+  return makeConsole({
+    config,
+    clientSecret: settings.clientSecret,
+    database,
+    clock,
+    random,
+    tenantOf: tenants.find,
+    book,
+    log,
+    serverSecret,
+    masterKey: tenants.masterKey,
+    rights,
+    signInLimits: limiters.signIn,
+    views,
     origin,
+    onFault,
+    onLoginFault: logFault('console-login-failed'),
   });
-  const rights = wireRights(config, {
-    ...platform,
-    ...services,
-    limiter: limiters.privacy,
-    markNetwork: makeDaySalt(platform, 'gpd/cases/v1'),
-    onFault: logFault('oidc-failed'),
-  });
-  const { authorization } = consent;
-  const handlers = handlersOf(platform, features, { ...needs, origin }, rights);
+}
+
+/**
+ * Everything that Express serves. Loaded while the server starts, not before: the hot lanes answer first.
+ * @param extra further routers
+ */
+export function createPages(
+  server: Server,
+  lanes: Lanes,
+  health: PagesHealth,
+  extra: readonly Router[],
+): RequestListener {
+  const { address } = server;
+  const origin = (): string => new URL(address.url).origin;
+  const rights = createRightsPages(server);
+  const { authorization } = lanes.consent;
+  const handlers = handlersOf(server, lanes, { ...health, origin }, rights);
   return makeExpressApp({
     routers: [
       apiCors(rights.knowsOrigin),
@@ -135,11 +201,11 @@ export function makePages(platform: Platform, features: Features, needs: PagesNe
       myDataForms(rights),
       registerAll({ authorization, authenticate: rights.authenticate }, handlers),
       exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
-      console,
+      createConsole(server, origin),
       ...extra,
     ],
-    views: platform.views,
+    views: server.views,
     https: address.url.startsWith('https:'),
-    onFault: platform.onFault,
+    onFault: server.onFault,
   }) as RequestListener;
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { isWritable, readMeta, readRevision } from '../db/meta-store.ts';
-import { type MasterKey, makeMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-key.ts';
+import { makeMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
 import { opens } from '../ops/escrow.ts';
-import type { LiveDirectory } from './directory.ts';
-import { type DamagedTenant, readSnapshot, type SnapshotPage } from './snapshot-store.ts';
+import type { TenantDirectory } from '../tenants/directory.ts';
+import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../tenants/snapshot-store.ts';
 
 /** What the CLI changes a running server sees within 5 s (contract section 5): it looks every second. */
 const INTERVAL_MS = SECOND;
@@ -27,9 +27,8 @@ export interface PollOptions {
 
 interface Poll {
   readonly database: Database;
-  readonly directory: LiveDirectory;
+  readonly directory: TenantDirectory;
   readonly options: PollOptions;
-  masterKey: MasterKey;
   revision: number;
   lookedAt: number;
   writable: boolean;
@@ -37,9 +36,10 @@ interface Poll {
 
 /** The server's own secret says whether the key is wrong, or a single tenant is damaged. */
 async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTenant[]> {
-  const { database, directory, masterKey } = poll;
+  const { database, directory } = poll;
+  const masterKey = directory.masterKey();
   try {
-    return directory.apply(page, masterKey);
+    return directory.apply(page);
   } catch (error) {
     if (!(error instanceof WrongMasterKey)) throw error;
     const wrapped = (await readMeta(database, SERVER_SECRET)) ?? '';
@@ -49,8 +49,7 @@ async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTe
     // A rewrap between these reads: the next look sees all of it.
     const moved = (await readRevision(database, 'tenants')) !== page.revision;
     if (moved || !opens(key, wrapped)) throw error;
-    poll.masterKey = key;
-    return directory.apply(page, key, true);
+    return directory.apply(page, key);
   }
 }
 
@@ -68,24 +67,17 @@ async function look(poll: Poll): Promise<void> {
 }
 
 /** Loads all tenants once, then what changed. @throws when the first load fails */
-export async function startPolling(
-  database: Database,
-  directory: LiveDirectory,
-  masterKey: MasterKey,
-  options: PollOptions,
-) {
-  const poll: Poll = { database, directory, options, masterKey, revision: -1, lookedAt: 0, writable: true };
+export async function startPolling(database: Database, directory: TenantDirectory, options: PollOptions) {
+  const poll: Poll = { database, directory, options, revision: -1, lookedAt: 0, writable: true };
   await look(poll);
   const { interval: ms = INTERVAL_MS, onFault, onRecovered } = options;
   const looks = every(() => look(poll), { ms, timer: setInterval, onFault, onRecovered });
   return {
     /** Why this node is not ready: its tenants may be out of date, or the database is read-only. */
-    wrong: (): string[] => [
+    notReadyReasons: (): string[] => [
       ...(performance.now() - poll.lookedAt > STALE_MS ? ['database: the last reload failed'] : []),
       ...(poll.writable ? [] : ['database: it takes no writes']),
     ],
-    /** The master key of now: `keys rewrap` may have changed it since the start. */
-    masterKey: () => poll.masterKey,
     /**
      * A look that begins after this call: for what a caller names and this node does not know yet, and for what it changed
      * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read

@@ -2,12 +2,12 @@ import type { Check } from '../consent/service.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
-import type { IngestTenant, TenantLookup } from '../ingest/ports.ts';
+import type { IngestTenant } from '../ingest/ports.ts';
 import { findDecision } from '../ingest/stored.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import { DEVICE_ATTESTATION } from '../tenants/tenant.ts';
+import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { FailedDeps, OpenedToken, Presented } from './ceremony.ts';
 import { relyingPartyOf } from './ceremony.ts';
 
@@ -18,7 +18,6 @@ export interface AdmitDeps extends FailedDeps {
   readonly serverSecret: Uint8Array;
   readonly clock: Clock;
   readonly tenantOf: (kid: string) => ConsentTenant | undefined;
-  readonly ingestTenantOf: TenantLookup;
   /** From the database: a withdrawal counts at once. */
   readonly check: (kid: string, check: Check) => Promise<{ readonly allowed: boolean }>;
 }
@@ -63,7 +62,7 @@ export async function requireConsent(
 
 /** The visit that a token stands for, from a page of the tenant; and consent. @throws {Refusal} */
 async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
-  const tenant = opened ? deps.ingestTenantOf(opened.kid) : undefined;
+  const tenant = opened ? deps.tenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
   const found = await findDecision(deps.database, opened.kid, opened.requestId);
   if (!found) throw new Refusal('no-retained-data');
@@ -77,7 +76,7 @@ export async function admit(deps: AdmitDeps, { presented, gpc }: Asker) {
   const { origin = '', token } = presented;
   const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);
   if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');
-  const rpId = relyingPartyOf(origin, deps.tenantOf(visit.kid)?.settings['attest.rpId'] ?? '');
+  const rpId = relyingPartyOf(origin, visit.tenant.settings['attest.rpId']);
   if (rpId === null) throw new Refusal('attestation-failed');
   return { ...visit, origin, token: String(token), rpId };
 }

@@ -8,11 +8,11 @@ import { openArchiveSigner } from '../rights/dsar/signer.ts';
 import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { whileRunning } from './broken-off.ts';
+import { command, withContext } from './command.ts';
 import { expectNoFile, writeNewFile } from './new-file.ts';
 import { failed, misused, notFound, print, say, wantsJson } from './output.ts';
 import { makeBar, QUIET_MS } from './progress.ts';
-import { type TargetOptions, targetBody, withRights } from './rights-context.ts';
-import { checkKid, type Flags, onStore, requireTenant } from './run.ts';
+import { checkKid, type Flags, requireTenant, type TargetOptions, targetBody } from './run.ts';
 
 export type ExportOptions = TargetOptions &
   Flags<'encryptTo'> & { readonly tenant: string; readonly out: string };
@@ -55,13 +55,21 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
   const file = resolve(options.out);
   expectNoFile(file);
   const recipient = recipientOf(options.encryptTo);
-  await withRights(async (context) => {
-    const { role, ref } = context.operatorOf(kid);
-    const { store, config } = context;
-    const exports = makeExports({ ...context, clock: Date.now, signer: signerOf(store, config) });
+  await withContext(async (context) => {
+    const { role, ref } = await context.operator(kid);
+    const { store, config, database } = context;
+    const { tenants, rights } = await context.services();
+    const signer = signerOf(store, config);
+    const exports = makeExports({
+      database,
+      tenantOf: tenants.find,
+      clock: Date.now,
+      api: rights.api,
+      signer,
+    });
     const dsar = await exports.find(kid, target);
     if (!dsar) throw notFound(`nothing is held about this id in ${kid}`);
-    const unnamed = unnamedIn((await requireTenant(store.database, kid)).settings);
+    const unnamed = unnamedIn((await requireTenant(database, kid)).settings);
     if (unnamed.length > 0)
       say(
         `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
@@ -74,8 +82,8 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
         exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
       ),
     ).finally(bar.end);
-    const { decisions, sha256, size, encrypted, signer } = written;
-    print({ file, decisions, sha256, size, encrypted, signer }, () => [
+    const { decisions, sha256, size, encrypted, signer: signedBy } = written;
+    print({ file, decisions, sha256, size, encrypted, signer: signedBy }, () => [
       `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,
       `SHA-256  ${sha256}`,
     ]);
@@ -83,7 +91,7 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
   });
 }
 
-export const printCertificate = onStore(() => async (store, config) => {
+export const printCertificate = command(async ({ store, config }) => {
   const signer = await signerOf(store, config)();
   const { fingerprint, notAfter } = signer;
   const value = { certificate: signer.certificate, fingerprint, notAfter: notAfter.toISOString() };

@@ -10,9 +10,10 @@ import { orElse } from '../lib/functions.ts';
 import { BackupFailed } from '../ops/backup-stream.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
+import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import type { SettingName } from '../schema/settings.ts';
-import { AlreadyInitialised, openStore, type Store } from '../tenants/installation-files.ts';
-import type { Tenant } from '../tenants/tenant.ts';
+import { AlreadyInitialised } from '../tenants/installation-files.ts';
+import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { io, onTerminal } from './io.ts';
 import {
@@ -31,26 +32,6 @@ export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Co
   const { env, asked } = io();
   return loadConfig({ environment: env, flags, configFile: asked.config });
 }
-
-/** Opens the store for one command and closes it whatever happens. */
-export async function withStore<T>(work: (store: Store, config: Config) => Promise<T>): Promise<T> {
-  const config = configFor();
-  const store = await openStore(config);
-  try {
-    return await work(store, config);
-  } finally {
-    await store.database.close();
-  }
-}
-
-/** Commands whose whole work is on what `open` hands them. */
-export const within =
-  <Context extends unknown[]>(open: (work: (...context: Context) => Promise<void>) => Promise<void>) =>
-  <Given extends unknown[]>(action: (...given: Given) => (...context: Context) => Promise<void>) =>
-  (...given: Given): Promise<void> =>
-    open(action(...given));
-
-export const onStore = within(withStore<void>);
 
 /** @throws {CommandFailed} `usage`, which begins with `what` */
 export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
@@ -94,7 +75,7 @@ export function noSuchTenant(kid: string): CommandFailed {
 }
 
 /** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
-export async function requireTenant(database: Database, kid: string): Promise<Tenant> {
+export async function requireTenant(database: Database, kid: string): Promise<StoredTenant> {
   const tenant = await makeTenantStore(database).get(kid);
   if (tenant) return tenant;
   throw noSuchTenant(kid);
@@ -121,6 +102,17 @@ export async function confirm(options: DestructiveFlags, what: string): Promise<
   const answer = await prompt.question(`${printable(what)}. Type yes to continue: `);
   prompt.close();
   if (answer.trim() !== 'yes') throw failed('nothing was changed');
+}
+
+export type TargetOptions = Flags<'visitor' | 'request' | 'principal'>;
+
+/** Exactly one of --visitor, --request and --principal. */
+export function targetBody(options: TargetOptions): EraseTargetBody {
+  const ids = { visitorId: options.visitor, requestId: options.request, principalId: options.principal };
+  const named = Object.entries(ids).filter(([, id]) => id !== undefined);
+  if (named.length !== 1)
+    throw misused('name one person: exactly one of --visitor <id>, --request <id>, --principal <id>');
+  return checked(eraseTargetSchema, Object.fromEntries(named), 'the id: ');
 }
 
 /** Knex puts the statement with its values before the driver's words: ids of people do not belong on a terminal. */

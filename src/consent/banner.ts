@@ -7,8 +7,8 @@ import { sha256 } from '../lib/crypto.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { appendOne, type EntryMacs, lockHead } from '../log/entries.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
+import { firstPurpose, type Purpose } from '../tenants/purposes.ts';
 import { bannerSettings } from '../tenants/settings.ts';
-import { firstPurpose, type Purpose } from '../tenants/tenant.ts';
 import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
 import type { ConsentTenant } from './tenant.ts';
 

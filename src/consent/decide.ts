@@ -1,5 +1,6 @@
-import type { ConsentChoice, Given, REASONS } from '../schema/consent.ts';
-import type { GpcPolicy } from '../schema/gpc.ts';
+import type { Given, REASONS } from '../schema/consent.ts';
+import type { StateRow } from '../tenants/state-mac.ts';
+import type { ConsentRules } from '../tenants/tenant.ts';
 
 /** May this processing happen? One keyed read, no hashing, no write (contract section 7). */
 
@@ -13,18 +14,7 @@ export interface ProofRef {
 }
 
 /** What somebody last said about one purpose. */
-export interface ConsentEvent extends ProofRef {
-  readonly choice: ConsentChoice;
-  readonly policyVersion: number;
-  /** Epoch milliseconds; null for everything but a grant. */
-  readonly expiresAt: number | null;
-  /** The grant was made over a GPC signal. */
-  readonly overGpc: boolean;
-  /** Who gave the grant; null: no verdict rode on it. */
-  readonly given: Given | null;
-  /** The last entry `consent.doubted` of this grant. */
-  readonly doubtSeq: number | null;
-}
+export type ConsentEvent = Omit<StateRow, 'at'>;
 
 /** Of the verdict that rode on it. */
 export const GIVEN_BY = {
@@ -46,18 +36,6 @@ export interface PrincipalState {
   readonly event: ConsentEvent | null;
   /** The head of the log, for decisions that no entry of the principal's own proves. */
   readonly head: ProofRef;
-}
-
-/** What the tenant has defined. */
-export interface ConsentRules {
-  /** GPC policy by purpose id; a purpose that is not there is unknown. */
-  readonly gpcOf: (purpose: string) => GpcPolicy | undefined;
-  /** Version of the last policy; 0: none was published. */
-  readonly currentVersion: number;
-  /** Version of the last policy whose change was material. */
-  readonly materialVersion: number;
-  /** `consent.byAutomation` is `deny`. */
-  readonly denyDoubted: boolean;
 }
 
 export type ConsentDecision = Readonly<ReturnType<typeof decideConsent>>;

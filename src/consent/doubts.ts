@@ -8,8 +8,8 @@ import { type DoubtDetail, personalEntry } from '../ledger/entries.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, takeHead } from '../log/entries.ts';
 import type { VisitorClass } from '../schema/responses.ts';
+import { macFits, type StateRow } from '../tenants/state-mac.ts';
 import { type ConsentEvent, GIVEN_BY, isDoubted, type ProofRef } from './decide.ts';
-import { macFits, type StateRow } from './state-mac.ts';
 import { type ConsentStateReader, type StateColumns, toStateRow } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 

@@ -1,8 +1,8 @@
 import { DAY } from '../lib/clock.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { Purpose } from '../tenants/tenant.ts';
-import type { StateMac } from './state-mac.ts';
+import type { Purpose } from '../tenants/purposes.ts';
+import type { StateMac } from '../tenants/state-mac.ts';
 
 /** Turns a grant, denial or withdrawal into what is to be recorded; pure, before anything is locked. */
 

@@ -14,8 +14,8 @@ import {
 } from '../db/sql.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { principalKeyContext } from '../keys/master-key.ts';
+import { macFits, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import type { AppendRequest } from './plan-write.ts';
-import { macFits, type PrincipalRow, type StateMac } from './state-mac.ts';
 
 /** The principals that a batch of writes is about, with their keys, for as long as the batch is worked through. */
 

@@ -38,7 +38,7 @@ import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { type ConsentWrite, type DecisionAnswer, idempotencyKeySchema } from '../schema/consent.ts';
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Embed } from './banner.ts';
-import type { makeConsentApi } from './consent-make.ts';
+import type { createConsentApi } from './create-consent.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
 import type { Check } from './service.ts';
@@ -91,7 +91,7 @@ export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
   };
 }
 
-type ConsentRouteDeps = ReturnType<typeof makeConsentApi>['routes'];
+type ConsentRouteDeps = ReturnType<typeof createConsentApi>['routes'];
 
 /** A publishable key writes only from a registered origin. */
 function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: IncomingHttpHeaders): void {

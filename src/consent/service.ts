@@ -15,7 +15,7 @@ import type {
   historyRequestSchema,
   WriteResponse,
 } from '../schema/consent.ts';
-import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/tenant.ts';
+import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { pagesOf } from '../db/sql.ts';
+import { macFits, type StateMac } from '../tenants/state-mac.ts';
 import { type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
-import { macFits, type StateMac } from './state-mac.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 import type { TermsOf } from './terms-store.ts';
 

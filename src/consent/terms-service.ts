@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import type { Purpose } from '../tenants/tenant.ts';
+import type { Purpose } from '../tenants/purposes.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
 import type { ConsentTenant } from './tenant.ts';
 import { listPolicies, publishPolicy, savePurposes } from './terms-store.ts';

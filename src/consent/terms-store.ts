@@ -2,30 +2,25 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
-import { cellOf, isTrue } from '../db/sql.ts';
+import { cellOf } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { Act } from '../lib/act.ts';
-import type { Columns } from '../lib/collections.ts';
 import { sha256 } from '../lib/crypto.ts';
 import { type AppendedEntry, appendOne } from '../log/entries.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
-import type { Purpose } from '../tenants/tenant.ts';
-import { type PurposeRow, purposeToRow, rowToPurpose } from '../tenants/tenant-store.ts';
-import { type ConsentPolicy, macFits, type StateMac } from './state-mac.ts';
+import type { ConsentPolicy, Purpose } from '../tenants/purposes.ts';
+import { macFits, type StateMac } from '../tenants/state-mac.ts';
+import {
+  type ConsentPolicyRow,
+  type PurposeRow,
+  purposeToRow,
+  rowToConsentPolicy,
+  rowToPurpose,
+} from '../tenants/tenant-store.ts';
 import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
-
-export type ConsentPolicyRow = Columns<Omit<ConsentPolicy, 'material'>> & {
-  readonly kid: string;
-  readonly material: unknown;
-};
-
-export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
-  const { version, sha256: digest } = row;
-  return { version, sha256: digest, material: isTrue(row.material), publishedAt: Number(row.published_at) };
-}
 
 /** Whose terms they are, with the key of their MACs. */
 export interface TermsOf {

@@ -4,8 +4,7 @@ import { entryTime } from '../ledger/entries.ts';
 import { sha256 } from '../lib/crypto.ts';
 import type { Problems } from '../log/entries.ts';
 import type { Fold } from '../log/fold.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
-import type { ConsentPolicyRow } from './terms-store.ts';
+import { type ConsentPolicyRow, makeTenantStore } from '../tenants/tenant-store.ts';
 
 /** Policies and purposes as the rows have them, against the last entry that says so. */
 

@@ -6,7 +6,7 @@ import { DAY, isoTime } from '../lib/clock.ts';
 import { csvRecord } from '../lib/text.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterCursor } from '../rights/register-store.ts';
-import { requireTenant } from './context-make.ts';
+import { requireTenant } from './context.ts';
 import { addressOf, partsOf } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
 import type { PageTable, Posted, Visit } from './session-guard.ts';

@@ -18,7 +18,7 @@ import {
 import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, deviceContests, deviceTrail, heldOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
-import type { Context, Staff } from './context-make.ts';
+import type { Context, Staff } from './context.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
 
 /** A case as the console shows it, and the rulings on it over the contest service. */
@@ -45,8 +45,7 @@ export async function readCase(context: Context, staff: Staff, contestId: string
   const { kid } = staff;
   const contest = await findContest(database.read, contestTexts, { contestId });
   const tenant = context.tenantOf(kid);
-  const ingest = context.ingestTenantOf(kid);
-  if (contest?.kid !== kid || !tenant || !ingest) return null;
+  if (contest?.kid !== kid || !tenant) return null;
   const { requestId } = contest;
   const object = rightsRef(tenant.rightsKey, 'contest', contestId);
   const [stored, device, audit, drafts] = await Promise.all([
@@ -59,7 +58,7 @@ export async function readCase(context: Context, staff: Staff, contestId: string
     contest,
     /** Null: the decision was erased. */
     decision:
-      stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, ingest, contest),
+      stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, tenant, contest),
     incomplete: stored?.verdict.incomplete ?? false,
     monitor: stored?.verdict.monitor ?? false,
     ...device,

@@ -14,7 +14,7 @@ import {
 } from '../rights/erase/hold.ts';
 import { heldReceipts, type StoredErasure } from '../rights/erase/receipts.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
-import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)) as a dpo places, lists and releases them. A page names a device by its keyed reference. */
 

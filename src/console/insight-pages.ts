@@ -7,7 +7,7 @@ import { wilson } from '../lib/wilson.ts';
 import { languageSchema } from '../schema/banner.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { barChart, cellOf, lastSlots } from './charts.ts';
-import type { Context } from './context-make.ts';
+import type { Context } from './context.ts';
 import {
   type GenerationView,
   type OverviewView,

@@ -15,7 +15,7 @@ import { oldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
 import { makeSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import { actorOf, type Context, type Staff } from './context-make.ts';
+import { actorOf, type Context, type Staff } from './context.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
 

@@ -3,7 +3,7 @@ import { CONSOLE_ABSOLUTE_MS, type LoginFault, LoginRefused, type Switching } fr
 import { limitClients } from '../http/register.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Context } from './context-make.ts';
+import type { Context } from './context.ts';
 import {
   cookieNames,
   decryptLogin,

@@ -4,7 +4,7 @@ import { toRefusal } from '../http/reply.ts';
 import { cookieValues, hasLeft } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
 import { keepTyped } from './cases-service.ts';
-import type { Context, Staff } from './context-make.ts';
+import type { Context, Staff } from './context.ts';
 import { cookieNames } from './cookies.ts';
 import { contestOfPath, type Form, field, isSameOrigin, readForm, sameToken, typedOf } from './form.ts';
 import { enterSession, findSession } from './sessions-service.ts';

@@ -8,7 +8,7 @@ import {
   roleOf,
 } from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { actorOf, type Context, type Staff } from './context-make.ts';
+import { actorOf, type Context, type Staff } from './context.ts';
 import {
   deleteConsoleSession,
   findConsoleSession,

@@ -15,7 +15,7 @@ import { type Claimant, ClaimRefused, readClaimant } from '../auth/tokens.ts';
 import type { Config } from '../config.ts';
 import type { ConsentTenant } from '../consent/tenant.ts';
 import { environmentName } from '../schema/settings.ts';
-import type { Context } from './context-make.ts';
+import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { insertConsoleSession } from './session-store.ts';
 

@@ -14,7 +14,7 @@ import type { Dsar } from '../rights/dsar/service.ts';
 import { deviceTrail } from '../rights/dsar/store.ts';
 import { KEEP_NOTHING, planErasure } from '../rights/erase/erase.ts';
 import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
-import { actorOf, type Context, requireTenant, type Staff } from './context-make.ts';
+import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { placeHoldOn } from './holds-service.ts';
 
 /** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */

@@ -95,7 +95,7 @@ export async function followClock(database: Database, clock: Clock, skewMs: numb
       return { at: Math.min(now, newest), event, offMs: Math.abs(ahead) };
     },
     /** Why this node is not ready. */
-    wrong: (): readonly string[] => (isBehind() ? [`clock: ${reason()}`] : []),
+    notReadyReasons: (): readonly string[] => (isBehind() ? [`clock: ${reason()}`] : []),
     /** @throws {Unavailable} when the clock is behind by more than the skew */
     requireClock: (): void => {
       if (isBehind()) throw new Unavailable(reason());

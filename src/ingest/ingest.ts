@@ -37,6 +37,7 @@ import {
   keySignals,
   mayBeShared,
 } from './verdict/identity.ts';
+import { policyOf } from './verdict/policy.ts';
 import { type Classification, classify } from './verdict/score.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
@@ -161,8 +162,8 @@ function hashNonce(nonce: string): string {
 function judge(tenant: IngestTenant, facts: Facts, identity: Identity | null) {
   return {
     identity,
-    classification: classify(facts, tenant.policy.rules),
-    shadow: tenant.shadow && classify(facts, tenant.shadow.rules),
+    classification: classify(facts, policyOf(tenant.policy).rules),
+    shadow: tenant.shadow && classify(facts, policyOf(tenant.shadow).rules),
     summary: identity && tenant.populationKey && keySignals(tenant.populationKey, facts),
     defenses: facts.defenses,
     incomplete: facts.incomplete,
@@ -234,8 +235,8 @@ function decideOn(
       incomplete,
       grantSeq: grant?.seq,
     });
-  const verdict = decideBy(judged.classification, tenant.policy.version);
-  const shadow = judged.shadow && tenant.shadow && decideBy(judged.shadow, tenant.shadow.version);
+  const verdict = decideBy(judged.classification, policyOf(tenant.policy).version);
+  const shadow = judged.shadow && tenant.shadow && decideBy(judged.shadow, policyOf(tenant.shadow).version);
   return {
     kid: tenant.kid,
     identified: identity && identifiedOn(identity, config.epoch_days, { network, day, marked: known.marked }),

@@ -2,20 +2,9 @@ import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';
-import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import type { PolicyMode, TenantPolicy } from '../schema/policy.ts';
+import { type PolicyRow, rowsToPolicies, type TenantPolicies } from '../tenants/tenant-store.ts';
 import { applyPolicy } from './verdict/policy.ts';
-
-export interface PolicyRow {
-  readonly kid: string;
-  readonly mode: PolicyMode;
-  readonly policy: string;
-}
-
-export type TenantPolicies = Readonly<Partial<Record<PolicyMode, TenantPolicy>>>;
-
-export function rowsToPolicies(rows: readonly PolicyRow[]): TenantPolicies {
-  return Object.fromEntries(rows.map((row) => [row.mode, tenantPolicySchema.parse(JSON.parse(row.policy))]));
-}
 
 export async function readPolicies(database: Database, kid: string): Promise<TenantPolicies> {
   return rowsToPolicies(await database.read<PolicyRow>('tenant_policies').where({ kid }));

@@ -1,41 +1,10 @@
-import type { Address } from '../lib/ip.ts';
-import type { SealedBundle } from '../schema/bundle.ts';
-import type { GpcPolicy } from '../schema/gpc.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { Policy } from './verdict/policy.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
-/** The tenant as ingest sees it, and the values that go to the store and come back from it. */
+/** The values that go to the store and come back from it. */
 
-/** What ingest needs to know of a tenant; held in memory, at most 5 s behind the database. */
-export interface IngestTenant {
-  readonly kid: string;
-  /** When it was made: a later one under its kid is another. */
-  readonly since: number;
-  readonly origins: ReadonlySet<string>;
-  /** Live seal keys, newest first. */
-  readonly openers: readonly ((bundle: SealedBundle) => Buffer | null)[];
-  /** Null: the tenant has no symmetric key. */
-  readonly symmetricOpener: ((bundle: SealedBundle) => Buffer | null) | null;
-  readonly identityKey: Uint8Array;
-  readonly durableKey: Uint8Array;
-  readonly epochKey: (epoch: number) => Uint8Array;
-  /** Keyed reference of a principal. */
-  readonly refOf: (principalId: string) => string;
-  /** What a GPC signal does to a purpose; an unknown purpose is `opt-out`. */
-  readonly gpcPolicy: (purpose: string) => GpcPolicy;
-  readonly policy: Policy;
-  /** Weights that are tried out: counted, never answered. */
-  readonly shadow: Policy | null;
-  /** Is this agent or client address a monitor of the operator's own? */
-  readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
-  /** Ids of the webhooks that get every decision. */
-  readonly decisionWebhooks: readonly string[];
-  /** `transparency.retain = "summary"`: values are counted under this key. Null: nothing is kept of signals. */
-  readonly populationKey: Uint8Array | null;
-  /** False until the tenant proves consent by its own ledger (contract 3.3). */
-  readonly needsProof: boolean;
-}
+export type IngestTenant = Tenant;
 
 export type TenantLookup = (kid: string) => IngestTenant | undefined;
 

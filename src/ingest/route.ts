@@ -19,7 +19,6 @@ import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
-import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import { type IngestInput, type IngestServices, ingest } from './ingest.ts';
 import type { Unsealed } from './open.ts';
 import type { TenantLookup } from './ports.ts';
@@ -145,50 +144,49 @@ function refuseUnread(error: unknown): HotReply {
   throw error;
 }
 
-type HandedOn = 'requireClock' | 'proveConsent' | 'grants' | 'botAuth' | 'issueToken' | 'random';
+type HandedOn =
+  | 'requireClock'
+  | 'proveConsent'
+  | 'grants'
+  | 'botAuth'
+  | 'issueToken'
+  | 'noteVisit'
+  | 'random';
 
 /** The stores, keys and counters that a server hands to ingest. */
 export interface IngestParts
   extends Pick<IngestServices, HandedOn>,
-    Pick<IngestRouteDeps, 'isHosting' | 'markNetwork' | 'knowsOrigin' | 'onFault'>,
+    Pick<IngestRouteDeps, 'open' | 'isHosting' | 'isPublicHttps' | 'markNetwork' | 'knowsOrigin' | 'onFault'>,
     Pick<Updates, 'linkedTo'> {
   readonly config: Config;
   readonly database: Database;
   readonly serverSecret: Uint8Array;
   readonly clock: Clock;
   readonly monotonic: () => number;
-  readonly decryptor: Pick<IngestRouteDeps, 'open'>;
-  readonly ingestTenantOf: TenantLookup;
-  readonly limiters: { readonly ingest: Limiter };
-  /** The public address of this server. */
-  readonly address: { readonly url: string };
-  readonly keyUse: Pick<KeyUseCounter, 'noteVisit'>;
+  readonly tenantOf: TenantLookup;
+  readonly limiter: Limiter;
   /** The same function, with its answers counted. */
   readonly counted: (run: IngestRouteDeps['ingest']) => IngestRouteDeps['ingest'];
 }
 
 /** @returns the handler of POST /_fp/i/v1, and what waits until nothing is being recorded */
 export function createIngest(parts: IngestParts) {
-  const { database, clock, ingestTenantOf, knowsOrigin, keyUse, linkedTo } = parts;
+  const { database, clock, tenantOf, knowsOrigin, linkedTo } = parts;
   const recorder = makeRecorder(database, parts.monotonic);
   const sessions = makeSessions(parts.serverSecret);
   const services: IngestServices = {
     ...parts,
-    tenants: ingestTenantOf,
+    tenants: tenantOf,
     now: clock,
     sessions,
     updates: { linkedTo, endsChain: (kid, requestId) => endsChain(database, kid, requestId) },
     recorder,
-    noteVisit: keyUse.noteVisit,
   };
   const lane = makeIngestRoute({
     ...parts,
-    open: parts.decryptor.open,
     ingest: parts.counted((unsealed, input) => ingest(services, unsealed, input)),
-    limiter: parts.limiters.ingest,
     admission: makeConcurrencyLimit(),
-    isPublicHttps: parts.address.url.startsWith('https:'),
-    mayRead: (kid, origin) => ingestTenantOf(kid)?.origins.has(origin) ?? knowsOrigin(origin),
+    mayRead: (kid, origin) => tenantOf(kid)?.origins.has(origin) ?? knowsOrigin(origin),
     sessionOf: sessions.of,
   });
   return { lane, idle: () => recorder.idle() };

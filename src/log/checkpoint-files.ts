@@ -125,6 +125,7 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
   const log: LineLog = { path: checkpointFile(dataDir), key: hmacSha256(serverSecret, name), name };
   const { read, refresh, lastLine, bytes } = makeFollower(log);
   let thinAt = thinFrom;
+  let onKept: (kid: string) => void = () => {};
 
   /** @param wants is asked behind the lock, once all lines are read */
   async function append(line: Line, wants = (): boolean => true): Promise<boolean> {
@@ -148,8 +149,15 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
       return readAll(log, vkey);
     },
     /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
-    keep: (kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> =>
-      append(toLine(kept), () => lastLine(kept.vkey)?.note === after?.text),
+    async keep(kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> {
+      const isKept = await append(toLine(kept), () => lastLine(kept.vkey)?.note === after?.text);
+      if (isKept) onKept(kept.kid);
+      return isKept;
+    },
+    /** Calls `listener` after each checkpoint that this process kept: the witnesses are asked then. */
+    onKept(listener: (kid: string) => void): void {
+      onKept = listener;
+    },
     /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
     async keepAfterLoss(kept: readonly NewCheckpoint[]) {
       for (const checkpoint of kept) await append({ ...toLine(checkpoint), lost: true });

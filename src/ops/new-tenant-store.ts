@@ -1,11 +1,11 @@
-import type { StateMac } from '../consent/state-mac.ts';
 import { definePurpose, macTerms } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
 import { putCheckpoint } from '../log/checkpoint-store.ts';
 import type { NewLog } from '../log/entries.ts';
 import { appendOne, createLog } from '../log/entries.ts';
 import { emptyTables, tableWithRows } from '../rights/tenant-rows-store.ts';
-import type { Purpose } from '../tenants/tenant.ts';
+import type { Purpose } from '../tenants/purposes.ts';
+import type { StateMac } from '../tenants/state-mac.ts';
 import { insertTenant, type NewTenant } from '../tenants/tenant-store.ts';
 
 export interface TenantRows extends NewTenant {

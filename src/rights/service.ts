@@ -1,6 +1,5 @@
 import { actorRef } from '../audit/audit.ts';
 import type { Claimant } from '../auth/tokens.ts';
-import { principalRef } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision, tenantOfDecision } from '../ingest/stored.ts';
 import type { Actor } from '../lib/act.ts';
@@ -13,6 +12,7 @@ import type {
   ErasureReceipt,
   Ruling,
 } from '../schema/rights.ts';
+import { principalRef } from '../tenants/tenant.ts';
 import { contestResponse, ownContest } from './contests/record.ts';
 import type { ContestDeps } from './contests/service.ts';
 import { makeContestService, type Reviewer } from './contests/service.ts';

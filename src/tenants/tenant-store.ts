@@ -2,14 +2,23 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bump, bumpTenant, GOING } from '../db/meta-store.ts';
-import { cellOf } from '../db/sql.ts';
+import { cellOf, isTrue } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 import { orElse } from '../lib/functions.ts';
+import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
+import type { WebhookEvent } from '../schema/webhooks.ts';
+import type { ConsentPolicy, Purpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
 import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
-import type { Purpose, Tenant } from './tenant.ts';
+
+/** The content of a tenant's own row. */
+export interface StoredTenant {
+  readonly kid: string;
+  readonly createdAt: number;
+  readonly settings: TenantSettings;
+}
 
 interface TenantRow {
   readonly kid: string;
@@ -19,7 +28,7 @@ interface TenantRow {
 
 export type PurposeRow = Columns<Purpose & { readonly kid: string }>;
 
-export function rowToTenant(row: TenantRow): Tenant {
+export function rowToTenant(row: TenantRow): StoredTenant {
   const settings = tenantSettingsSchema.parse(JSON.parse(row.settings));
   return { kid: row.kid, createdAt: row.created_at, settings };
 }
@@ -32,9 +41,55 @@ export function purposeToRow(kid: string, purpose: Purpose): PurposeRow {
   return toColumns({ kid, ...purpose });
 }
 
+export type ConsentPolicyRow = Columns<Omit<ConsentPolicy, 'material'>> & {
+  readonly kid: string;
+  readonly material: unknown;
+};
+
+export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
+  const { version, sha256: digest } = row;
+  return { version, sha256: digest, material: isTrue(row.material), publishedAt: Number(row.published_at) };
+}
+
+/** A tenant's changes to the table of rules: in force, and tried out. */
+export type TenantPolicies = Readonly<Partial<Record<PolicyMode, TenantPolicy>>>;
+
+export interface PolicyRow {
+  readonly kid: string;
+  readonly mode: PolicyMode;
+  readonly policy: string;
+}
+
+export function rowsToPolicies(rows: readonly PolicyRow[]): TenantPolicies {
+  return Object.fromEntries(rows.map((row) => [row.mode, tenantPolicySchema.parse(JSON.parse(row.policy))]));
+}
+
+export interface Webhook {
+  readonly kid: string;
+  readonly id: string;
+  readonly url: string;
+  readonly events: readonly WebhookEvent[];
+  /** The operator vouches for a target inside the perimeter. */
+  readonly allowPrivate: boolean;
+  readonly wrappedSecret: string;
+  readonly createdAt: number;
+}
+
+export type WebhookRow = Columns<Omit<Webhook, 'events' | 'allowPrivate'>> & {
+  readonly events: string;
+  readonly allow_private: unknown;
+};
+
+export const rowToWebhook = (row: WebhookRow): Webhook =>
+  fromColumns<Webhook>({
+    ...row,
+    events: JSON.parse(row.events) as WebhookEvent[],
+    allow_private: isTrue(row.allow_private),
+  });
+
 /** All that a tenant is made of; written whole or not at all. */
 export interface NewTenant {
-  readonly tenant: Tenant;
+  readonly tenant: StoredTenant;
   readonly secrets: Readonly<Record<string, string>>;
   readonly key: Generation;
 }
@@ -66,13 +121,13 @@ export function makeTenantStore(database: Database) {
       return rows.map(({ kid }) => kid);
     },
     /** The tenants whose rows can be read, in the order of their kids. */
-    async list(): Promise<readonly Tenant[]> {
+    async list(): Promise<readonly StoredTenant[]> {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
       // Nothing of a row that is damaged: it must not hide the others.
       return rows.flatMap((row) => orElse(() => [rowToTenant(row)], []));
     },
     /** @throws where the row cannot be read */
-    async get(kid: string): Promise<Tenant | null> {
+    async get(kid: string): Promise<StoredTenant | null> {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;
     },

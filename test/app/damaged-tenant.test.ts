@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { makeDirectory } from '../../src/app/directory.ts';
 import { startPolling } from '../../src/app/poll.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
@@ -8,6 +7,7 @@ import { bumpTenant } from '../../src/db/meta-store.ts';
 import { makeMasterKey, WrongMasterKey } from '../../src/keys/master-key.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { rewrapAll } from '../../src/ops/rewrap-store.ts';
+import { createDirectory } from '../../src/tenants/directory.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
 import { runGpd } from '../support/command.ts';
 import { execute } from '../support/database.ts';
@@ -29,11 +29,11 @@ const damage = {
 async function open(dataDir: string) {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const { database, masterKey, serverSecret } = await openStore(config);
-  const directory = makeDirectory(Date.now);
+  const directory = createDirectory({ masterKey, clock: Date.now, random: randomBytes });
   const damaged: string[] = [];
   const faults: unknown[] = [];
   let file: Buffer | null = null;
-  const polling = await startPolling(database, directory, masterKey, {
+  const polling = await startPolling(database, directory, {
     rereadMasterKey() {
       if (!file) throw new Error('the file of the master key is away');
       return file;
@@ -47,7 +47,7 @@ async function open(dataDir: string) {
     serverSecret,
     polling,
     damaged,
-    served: () => KIDS.filter((kid) => directory.tenant(kid) !== undefined),
+    served: () => KIDS.filter((kid) => directory.find(kid) !== undefined),
     putKey: (key: Buffer) => {
       file = key;
     },

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type ConsentEvent,
-  type ConsentRules,
   decideConsent,
   type PrincipalState,
   type Reason,
 } from '../../src/consent/decide.ts';
 import { REASONS } from '../../src/schema/consent.ts';
+import type { ConsentRules } from '../../src/tenants/tenant.ts';
 import { NOW } from '../support/make.ts';
 
 const HEAD = { seq: 99, hash: 'ff'.repeat(32) };

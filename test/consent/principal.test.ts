@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { readClaimant } from '../../src/auth/tokens.ts';
-import { browserPrincipalId, principalRef } from '../../src/consent/tenant.ts';
+import { browserPrincipalId } from '../../src/consent/tenant.ts';
 import { plaintextSchema } from '../../src/schema/bundle.ts';
 import {
   batchRequestSchema,
@@ -11,6 +11,7 @@ import {
   principalRequestSchema,
 } from '../../src/schema/consent.ts';
 import { eraseTargetSchema } from '../../src/schema/rights.ts';
+import { principalRef } from '../../src/tenants/tenant.ts';
 
 const key = Buffer.alloc(32, 7);
 

@@ -189,10 +189,14 @@ describe('the verdict', () => {
   });
 
   it('is made by the tenant’s policy, and once more in shadow, which is only counted', async () => {
-    const shadow = applyPolicy(tenantPolicySchema.parse({ off: ['A1'] }));
+    const shadow = tenantPolicySchema.parse({ off: ['A1'] });
     const { response, entries } = await run({ tenant: { shadow }, signals: { frame: { webdriver: true } } });
     expect(response.class).toBe('undeclared_automation');
-    expect(entries[0]?.shadow).toEqual({ policyVersion: shadow.version, class: 'human', day: 20_412 });
+    expect(entries[0]?.shadow).toEqual({
+      policyVersion: applyPolicy(shadow).version,
+      class: 'human',
+      day: 20_412,
+    });
   });
 
   it('knows the operator’s own monitors', async () => {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../src/ingest/verdict/policy.ts';
 import { fillNotices, type NoticeTenant, type NoticeTexts } from '../../src/rights/notice.ts';
+import { firstPurpose } from '../../src/tenants/purposes.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
-import { firstPurpose } from '../../src/tenants/tenant.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const texts = JSON.parse(read('views/notice.en.json')) as NoticeTexts;

@@ -20,6 +20,7 @@ export const RANKS = [
   ['console'],
   ['ops'],
   ['demo'],
+  ['services'],
   ['app'],
   ['cli'],
 ] as const;
@@ -45,10 +46,11 @@ const FEATURES = new Set<Room>([
 const ROOT_FILES: ReadonlyMap<string, Room> = new Map([
   ['src/app.ts', 'app'],
   ['src/config.ts', 'config'],
+  ['src/services.ts', 'services'],
   ['src/version.ts', 'config'],
 ]);
 
-type Role = 'store' | 'routes' | 'service' | 'worker' | 'files' | 'make' | 'value';
+type Role = 'store' | 'routes' | 'service' | 'worker' | 'files' | 'value';
 
 type Modules = ReadonlyMap<string, Module>;
 
@@ -56,7 +58,7 @@ type Modules = ReadonlyMap<string, Module>;
 function suffixRole(file: string): Role | null {
   const name = posix.basename(file).replace(/\.tsx?$/, '');
   const [last = ''] = name.split('-').slice(-1);
-  if (['store', 'service', 'worker', 'files', 'make'].includes(last)) return last as Role;
+  if (['store', 'service', 'worker', 'files'].includes(last)) return last as Role;
   return ['routes', 'pages', 'router'].includes(last) ? 'routes' : null;
 }
 
@@ -109,6 +111,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   console: ['ejs'],
   ops: [ANY_NODE, 'express', 'maxmind', 'node-forge', 'pino', 'prom-client', 'rate-limiter-flexible'],
   demo: [ANY_NODE, 'express', 'ejs', 'jose', 'oidc-provider'],
+  services: [],
   app: [ANY_NODE, 'express'],
   cli: [ANY_NODE, 'commander', 'fastest-levenshtein', 'ink', 'react'],
   agent: [],
@@ -122,7 +125,6 @@ const ROLE_PACKAGES: Readonly<Record<Role, readonly string[]>> = {
   service: [ANY_NODE],
   worker: [ANY_NODE],
   files: [ANY_NODE],
-  make: [ANY_NODE, 'express'],
   value: [],
 };
 

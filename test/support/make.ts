@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { IngestTenant, NonceClaim, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
-import { RULES } from '../../src/ingest/verdict/policy.ts';
+import type { NonceClaim, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
 import type { Verdict } from '../../src/ingest/verdict/verdict.ts';
 import type { Generation } from '../../src/keys/generation.ts';
+import { LEDGER_SECRET, makeMasterKey, ROOT_SECRET, tenantSecretContext } from '../../src/keys/master-key.ts';
 import type { Random } from '../../src/lib/crypto.ts';
 import { sha256 } from '../../src/lib/crypto.ts';
 import type { ConsentReceipt, Plaintext } from '../../src/schema/bundle.ts';
 import type { ConsentState } from '../../src/schema/responses.ts';
 import { makeOpener } from '../../src/seal/open.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
+import { makeTenant, type Tenant, type TenantSnapshot } from '../../src/tenants/tenant.ts';
 import type { NewTenant } from '../../src/tenants/tenant-store.ts';
 import { makeRawSignals } from './make-signals.ts';
 
@@ -169,28 +170,40 @@ export function makePlaintext(over: Partial<Plaintext> = {}): Plaintext {
   };
 }
 
-/** A tenant as ingest sees it; `scalars` are the private keys of its live generations, newest first. */
-export function makeIngestTenant(
-  scalars: readonly Buffer[] = [],
-  over: Partial<IngestTenant> = {},
-): IngestTenant {
+/** A tenant of the test's own, whose keys hang on its kid. */
+export function makeTestTenant(kid: string, over: Partial<TenantSnapshot> = {}): Tenant {
+  const random = seededRandom(kid);
+  const masterKey = makeMasterKey(sha256('master key'), random);
+  const wrapped = (purpose: string, secret: Buffer) =>
+    [purpose, masterKey.wrap(secret, tenantSecretContext(kid, purpose))] as const;
+  const snapshot: TenantSnapshot = {
+    ...makeNewTenant(kid).tenant,
+    revision: 1,
+    secrets: new Map([wrapped(ROOT_SECRET, sha256(kid)), wrapped(LEDGER_SECRET, sha256(`seed of ${kid}`))]),
+    keys: [],
+    purposes: [],
+    consentPolicies: [],
+    termsMac: null,
+    apiKeys: [],
+    webhooks: [],
+    logOrigin: `gpd.example/ledger/${kid}`,
+    policies: {},
+    ...over,
+  };
+  return makeTenant(snapshot, { masterKey, clock: () => NOW, random, onOpened: () => {} });
+}
+
+/** A tenant as the pipeline sees it; `scalars` are the private keys of its live generations, newest first. */
+export function makeIngestTenant(scalars: readonly Buffer[] = [], over: Partial<Tenant> = {}): Tenant {
   return {
-    kid: 'acme',
-    since: NOW,
+    ...makeTestTenant('acme'),
     origins: new Set(['https://shop.example']),
     openers: scalars.map((scalar) => makeOpener(scalar)),
-    symmetricOpener: null,
     identityKey: sha256('identity'),
     durableKey: sha256('durable'),
     epochKey: (epoch) => sha256(`epoch ${epoch}`),
     refOf: (principalId) => `ref of ${principalId}`,
     gpcPolicy: () => 'opt-out',
-    policy: { version: 'test', rules: RULES },
-    shadow: null,
-    isMonitor: () => false,
-    decisionWebhooks: [],
-    populationKey: null,
-    needsProof: false,
     ...over,
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { deriveTenantKeys, firstPurpose } from '../../src/tenants/tenant.ts';
+import { firstPurpose } from '../../src/tenants/purposes.ts';
+import { deriveTenantKeys } from '../../src/tenants/tenant.ts';
 
 const ROOT = Buffer.alloc(32, 7);
 

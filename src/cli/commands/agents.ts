@@ -8,11 +8,11 @@ import {
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
+import { command, withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { withOperator } from '../operator.ts';
 import { EXIT, misused, notFound, print, printTable, say } from '../output.ts';
-import { confirm, type DestructiveFlags, onStore, readJsonFile, withStore } from '../run.ts';
+import { confirm, type DestructiveFlags, readJsonFile } from '../run.ts';
 
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
@@ -47,8 +47,8 @@ function printDirectory(directory: AgentDirectory): void {
 async function add(urlText: string, options: { readonly jwks?: string }): Promise<void> {
   const url = checkUrl(urlText);
   const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
-  await withOperator(async ({ store: { database }, byAll }) => {
-    const by = byAll();
+  await withContext(async ({ store: { database }, byAll }) => {
+    const by = await byAll();
     const now = by.at;
     if (pinned) {
       const directory = { ...newDirectory(url, 'pinned'), keys: pinned, fetchedAt: now };
@@ -67,7 +67,7 @@ async function add(urlText: string, options: { readonly jwks?: string }): Promis
   });
 }
 
-const list = onStore(() => async ({ database }) => {
+const list = command(async ({ database }) => {
   const directories = await listDirectories(database);
   printTable(directories.map(describe), directories, {
     AGENT: ({ url }) => agentOrigin(url),
@@ -80,21 +80,21 @@ const list = onStore(() => async ({ database }) => {
 
 async function remove(urlText: string, options: DestructiveFlags): Promise<void> {
   const url = checkUrl(urlText);
-  await withOperator(async ({ store: { database }, byAll }) => {
+  await withContext(async ({ store: { database }, byAll }) => {
     const known = (await listDirectories(database)).some((directory) => directory.url === url);
     if (!known) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
     const said = { agentId: agentOrigin(url), url };
     if (options.dryRun === true)
       return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
     await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
-    await removeDirectory(database, url, byAll());
+    await removeDirectory(database, url, await byAll());
     print({ ...said, removed: true }, () => [`${said.agentId} is removed`]);
   });
 }
 
 async function refresh(urlText: string | undefined): Promise<void> {
   const url = urlText === undefined ? null : checkUrl(urlText);
-  await withStore(async ({ database }) => {
+  await withContext(async ({ database }) => {
     const all = await listDirectories(database);
     const chosen = all.filter(
       (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),

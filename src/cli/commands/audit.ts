@@ -1,9 +1,9 @@
 import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { printTable } from '../output.ts';
-import { withRights } from '../rights-context.ts';
 import { checkOneOf, checkWhole, type Flags } from '../run.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -18,9 +18,9 @@ async function list(kid: string, options: Flags<'action' | 'limit'>): Promise<vo
   const action = checkAction(options.action);
   const otherwise = `--limit must be a number from 1 to ${MAX_LIMIT}`;
   const limit = checkWhole(options.limit ?? DEFAULT_LIMIT, [1, MAX_LIMIT], otherwise);
-  await withRights(async ({ store, operatorOf }) => {
-    operatorOf(kid);
-    const rows = (await listAudit(store.database, kid, { action }, limit)).map((row) => ({
+  await withContext(async ({ database, operator }) => {
+    await operator(kid);
+    const rows = (await listAudit(database, kid, { action }, limit)).map((row) => ({
       ...row,
       at: isoTime(row.at),
     }));

@@ -1,21 +1,30 @@
 import { resolve } from 'node:path';
 import { isoTime } from '../../lib/clock.ts';
+import { notify } from '../../notify/notify.ts';
 import { VERSION } from '../../version.ts';
 import { leavingNothing } from '../broken-off.ts';
+import { type CommandContext, withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { notifyWebhooks } from '../directory.ts';
-import { withOperator } from '../operator.ts';
 import { print } from '../output.ts';
+
+/** All tenants of this installation that asked for the event. */
+async function tellAll(services: CommandContext['services'], data: object): Promise<void> {
+  const { database, tenants } = await services();
+  await database.transaction(async (tx) => {
+    for (const tenant of tenants.all())
+      await notify(tx, tenant, { event: 'backup.failed', data, at: Date.now() });
+  });
+}
 
 async function backup(name: string): Promise<void> {
   const file = resolve(name);
   const { makeBackup } = await import('../../ops/backup.ts');
-  await withOperator(async ({ store, config, byAll }) => {
-    const by = byAll();
+  await withContext(async ({ store, config, services, byAll }) => {
+    const by = await byAll();
     const made = await leavingNothing((onProgress) =>
       makeBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
         // What ends the command is why the backup failed.
-        await notifyWebhooks(store, 'backup.failed', { failedAt: isoTime(Date.now()) }).catch(() => {});
+        await tellAll(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
         throw error;
       }),
     );

@@ -11,15 +11,16 @@ import {
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { withConsent } from '../directory.ts';
-import { withOperator } from '../operator.ts';
 import { misused, print, printTable } from '../output.ts';
 import { checked, checkWhole, type Flags, noSuchTenant, requireTenant } from '../run.ts';
 
 async function check(kid: string, principalId: string, purpose: string): Promise<void> {
   const asked = checked(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
-  await withConsent(kid, async ({ service, tenant }) => {
+  await withContext(async (context) => {
+    const tenant = await context.tenant(kid);
+    const { service } = (await context.services()).consent;
     const decision = await service.check(tenant, asked);
     print(decision, () => [
       `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
@@ -45,7 +46,9 @@ function write(action: WriteAction) {
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
     const value = { principalId, purposes, policyVersion, ...gpc };
     const body = checked(consentWriteSchema, value, 'principal or purposes: ');
-    await withConsent(kid, async ({ service, tenant }) => {
+    await withContext(async (context) => {
+      const tenant = await context.tenant(kid);
+      const { service } = (await context.services()).consent;
       const request = { action, body, source: 'cli', caller: 'cli', idempotencyKey: null } as const;
       const answer = await service.write(tenant, request);
       print(answer, () =>
@@ -57,7 +60,9 @@ function write(action: WriteAction) {
 
 async function history(kid: string, principalText: string): Promise<void> {
   const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
-  await withConsent(kid, async ({ service, tenant }) => {
+  await withContext(async (context) => {
+    const tenant = await context.tenant(kid);
+    const { service } = (await context.services()).consent;
     // All of it: a person who asks has no use for a page.
     const events = [];
     let cursor: string | undefined;
@@ -74,14 +79,14 @@ async function history(kid: string, principalText: string): Promise<void> {
 async function policies(kid: string, flags: Flags<'publish', 'material'>): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
     throw misused('--material requires --publish FILE');
-  await withOperator(async ({ store, by }) => {
+  await withContext(async ({ store, by }) => {
     const { database } = store;
     await requireTenant(database, kid);
     if (flags.publish !== undefined) {
       const value = { text: readText(flags.publish), material: flags.material === true };
       const policy = checked(policyRequestSchema, value, `${flags.publish}: `);
       const terms = (await stateMacs(store)).get(kid);
-      if (!terms || !(await publishPolicy(database, terms, policy, by(kid)))) throw noSuchTenant(kid);
+      if (!terms || !(await publishPolicy(database, terms, policy, await by(kid)))) throw noSuchTenant(kid);
     }
     const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
       version,

@@ -9,11 +9,11 @@ import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
 import { planGoingOn } from '../../ops/checkpoints-service.ts';
+import { command, withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { withConsent } from '../directory.ts';
 import { io } from '../io.ts';
 import { conflict, EXIT, misused, print, printableJson, say } from '../output.ts';
-import { confirm, type DestructiveFlags, noSuchTenant, onStore, requireTenant } from '../run.ts';
+import { confirm, type DestructiveFlags, noSuchTenant, requireTenant } from '../run.ts';
 
 const SAY_EVERY = 50_000;
 
@@ -27,14 +27,16 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
 }
 
 async function verify(kid: string, options: { readonly against?: string }): Promise<void> {
-  await withConsent(kid, async ({ store: { database, serverSecret }, tenant: keys }, config) => {
+  await withContext(async (context) => {
+    const { database } = context;
+    const keys = await context.tenant(kid);
+    const { book } = await context.services();
     let said = 0;
     const onProgress = (done: number): void => {
       if (done - said < SAY_EVERY) return;
       said = done;
       say(`${done.toLocaleString('en')} entries`);
     };
-    const book = makeCheckpointBook(config.data_dir, serverSecret);
     const against = readAgainst(options.against, keys.signer.vkey);
     const result = await verifyLog(database, kid, {
       trusted: { book, keys, against },
@@ -58,7 +60,7 @@ async function verify(kid: string, options: { readonly against?: string }): Prom
   });
 }
 
-const exportLog = onStore((kid: string, options: { readonly out?: string }) => async ({ database }) => {
+const exportLog = command(async ({ database }, kid: string, options: { readonly out?: string }) => {
   if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
   const lines = Readable.from(entryLines(database, kid));
   if (options.out === undefined) {
@@ -80,24 +82,27 @@ const exportLog = onStore((kid: string, options: { readonly out?: string }) => a
 });
 
 /** Where entries were lost outside of gpd, or checkpoints.log was: what is there is signed, and nothing is hidden by it. */
-const acceptLoss = onStore(
-  (kid: string, options: DestructiveFlags) =>
-    async ({ database, masterKey, serverSecret }, config) => {
-      await requireTenant(database, kid);
-      const book = makeCheckpointBook(config.data_dir, serverSecret);
-      const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
-      const signed = lost[0]?.signed ?? null;
-      if (lines.length > 0 && options.dryRun !== true) {
-        await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
-        await forgetLaterCheckpoints(database, kid);
-        await book.keepAfterLoss(lines);
-      }
-      print({ kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true }, () => [
-        lines.length === 0
-          ? `the log of ${kid} extends what was signed; nothing was changed`
-          : `this node now signs the log of ${kid} in its present state${signed === null ? '' : `; ${signed} entries were signed before`}`,
-      ]);
-    },
+const acceptLoss = command(
+  async (
+    { store: { database, masterKey, serverSecret }, config },
+    kid: string,
+    options: DestructiveFlags,
+  ) => {
+    await requireTenant(database, kid);
+    const book = makeCheckpointBook(config.data_dir, serverSecret);
+    const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
+    const signed = lost[0]?.signed ?? null;
+    if (lines.length > 0 && options.dryRun !== true) {
+      await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
+      await forgetLaterCheckpoints(database, kid);
+      await book.keepAfterLoss(lines);
+    }
+    print({ kid, accepted: lines.length > 0, signed, dryRun: options.dryRun === true }, () => [
+      lines.length === 0
+        ? `the log of ${kid} extends what was signed; nothing was changed`
+        : `this node now signs the log of ${kid} in its present state${signed === null ? '' : `; ${signed} entries were signed before`}`,
+    ]);
+  },
 );
 
 export const LEDGER: Actions = { verify, 'accept-loss': acceptLoss, export: exportLog };

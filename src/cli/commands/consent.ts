@@ -4,12 +4,12 @@ import { savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { GPC_POLICIES } from '../../schema/gpc.ts';
-import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/tenant.ts';
+import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/purposes.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { command } from '../command.ts';
 import { type Actions, REQUIRED } from '../define.ts';
-import { onOperator } from '../operator.ts';
 import { print, printTable } from '../output.ts';
-import { checked, checkOneOf, checkWhole, type Flags, noSuchTenant, onStore, requireTenant } from '../run.ts';
+import { checked, checkOneOf, checkWhole, type Flags, noSuchTenant, requireTenant } from '../run.ts';
 import { DECISIONS } from './consent-decisions.ts';
 import { LEDGER } from './consent-ledger.ts';
 
@@ -30,23 +30,23 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
   };
 }
 
-const set = onOperator((kid: string, id: string, flags: PurposeFlags) => async ({ store, by }) => {
+const set = command(async ({ store, by }, kid: string, id: string, flags: PurposeFlags) => {
   const { database } = store;
   const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
   const purpose = checkPurpose(id, flags, before);
   const terms = (await stateMacs(store)).get(kid);
-  if (!terms || !(await savePurposes(database, terms, [purpose], by(kid)))) throw noSuchTenant(kid);
+  if (!terms || !(await savePurposes(database, terms, [purpose], await by(kid)))) throw noSuchTenant(kid);
   print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
 });
 
-const list = onStore((kid: string) => async ({ database }) => {
+const list = command(async ({ database }, kid: string) => {
   await requireTenant(database, kid);
   const purposes = await makeTenantStore(database).purposes(kid);
   printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
 });
 
 /** What people were shown, to compare with `banner.published` in the log. */
-const banners = onStore((kid: string) => async ({ database }) => {
+const banners = command(async ({ database }, kid: string) => {
   await requireTenant(database, kid);
   const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
     ...banner,

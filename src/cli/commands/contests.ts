@@ -5,21 +5,21 @@ import { pagesBy } from '../../lib/collections.ts';
 import { activeClaim, type Contest, outcomeText } from '../../rights/contests/contest.ts';
 import { contestResponse } from '../../rights/contests/record.ts';
 import { findContest, listContests } from '../../rights/contests/store.ts';
+import type { Rights } from '../../rights/create-rights.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
+import { accountName, type CommandContext, command, withContext } from '../command.ts';
 import { type Actions, REQUIRED } from '../define.ts';
-import { accountName } from '../operator.ts';
 import { misused, notFound, print, printTable, say, table } from '../output.ts';
-import { onRights, type RightsContext, withRights } from '../rights-context.ts';
-import { checked, checkKid, confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
+import { checked, checkKid, confirm, type DestructiveFlags, type Flags } from '../run.ts';
 
 const PAGE = 1000;
 
-const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, contestTexts, operatorOf }) => {
-  const { database } = store;
+const list = command(async ({ database, services, operator }, options: Flags<'tenant', 'all'>) => {
+  const { contestTexts } = (await services()).rights;
   const tenants = [...(await tenantsSince(database)).keys()];
-  const wanted = options.tenant === undefined ? tenants : [operatorOf(checkKid(options.tenant)).kid];
+  const wanted = options.tenant === undefined ? tenants : [(await operator(checkKid(options.tenant))).kid];
   const filter = options.all === true ? {} : { status: 'open' as const };
   const contests: Contest[] = [];
   for (const kid of wanted) {
@@ -41,8 +41,9 @@ const list = onRights((options: Flags<'tenant', 'all'>) => async ({ store, conte
   });
 });
 
-async function requireContest({ store, contestTexts }: RightsContext, contestId: string): Promise<Contest> {
-  const contest = await findContest(store.database.read, contestTexts, { contestId });
+async function requireContest(context: CommandContext, contestId: string): Promise<Contest> {
+  const { contestTexts } = (await context.services()).rights;
+  const contest = await findContest(context.database.read, contestTexts, { contestId });
   if (!contest) throw notFound('no contest with that id');
   return contest;
 }
@@ -51,19 +52,18 @@ async function requireContest({ store, contestTexts }: RightsContext, contestId:
 const SHARED =
   'gpd: warning: this id needs attestation: other devices look like it, and one ruling holds for all of them; if it is overturned, an automated one among them is freed too';
 
-async function warnIfShared({ store }: RightsContext, { kid, requestId }: Contest): Promise<boolean> {
-  const stored = await findDecision(store.database, kid, requestId);
+async function warnIfShared({ database }: CommandContext, { kid, requestId }: Contest): Promise<boolean> {
+  const stored = await findDecision(database, kid, requestId);
   const shared = stored?.verdict.needsAttestation === true;
   if (shared) say(SHARED);
   return shared;
 }
 
-const show = onRights((contestId: string) => async (context) => {
-  const { store, ingestTenantOf } = context;
+const show = command(async (context, contestId: string) => {
   const contest = await requireContest(context, contestId);
   await warnIfShared(context, contest);
-  const stored = await findDecision(store.database, contest.kid, contest.requestId);
-  const tenant = ingestTenantOf(contest.kid);
+  const stored = await findDecision(context.database, contest.kid, contest.requestId);
+  const tenant = (await context.services()).tenants.find(contest.kid);
   const decision =
     stored && tenant
       ? describeDecision(
@@ -94,20 +94,22 @@ const show = onRights((contestId: string) => async (context) => {
 });
 
 /** One change of a contest, as the person at this terminal. */
-const act = onRights(
-  (
+const act = command(
+  async (
+    context,
     contestId: string,
-    work: (contests: RightsContext['api']['contests'], by: ActingOperator) => Promise<Contest>,
+    work: (contests: ContestService, by: ActingOperator) => Promise<Contest>,
     said: (contest: Contest) => string,
-  ) =>
-    async (context) => {
-      const { kid } = await requireContest(context, contestId);
-      const after = await work(context.api.contests, context.operatorOf(kid));
-      print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
-    },
+  ) => {
+    const { kid } = await requireContest(context, contestId);
+    const { contests } = (await context.services()).rights.api;
+    const after = await work(contests, await context.operator(kid));
+    print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
+  },
 );
 
-type ActingOperator = ReturnType<RightsContext['operatorOf']>;
+type ContestService = Rights['api']['contests'];
+type ActingOperator = Awaited<ReturnType<CommandContext['operator']>>;
 
 async function extend(contestId: string, options: { readonly reason: string; readonly days: string }) {
   const { days, reason } = options;
@@ -144,14 +146,13 @@ async function resolve(contestId: string, options: DestructiveFlags & Flags<'out
   if (outcome === undefined) throw misused('missing --outcome <outcome>: upheld or overturned');
   const reason = reasonSchema.safeParse(options.reason ?? '');
   if (!reason.success) throw misused('--reason must have 20 to 4,000 characters, without control characters');
-  await withRights(async (context) => {
-    const { api, ingestTenantOf, operatorOf } = context;
+  await withContext(async (context) => {
     const contest = await requireContest(context, contestId);
-    if (!ingestTenantOf(contest.kid)) throw noSuchTenant(contest.kid);
+    const { kid } = await context.tenant(contest.kid);
     const meaning = outcomeText(outcome, contest.class);
     const all = (await warnIfShared(context, contest)) ? ' for every device that looks like it' : '';
     if (options.dryRun === true) {
-      const plan = { contestId, tenant: contest.kid, status: contest.status, outcome, meaning, dryRun: true };
+      const plan = { contestId, tenant: kid, status: contest.status, outcome, meaning, dryRun: true };
       return print(plan, () => [
         contest.status === 'resolved'
           ? `${contestId} is already resolved: ${contest.outcome}`
@@ -161,7 +162,8 @@ async function resolve(contestId: string, options: DestructiveFlags & Flags<'out
     }
     await confirm(options, `this resolves the contest as ${outcome}${all} (${meaning}); it cannot be undone`);
     const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
-    const resolved = await api.contests.resolve(operatorOf(contest.kid), ruling);
+    const { contests } = (await context.services()).rights.api;
+    const resolved = await contests.resolve(await context.operator(kid), ruling);
     print({ ...contestResponse(resolved), meaning }, () => [
       resolved.status === 'resolved'
         ? `${contestId} is resolved: ${outcome}; ${meaning}`

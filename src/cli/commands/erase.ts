@@ -10,17 +10,18 @@ import { UnreadableErasure } from '../../rights/erase/receipts.ts';
 import { NotTheOwner } from '../../rights/erase/scrub.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
+import { type CommandContext, command, withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { CommandFailed, EXIT, failed, misused, notFound, print, printTable, table } from '../output.ts';
 import {
-  onRights,
-  type RightsContext,
+  checkKid,
+  confirm,
+  type DestructiveFlags,
+  type Flags,
   type TargetOptions,
   targetBody,
-  withRights,
-} from '../rights-context.ts';
-import { checkKid, confirm, type DestructiveFlags, type Flags } from '../run.ts';
+} from '../run.ts';
 
 const MAX_LIST = 1000;
 
@@ -64,12 +65,12 @@ function printReceipt(receipt: ErasureReceipt): void {
 
 /** A mistyped id must not look like an erasure that was done. */
 async function requireKnown(
-  { store }: RightsContext,
+  { database }: CommandContext,
   kid: string,
   { durables, requests, principal }: ErasureTarget,
 ): Promise<void> {
   if (durables.length + requests.length > 0) return;
-  if (principal && (await isPrincipalKnown(store.database.read, kid, principal.ref))) return;
+  if (principal && (await isPrincipalKnown(database.read, kid, principal.ref))) return;
   throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
 }
 
@@ -102,19 +103,19 @@ async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>
   if (options.tenant === undefined) throw misused('missing --tenant <kid>');
   const kid = checkKid(options.tenant);
   const body = targetBody(options);
-  const run = async (context: RightsContext): Promise<void> => {
-    const { api, store, operatorOf } = context;
-    const by = operatorOf(kid);
+  await withContext(async (context) => {
+    const by = await context.operator(kid);
+    const { api } = (await context.services()).rights;
     const target = await api.findTarget(kid, body);
     await requireKnown(context, kid, target);
-    if (options.dryRun === true) return printPlan(store.database, kid, target);
+    if (options.dryRun === true) return printPlan(context.database, kid, target);
     await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
     printReceipt(await api.eraseFor(by, body));
-  };
-  await withRights(run);
+  });
 }
 
-const status = onRights((receiptId: string) => async ({ eraser }) => {
+const status = command(async ({ services }, receiptId: string) => {
+  const { eraser } = (await services()).rights;
   const receipt = await eraser.status(receiptId);
   if (!receipt) throw notFound('no receipt with that id');
   printReceipt(receipt);
@@ -127,8 +128,9 @@ function nameUnreadable(receiptIds: readonly string[]): void {
   throw failed(`stored receipts cannot be read: ${ids}; restore a backup`);
 }
 
-const list = onRights((kid: string) => async ({ eraser, operatorOf }) => {
-  operatorOf(kid);
+const list = command(async ({ operator, services }, kid: string) => {
+  await operator(kid);
+  const { eraser } = (await services()).rights;
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
   printTable(receipts, receipts, {
     RECEIPT: 'receiptId',
@@ -139,13 +141,13 @@ const list = onRights((kid: string) => async ({ eraser, operatorOf }) => {
   nameUnreadable(unreadable);
 });
 
-const scrub = onRights((kid?: string) => async (context) => {
-  const { store, config, operatorOf } = context;
-  if (kid !== undefined) operatorOf(checkKid(kid));
-  if (store.database.kind === 'sqlite') return resumeWith(context);
+const scrub = command(async (context, kid?: string) => {
+  const { database, config, operator } = context;
+  if (kid !== undefined) await operator(checkKid(kid));
+  if (database.kind === 'sqlite') return resumeWith(context);
   const location = config.migrate_database_url ?? databaseLocation(config);
   const scrubbed = await closing(openDatabase({ location }), (owner) =>
-    scrubReceipts(store.database, owner, { now: Date.now(), kid }),
+    scrubReceipts(database, owner, { now: Date.now(), kid }),
   ).catch((error: unknown) => {
     throw error instanceof NotTheOwner ? new CommandFailed('notAllowed', error.message) : error;
   });
@@ -159,13 +161,14 @@ const scrub = onRights((kid?: string) => async (context) => {
   );
 });
 
-const resume = (): Promise<void> => withRights(resumeWith);
+const resume = (): Promise<void> => withContext(resumeWith);
 
 /** Of one that waits for `gpd erase scrub` everything else is done. */
 const isHeldUp = ({ scopes }: ErasureReceipt): boolean =>
   scopes.some(({ scope, action }) => action === 'pending' && scope !== 'storage');
 
-async function resumeWith({ eraser }: RightsContext): Promise<void> {
+async function resumeWith({ services }: CommandContext): Promise<void> {
+  const { eraser } = (await services()).rights;
   const { receipts, failures } = await eraser.resume();
   const open = receipts.filter(isHeldUp).length;
   const failed = failures.filter(({ kid }) => kid !== null).length;

@@ -19,9 +19,9 @@ import type { Store } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
+import { command, withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { onOperator, withOperator } from '../operator.ts';
 import { CommandFailed, type ExitName, misused, print, printTable, say } from '../output.ts';
 import { recordOutside } from '../outside.ts';
 import {
@@ -31,7 +31,6 @@ import {
   type DestructiveFlags,
   type Flags,
   noSuchTenant,
-  onStore,
 } from '../run.ts';
 
 const DEFAULT_GRACE = '7d';
@@ -72,8 +71,8 @@ function printKey(key: Generation): void {
   print({ kid, generation, state, publicKey }, () => [`${kid} generation ${generation}: ${state}`]);
 }
 
-const generate = onOperator((kid: string) => async ({ store, by }) => {
-  const act = by(kid);
+const generate = command(async ({ store, by }, kid: string) => {
+  const act = await by(kid);
   const make = maker(store, kid, act.at);
   const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
   printKey(accepted(kid, plan));
@@ -84,8 +83,8 @@ type RotateFlags = Flags<never, 'yes' | 'dryRun' | 'force'> & { readonly grace: 
 async function rotate(kid: string, options: RotateFlags): Promise<void> {
   const graceMs = parseDuration(options.grace);
   if (graceMs === null) throw misused('--grace must be a duration such as 30s, 15m, 12h or 7d');
-  await withOperator(async ({ store, config, by }) => {
-    const act = by(kid);
+  await withContext(async ({ store, config, by }) => {
+    const act = await by(kid);
     const now = act.at;
     const keyStore = makeSealKeyStore(store.database);
     const plan = (keys: readonly Generation[]): KeyPlan =>
@@ -115,7 +114,7 @@ async function rotate(kid: string, options: RotateFlags): Promise<void> {
   });
 }
 
-const list = onStore((kid: string | undefined) => async ({ database }) => {
+const list = command(async ({ database }, kid: string | undefined) => {
   const all = await makeTenantStore(database).kids();
   const kids = all.filter((name) => kid === undefined || name === kid);
   if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
@@ -133,7 +132,7 @@ const list = onStore((kid: string | undefined) => async ({ database }) => {
 async function destroy(kid: string, gen: string, options: DestructiveFlags): Promise<void> {
   const anyOf = [1, Number.MAX_SAFE_INTEGER] as const;
   const generation = checkWhole(gen, anyOf, 'a generation is a whole number from 1');
-  await withOperator(async ({ store, config, by }) => {
+  await withContext(async ({ store, config, by }) => {
     const keyStore = makeSealKeyStore(store.database);
     const keys = await keyStore.list(kid);
     if (keys.length === 0) throw noSuchTenant(kid);
@@ -147,7 +146,7 @@ async function destroy(kid: string, gen: string, options: DestructiveFlags): Pro
       options,
       `Destroying generation ${generation} of ${kid}: bundles sealed to it can no longer be decrypted`,
     );
-    const act = by(kid);
+    const act = await by(kid);
     const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
     const gone = accepted(kid, plan);
     await recordOutside(store, config, `generation ${generation} of ${kid} is destroyed`);
@@ -170,7 +169,7 @@ async function symmetric(kid: string, options: DestructiveFlags & Flags<'import'
   const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
   if (given?.length !== 32)
     throw misused('--import must name a file with the base64 of 32 bytes, or - for standard input');
-  await withOperator(async ({ store: { database, masterKey }, by }) => {
+  await withContext(async ({ store: { database, masterKey }, by }) => {
     const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
     if (options.dryRun === true) {
       const kids = await makeTenantStore(database).kids();
@@ -186,31 +185,31 @@ async function symmetric(kid: string, options: DestructiveFlags & Flags<'import'
       );
     }
     const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
-    if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, by(kid)))) throw noSuchTenant(kid);
+    if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, await by(kid))))
+      throw noSuchTenant(kid);
     const key = given.toString('base64');
     print({ kid, key }, () => [key]);
   });
 }
 
-const rewrapCommand = onOperator(
-  (options: DestructiveFlags & Flags<'newKeyFile'>) =>
-    async ({ store, config, byAll }) => {
-      await confirm(options, 'Changing the master key: the old one then opens only the backups made before');
-      const result = await rewrap(store, config, {
-        dryRun: options.dryRun === true,
-        by: byAll(),
-        newKeyFile: options.newKeyFile,
-      });
-      if (!result.dryRun && result.masterKey !== masterKeyPath(config))
-        say(
-          `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the configured key no longer opens this database.`,
-        );
-      print(result, () => [
-        `${options.dryRun === true ? 'would be encrypted again' : 'encrypted again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
-        `master key: ${result.masterKey}`,
-        ...(options.dryRun === true ? [] : ['The recovery key has changed. Next: gpd master-key escrow']),
-      ]);
-    },
+const rewrapCommand = command(
+  async ({ store, config, byAll }, options: DestructiveFlags & Flags<'newKeyFile'>) => {
+    await confirm(options, 'Changing the master key: the old one then opens only the backups made before');
+    const result = await rewrap(store, config, {
+      dryRun: options.dryRun === true,
+      by: await byAll(),
+      newKeyFile: options.newKeyFile,
+    });
+    if (!result.dryRun && result.masterKey !== masterKeyPath(config))
+      say(
+        `From now on gpd needs GPD_MASTER_KEY_FILE=${resolve(result.masterKey)}, or that file as its systemd credential: the configured key no longer opens this database.`,
+      );
+    print(result, () => [
+      `${options.dryRun === true ? 'would be encrypted again' : 'encrypted again'}: ${result.secrets} secrets, ${result.sealKeys} seal keys`,
+      `master key: ${result.masterKey}`,
+      ...(options.dryRun === true ? [] : ['The recovery key has changed. Next: gpd master-key escrow']),
+    ]);
+  },
 );
 
 export const ACTIONS: Actions = {

@@ -3,11 +3,12 @@ import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { chunksOf } from '../../lib/collections.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
+import { command, withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 import { failed, misused, print, say } from '../output.ts';
-import { configFor, onStore, withStore } from '../run.ts';
+import { configFor } from '../run.ts';
 
 /** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
 
@@ -29,7 +30,7 @@ async function typedKey(): Promise<Buffer> {
   return read.key;
 }
 
-const escrow = onStore(() => (store, config) => {
+const escrow = command(async ({ store, config }) => {
   const printed = printRecoveryKey(store, config);
   const { groups, fingerprint } = printed;
   print(printed, () => [
@@ -43,7 +44,7 @@ const escrow = onStore(() => (store, config) => {
 
 async function confirm(): Promise<void> {
   const key = await typedKey();
-  await withStore(async (store, config) => {
+  await withContext(async ({ store, config }) => {
     const { matches, fingerprint } = await confirmRecoveryKey(store, config, key, Date.now());
     if (!matches) {
       throw failed(

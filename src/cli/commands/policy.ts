@@ -3,11 +3,11 @@ import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/ve
 import { readPatterns } from '../../rights/outcomes.ts';
 import { propose } from '../../rights/proposal.ts';
 import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { withOperator } from '../operator.ts';
 import { misused, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
-import { type Flags, requireTenant, withStore } from '../run.ts';
+import { type Flags, requireTenant } from '../run.ts';
 
 function weightIn(policy: Policy | null, id: string): string {
   if (!policy) return '';
@@ -29,7 +29,7 @@ function ruleTable(live: Policy, shadow: Policy | null): string[] {
 }
 
 async function proposeWeights(kid: string): Promise<void> {
-  const { live = tenantPolicySchema.parse({}), patterns } = await withStore(async ({ database }) => {
+  const { live = tenantPolicySchema.parse({}), patterns } = await withContext(async ({ database }) => {
     await requireTenant(database, kid);
     return { ...(await readPolicies(database, kid)), patterns: await readPatterns(database, kid) };
   });
@@ -57,10 +57,10 @@ export const ACTIONS: Actions = { propose: proposeWeights };
 export async function policy(kid: string, options: Flags<'set', 'clear' | 'shadow'>): Promise<void> {
   if (options.set !== undefined && options.clear === true) throw misused('use either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
-  await withOperator(async ({ store: { database }, by }) => {
+  await withContext(async ({ store: { database }, by }) => {
     await requireTenant(database, kid);
     const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
-    if (next || options.clear === true) await savePolicy(database, kid, mode, next, by(kid));
+    if (next || options.clear === true) await savePolicy(database, kid, mode, next, await by(kid));
     const policies = await readPolicies(database, kid);
     const counts = await readShadowCounts(database, kid);
     const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
-import { applyPolicy } from '../../ingest/verdict/policy.ts';
 import { orElse } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { EXIT, misused, notFound, print, say, table } from '../output.ts';
@@ -9,7 +9,7 @@ import { readPolicyFile } from '../policy-file.ts';
 import { makeBar } from '../progress.ts';
 import { type ReplayLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners.ts';
-import { checkWhole, type Flags, withStore } from '../run.ts';
+import { checkWhole, type Flags } from '../run.ts';
 
 interface Tally {
   total: number;
@@ -100,12 +100,12 @@ async function replay(file: string, options: Flags<'url' | 'policy'> & { readonl
   const { url, concurrency: asked } = options;
   const concurrency = checkWhole(asked, [1, 256], '--concurrency must be from 1 to 256');
   if (url !== undefined && options.policy !== undefined) throw misused('--policy works offline: omit --url');
-  const policy = options.policy === undefined ? null : applyPolicy(readPolicyFile(options.policy));
+  const policy = options.policy === undefined ? null : readPolicyFile(options.policy);
   if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
   const tally =
     url === undefined
-      ? await withStore(async (store, config) =>
-          replayFile(file, await offlineRunner(store, config, policy), 1),
+      ? await withContext(async ({ services }) =>
+          replayFile(file, await offlineRunner(await services(), policy), 1),
         )
       : await replayFile(file, remoteRunner(url), concurrency);
   report(tally, policy !== null);

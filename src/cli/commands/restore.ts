@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sqliteFile } from '../../config.ts';
 import { leavingNothing } from '../broken-off.ts';
+import { accountName } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { accountName } from '../operator.ts';
 import { notFound, print, say } from '../output.ts';
 import { configFor, confirm, type DestructiveFlags, type Flags } from '../run.ts';
 

@@ -5,9 +5,10 @@ import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import { runRetention } from '../../ops/retention.ts';
+import { command } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { failed, print, say, table } from '../output.ts';
-import { type DestructiveFlags, onStore } from '../run.ts';
+import type { DestructiveFlags } from '../run.ts';
 
 const COUNTED = [
   'decisions',
@@ -30,7 +31,7 @@ async function timeOfRun(database: Database, isRight: boolean): Promise<number> 
   return now;
 }
 
-const run = onStore((options: DestructiveFlags) => async (store) => {
+const run = command(async ({ store }, options: DestructiveFlags) => {
   const { database } = store;
   const macs = await stateMacs(store);
   const isRight = options.yes === true;

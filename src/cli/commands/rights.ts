@@ -1,26 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { baseUrl } from '../../config.ts';
+import { policyOf } from '../../ingest/verdict/policy.ts';
 import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
+import { command } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { readDirectory } from '../directory.ts';
 import { io } from '../io.ts';
 import { print, printTable } from '../output.ts';
-import { noSuchTenant, onStore, requireTenant } from '../run.ts';
+import { requireTenant } from '../run.ts';
 
 const TEXTS = new URL('../../../views/notice.en.json', import.meta.url);
 
-const notice = onStore((kid: string) => async (store, config) => {
-  const directory = await readDirectory(store);
-  const [tenant, ingestTenant] = [directory.consentTenant(kid), directory.tenant(kid)];
-  if (!tenant || !ingestTenant) throw noSuchTenant(kid);
+const notice = command(async ({ config, tenant: tenantOf }, kid: string) => {
+  const tenant = await tenantOf(kid);
   const texts = JSON.parse(readFileSync(TEXTS, 'utf8')) as NoticeTexts;
-  const notices = fillNotices(texts, tenant, ingestTenant.policy, baseUrl(config));
+  const notices = fillNotices(texts, tenant, policyOf(tenant.policy), baseUrl(config));
   print({ kid, notices }, () => notices.flatMap(({ title, text }) => [`## ${title}`, '', ...text, '']));
 });
 
-const register = onStore((kid: string, options: { readonly csv?: boolean }) => async ({ database }) => {
+const register = command(async ({ database }, kid: string, options: { readonly csv?: boolean }) => {
   const tenant = await requireTenant(database, kid);
   const all: RegisteredRequest[] = [];
   for await (const page of wholeRegister(database, tenant)) all.push(...page);

@@ -8,10 +8,11 @@ import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import { readTenantSecret } from '../../tenants/tenant-store.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { misused, notFound, printLine } from '../output.ts';
-import { type Flags, noSuchTenant, withStore } from '../run.ts';
+import { type Flags, noSuchTenant } from '../run.ts';
 
 const NONCE_BYTES = 16;
 
@@ -26,7 +27,7 @@ function completePlaintext(input: string): Buffer {
 }
 
 async function sealFromStore(kid: string, plaintext: Buffer, symmetric: boolean): Promise<SealedBundle> {
-  return withStore(async ({ database, masterKey }) => {
+  return withContext(async ({ store: { database, masterKey } }) => {
     if (symmetric) {
       const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
       if (wrapped === null) {

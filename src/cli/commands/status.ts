@@ -1,9 +1,9 @@
 import { parseUrl } from '../../lib/text.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { misused, print, table } from '../output.ts';
-import { withStore } from '../run.ts';
 
 const n = (count: number): string => count.toLocaleString('en');
 
@@ -47,7 +47,7 @@ export function checkUrl(url: string | undefined): string | undefined {
 async function status(options: { readonly url?: string }): Promise<void> {
   const url = checkUrl(options.url);
   const { readStatus } = await import('../../ops/status.ts');
-  await withStore(async (store, config) => {
+  await withContext(async ({ store, config }) => {
     const asked = url === undefined ? undefined : new URL(url).origin;
     const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });
     print(found, () => lines(found));

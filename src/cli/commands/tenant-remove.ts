@@ -9,10 +9,10 @@ import { appendRemoval, outsideOf } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
 import { removeTenant, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { type CommandContext, command } from '../command.ts';
 import { io } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 import { EXIT, failed, print, say, table } from '../output.ts';
-import { onRights, type RightsContext } from '../rights-context.ts';
 import { confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
 /** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
@@ -35,11 +35,12 @@ async function signLog(log: LogService, kid: string) {
 }
 
 async function exportTenant(
-  { store: { database }, contestTexts, log }: RightsContext,
+  { database, services }: CommandContext,
   kid: string,
   directory: string,
 ): Promise<string[]> {
   expectNoFile(directory);
+  const { log, rights } = await services();
   const { size, texts } = await signLog(log, kid);
   makeFolder(directory);
   const files: string[] = [];
@@ -53,7 +54,7 @@ async function exportTenant(
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
     const told = (row: object): object =>
-      name === 'contests' ? openRow(row as ContestRow, contestTexts) : row;
+      name === 'contests' ? openRow(row as ContestRow, rights.contestTexts) : row;
     const rows = tenantRows(database, kid, name);
     // What came after the checkpoint is not covered by it.
     await pipeline(Readable.from(lines(name === 'ledger_entries' ? upTo(rows, size) : rows, told)), out);
@@ -62,49 +63,46 @@ async function exportTenant(
   return files;
 }
 
-export const remove = onRights(
-  (kid: string, options: DestructiveFlags & Flags<'export'>) => async (context) => {
-    const { config } = context;
-    const { database } = context.store;
-    const outside = outsideOf(context.store, config);
-    const tenant = await makeTenantStore(database).get(kid);
-    if (options.dryRun === true) {
-      if (!tenant) throw noSuchTenant(kid);
-      return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
-        `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
-        'Nothing was changed.',
-      ]);
-    }
-    const what = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
-    await confirm(options, what);
-    // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
-    const wanted = tenant === null ? undefined : options.export;
-    const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
-    const counts = await removeTenant(database, kid, {
-      // Before anything is deleted: an interrupted removal is known to a restore all the same.
-      onGoing: () =>
-        appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
-          const why = error instanceof Error ? error.message : String(error);
-          throw failed(
-            `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${why}): repeat the command`,
-          );
-        }),
-      onProgress: (name) => tenant && say(`removing ${name}`),
-    });
-    if (!counts) throw noSuchTenant(kid);
-    await database.vacuum();
-    const incomplete = !(await database.truncateLog());
-    print({ kid, removed: counts, exported: files, incomplete }, () => [
-      ...table(
-        Object.entries(counts)
-          .filter(([, count]) => count > 0)
-          .map(([name, count]) => [name, count.toLocaleString('en')]),
-      ),
-      `tenant ${kid} is removed${files.length > 0 ? `; its data is in ${options.export}` : ''}`,
-      ...(incomplete
-        ? ['Another process has the database open: deleted bytes may stay in the file until it ends.']
-        : []),
+export const remove = command(async (context, kid: string, options: DestructiveFlags & Flags<'export'>) => {
+  const { database, config, store } = context;
+  const outside = outsideOf(store, config);
+  const tenant = await makeTenantStore(database).get(kid);
+  if (options.dryRun === true) {
+    if (!tenant) throw noSuchTenant(kid);
+    return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [
+      `would remove tenant ${kid} with all its verdicts, contests, consent records, keys and its log`,
+      'Nothing was changed.',
     ]);
-    if (incomplete) io().exitCode = EXIT.incomplete;
-  },
-);
+  }
+  const what = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
+  await confirm(options, what);
+  // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
+  const wanted = tenant === null ? undefined : options.export;
+  const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
+  const counts = await removeTenant(database, kid, {
+    // Before anything is deleted: an interrupted removal is known to a restore all the same.
+    onGoing: () =>
+      appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
+        const why = error instanceof Error ? error.message : String(error);
+        throw failed(
+          `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${why}): repeat the command`,
+        );
+      }),
+    onProgress: (name) => tenant && say(`removing ${name}`),
+  });
+  if (!counts) throw noSuchTenant(kid);
+  await database.vacuum();
+  const incomplete = !(await database.truncateLog());
+  print({ kid, removed: counts, exported: files, incomplete }, () => [
+    ...table(
+      Object.entries(counts)
+        .filter(([, count]) => count > 0)
+        .map(([name, count]) => [name, count.toLocaleString('en')]),
+    ),
+    `tenant ${kid} is removed${files.length > 0 ? `; its data is in ${options.export}` : ''}`,
+    ...(incomplete
+      ? ['Another process has the database open: deleted bytes may stay in the file until it ends.']
+      : []),
+  ]);
+  if (incomplete) io().exitCode = EXIT.incomplete;
+});

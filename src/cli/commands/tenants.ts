@@ -11,10 +11,10 @@ import {
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { command, withContext } from '../command.ts';
 import { type Actions, MANY } from '../define.ts';
-import { withOperator } from '../operator.ts';
 import { conflict, failed, misused, print, printTable, say, table } from '../output.ts';
-import { checked, type Flags, noSuchTenant, onStore, withStore } from '../run.ts';
+import { checked, type Flags, noSuchTenant } from '../run.ts';
 import { policy } from './policy.ts';
 import { remove } from './tenant-remove.ts';
 
@@ -53,7 +53,7 @@ export function warningsOf(config: Config, { kid, origins, controller, contact }
 
 async function add(kid: string, { origin, controller, contact }: NewTenantFlags): Promise<void> {
   const tenant = { kid, origins: checkOrigins(origin), controller, contact };
-  await withStore(async (store, config) => {
+  await withContext(async ({ store, config }) => {
     const key = await createTenant(store, config, { ...tenant, now: Date.now() });
     if (!key) throw conflict(`tenant ${kid} already exists`);
     for (const warning of warningsOf(config, tenant)) say(warning);
@@ -62,7 +62,7 @@ async function add(kid: string, { origin, controller, contact }: NewTenantFlags)
   });
 }
 
-const list = onStore(() => async ({ database }) => {
+const list = command(async ({ database }) => {
   const store = makeTenantStore(database);
   const tenants = await store.list();
   const rows = tenants.map(({ kid, createdAt, settings }) => ({
@@ -105,11 +105,11 @@ function checkedSettings(values: object): TenantSettings {
 async function set(kid: string, assignments: readonly string[]): Promise<void> {
   const values = Object.fromEntries(assignments.map(parseAssignment));
   if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins');
-  await withOperator(async ({ store, by }) => {
+  await withContext(async ({ store, by }) => {
     const settings = await makeTenantStore(store.database).saveSettings(
       kid,
       (before) => checkedSettings({ ...before, ...values }),
-      by(kid),
+      await by(kid),
     );
     if (!settings) throw noSuchTenant(kid);
     print({ kid, settings }, () =>

@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import { databaseLocation } from '../../config.ts';
 import { probe } from '../../egress/gpd-client.ts';
+import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
 import { failed, print, printLine, wantsJson } from '../output.ts';
-import { configFor, withStore } from '../run.ts';
+import { configFor } from '../run.ts';
 import { parseExposition } from '../top/exposition.ts';
 import { type Reading, type TopView, viewOf, viewOfCounts } from '../top/view.ts';
 import { checkUrl } from './status.ts';
@@ -69,7 +70,7 @@ async function top(options: { readonly url?: string }): Promise<void> {
     await show(await fromMetrics(url), `gpd top  ${url}`);
     return;
   }
-  await withStore(async ({ database }, config) => {
+  await withContext(async ({ database, config }) => {
     const { readStock, readTraffic } = await import('../../ops/metrics/stock-store.ts');
     let first = true;
     const next: NextView = async () => {

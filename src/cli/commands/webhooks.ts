@@ -7,8 +7,8 @@ import { parseUrl } from '../../lib/text.ts';
 import { countOutbox, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
 import { formatWebhookSecret, insertWebhook, listWebhooks, removeWebhook } from '../../notify/webhooks.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
+import { command, withContext } from '../command.ts';
 import { type Actions, MANY, REQUIRED } from '../define.ts';
-import { withOperator } from '../operator.ts';
 import { type CommandFailed, misused, notFound, print, printTable, say } from '../output.ts';
 import {
   checkOneOf,
@@ -16,9 +16,7 @@ import {
   type DestructiveFlags,
   type Flags,
   noSuchTenant,
-  onStore,
   requireTenant,
-  withStore,
 } from '../run.ts';
 
 const SECRET_BYTES = 32;
@@ -51,10 +49,10 @@ async function add(
   const createdAt = Date.now();
   const id = `wh_${makeUlid(() => createdAt, randomBytes)}`;
   const key = randomBytes(SECRET_BYTES);
-  await withOperator(async ({ store: { database, masterKey }, by }) => {
+  await withContext(async ({ store: { database, masterKey }, by }) => {
     const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));
     const webhook = { kid, id, url, events, allowPrivate, wrappedSecret, createdAt };
-    if (!(await insertWebhook(database, webhook, by(kid)))) throw noSuchTenant(kid);
+    if (!(await insertWebhook(database, webhook, await by(kid)))) throw noSuchTenant(kid);
     const secret = formatWebhookSecret(key);
     print({ id, kid, url, events, secret }, () => [secret]);
     if (!allowPrivate && hostReach(new URL(url).hostname) !== 'public')
@@ -64,7 +62,7 @@ async function add(
   });
 }
 
-const list = onStore((kid: string | undefined) => async ({ database }) => {
+const list = command(async ({ database }, kid: string | undefined) => {
   if (kid !== undefined) await requireTenant(database, kid);
   const webhooks = await listWebhooks(database, kid);
   const counts = new Map<string, Record<string, number>>();
@@ -88,7 +86,7 @@ const list = onStore((kid: string | undefined) => async ({ database }) => {
 async function replay(kid: string, id: string, options: { readonly from: string }): Promise<void> {
   const from = Number(options.from);
   if (!Number.isSafeInteger(from) || from < 0) throw misused('--from must be the seq of an event');
-  await withStore(async ({ database }) => {
+  await withContext(async ({ database }) => {
     const known =
       id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
     if (!known) throw noSuchWebhook(id);
@@ -99,7 +97,7 @@ async function replay(kid: string, id: string, options: { readonly from: string 
 
 async function remove(kid: string, id: string, options: DestructiveFlags): Promise<void> {
   await confirm(options, `Removing ${id}: its waiting events will not be sent`);
-  await withOperator(async ({ store: { database }, by }) => {
+  await withContext(async ({ store: { database }, by }) => {
     if (options.dryRun === true) {
       const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
       if (!known) throw noSuchWebhook(id);
@@ -109,7 +107,7 @@ async function remove(kid: string, id: string, options: DestructiveFlags): Promi
         `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
       ]);
     }
-    if (!(await removeWebhook(database, kid, id, by(kid)))) throw noSuchWebhook(id);
+    if (!(await removeWebhook(database, kid, id, await by(kid)))) throw noSuchWebhook(id);
     print({ id, removed: true }, () => [`${id} is removed`]);
   });
 }

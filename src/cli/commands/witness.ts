@@ -1,19 +1,19 @@
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
 import { readHead } from '../../log/entries.ts';
+import { command } from '../command.ts';
 import type { Actions } from '../define.ts';
-import { readDirectory } from '../directory.ts';
 import { print, table } from '../output.ts';
-import { onStore } from '../run.ts';
 
 /** How far the witnesses of GPD_WITNESSES have followed each log. */
-const status = onStore(() => async (store, config) => {
+const status = command(async ({ database, config, services }) => {
   const { witnesses, least } = readPolicy(config);
+  const { tenants } = await services();
   const logs = await Promise.all(
-    (await readDirectory(store)).consentTenants().map(async ({ kid, signer }) => ({
+    tenants.all().map(async ({ kid, signer }) => ({
       tenant: kid,
       origin: signer.name,
-      size: (await readHead(store.database, kid))?.size ?? 0,
-      witnesses: await lastCosigned(store.database, witnesses, kid),
+      size: (await readHead(database, kid))?.size ?? 0,
+      witnesses: await lastCosigned(database, witnesses, kid),
     })),
   );
   print({ policy: least, logs }, () => {

@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { loadAgentKeys } from '../../agents/service.ts';
 import { makeBotAuth } from '../../agents/verify.ts';
-import { baseUrl, type Config } from '../../config.ts';
+import { baseUrl } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
 import { type IngestServices, ingest } from '../../ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../ingest/open.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/record-batch.ts';
-import type { Policy } from '../../ingest/verdict/policy.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
-import type { Store } from '../../tenants/installation-files.ts';
-import { readDirectory } from '../directory.ts';
+import type { TenantPolicy } from '../../schema/policy.ts';
+import type { Services } from '../../services.ts';
 import type { ReplayLine } from './lines.ts';
 
 export interface ReplayAnswer {
@@ -53,26 +52,26 @@ function memoryRecorder(
 }
 
 /** The policy of a file replaces the tenant's shadow. */
-function withShadow(tenant: IngestTenant | undefined, policy: Policy | null): IngestTenant | undefined {
+function withShadow(tenant: IngestTenant | undefined, policy: TenantPolicy | null): IngestTenant | undefined {
   return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as IngestTenant) : tenant;
 }
 
 /** The ingest of the server on this database, each bundle at its own time, with the writes left out. */
-export async function offlineRunner(store: Store, config: Config, policy: Policy | null): Promise<Runner> {
-  const directory = await readDirectory(store);
+export async function offlineRunner(services: Services, policy: TenantPolicy | null): Promise<Runner> {
+  const { config, database, tenants } = services;
   let otherwise: string | null = null;
   const claimSignature = makeClaims();
-  const services: IngestServices = {
+  const replayed: IngestServices = {
     config,
     random: poolRandom(randomBytes),
-    tenants: (kid) => withShadow(directory.tenant(kid), policy),
+    tenants: (kid) => withShadow(tenants.find(kid), policy),
     botAuth: makeBotAuth(config, () => baseUrl(config), {
-      findKey: await loadAgentKeys(store.database),
+      findKey: await loadAgentKeys(database),
       claimNonce: ({ nonce }) => Promise.resolve(claimSignature(nonce)),
     }),
     now: (plaintext) => plaintext.clientTs,
     requireClock: () => {},
-    recorder: memoryRecorder(store.database, makeClaims(), (shadow) => {
+    recorder: memoryRecorder(database, makeClaims(), (shadow) => {
       otherwise = shadow;
     }),
     issueToken: () => '',
@@ -100,7 +99,7 @@ export async function offlineRunner(store: Store, config: Config, policy: Policy
       client: null,
       hosting: null,
     };
-    const { response } = await ingest(services, unseal(bundle, directory.tenant(bundle.kid)), input);
+    const { response } = await ingest(replayed, unseal(bundle, tenants.find(bundle.kid)), input);
     if (response.reason !== 'ok') return unjudged(response.reason);
     return { reason: 'ok', class: response.class, otherwise };
   };

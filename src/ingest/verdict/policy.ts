@@ -54,3 +54,13 @@ export function applyPolicy(policy: TenantPolicy): Policy {
   });
   return { version: `${POLICY_VERSION}+${digest}`, rules };
 }
+
+const applied = new WeakMap<TenantPolicy, Policy>();
+
+/** The table as this tenant weighs it, made once for each change; null: as it is. */
+export function policyOf(own: TenantPolicy | null): Policy {
+  if (own === null) return DEFAULT_POLICY;
+  const policy = applied.get(own) ?? applyPolicy(own);
+  applied.set(own, policy);
+  return policy;
+}

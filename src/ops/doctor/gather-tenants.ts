@@ -18,7 +18,7 @@ import { oldestDueDecision } from '../../rights/retention/store.ts';
 import { readVisits } from '../../rights/tally-store.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
-import type { Tenant } from '../../tenants/tenant.ts';
+import type { StoredTenant } from '../../tenants/tenant-store.ts';
 import { makeTenantStore, readTenantSecret } from '../../tenants/tenant-store.ts';
 import { readLogEnd } from './inspect-store.ts';
 
@@ -116,7 +116,7 @@ async function isForged(database: Database, terms: TermsOf | undefined): Promise
   );
 }
 
-async function gatherTenant(database: Database, tenant: Tenant, now: number, trusted: DoctorTrust) {
+async function gatherTenant(database: Database, tenant: StoredTenant, now: number, trusted: DoctorTrust) {
   const { kid, settings } = tenant;
   const apiKeys = await makeApiKeyStore(database).list(kid);
   const active = apiKeys.filter((key) => key.revokedAt === null);

@@ -32,9 +32,7 @@ import {
 
 /** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
 
-export interface DsarDeps extends Omit<ContestDeps, 'random'> {
-  readonly ingestTenantOf: (kid: string) => IngestTenant | undefined;
-}
+export type DsarDeps = Omit<ContestDeps, 'random'>;
 
 export type DsarDecision = ReturnType<typeof describeDecision>;
 export type Dsar = NonNullable<Awaited<ReturnType<typeof gather>>>;
@@ -166,9 +164,8 @@ export async function noticeOf(database: Database, { kid, settings, purposes }: 
 export async function gather(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
-  const ingest = deps.ingestTenantOf(kid);
   const database = { ...deps.database, read: deps.database.longRead };
-  const held = tenant && ingest && (await readHeld({ ...deps, database }, reach));
+  const held = tenant && (await readHeld({ ...deps, database }, reach));
   if (!held) return null;
   const { where, device, total, contests, override, links, consent } = held;
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
@@ -191,7 +188,7 @@ export async function gather(deps: DsarDeps, reach: Reach) {
     },
     async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
       for await (const page of heldDecisions(database, kid, where))
-        yield page.map((one) => describeDecision(one, ingest, byRequest.get(one.requestId)));
+        yield page.map((one) => describeDecision(one, tenant, byRequest.get(one.requestId)));
     },
   };
 }

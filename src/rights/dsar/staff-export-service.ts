@@ -1,28 +1,31 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/store.ts';
-import { DEFAULT_POLICY } from '../../ingest/verdict/policy.ts';
+import type { Database } from '../../db/db.ts';
+import { policyOf } from '../../ingest/verdict/policy.ts';
 import type { Actor } from '../../lib/act.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';
-import type { Store } from '../../tenants/installation-files.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import { VERSION } from '../../version.ts';
 import type { ErasureTarget } from '../erase/erasure.ts';
 import type { RightsApi } from '../service.ts';
-import type { RightsPlatform } from '../services-make.ts';
 import { type ArchiveDeps, type ArchiveOptions, writeArchive } from './archive-files.ts';
 import type { Dsar } from './service.ts';
 
 /** The audited path of staff to somebody's data (contract 6.5), for the command line and the console. */
 
-export interface ExportsNeeds extends Pick<RightsPlatform, 'ingestTenantOf' | 'clock'> {
-  readonly store: Pick<Store, 'database'>;
-  readonly api: Pick<RightsApi, 'findTarget' | 'gather'>;
+export interface ExportsNeeds {
+  readonly database: Database;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
+  readonly clock: Clock;
+  readonly api: RightsApi;
   /** The installation's own, made with the first export. */
   readonly signer: ArchiveDeps['signer'];
 }
 
 /** Archives that staff hand over; apart from the other services, because few processes ever write one. */
-export function makeExports({ store: { database }, ingestTenantOf, api, signer, clock }: ExportsNeeds) {
-  const policyOf = (kid: string) => ingestTenantOf(kid)?.policy ?? DEFAULT_POLICY;
+export function makeExports({ database, tenantOf, api, signer, clock }: ExportsNeeds) {
+  const policyOfTenant = (kid: string) => policyOf(tenantOf(kid)?.policy ?? null);
 
   /** The same of a target that was found before. */
   function gather(kid: string, body: EraseTargetBody, target: ErasureTarget): Promise<Dsar | null> {
@@ -54,7 +57,7 @@ export function makeExports({ store: { database }, ingestTenantOf, api, signer, 
       const detail = { decisions: dsar.total, encrypted: options.recipient !== undefined };
       const event = { kid: tenant, at: clock(), actor, object: reference, detail };
       await recordAudit(database, { ...event, action: 'dsar.staff-exported' });
-      return writeArchive({ policyOf, signer, version: VERSION }, dsar, output, options);
+      return writeArchive({ policyOf: policyOfTenant, signer, version: VERSION }, dsar, output, options);
     },
   };
 }

@@ -84,7 +84,7 @@ export interface EraseDeps extends OutsideLog, Pick<CleanDeps, 'rewriteWindow' |
   readonly database: Database;
   readonly clock: Clock;
   readonly random: Random;
-  readonly tenantOf: (kid: string) => Pick<ConsentTenant, 'rightsKey'> | undefined;
+  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
   /** What held up an erasure whose rows are gone: the job finishes it. */
   readonly onFault: (error: unknown) => void;
   /** How long an answer waits for steps and for the search before it says `pending`. */

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { eraseAnswers } from '../../consent/append-store.ts';
 import type { Notification } from '../../consent/plan-write.ts';
-import type { StateMac } from '../../consent/state-mac.ts';
 import { cellOf } from '../../db/sql.ts';
 import { makeMasterKey, principalKeyContext } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries } from '../../log/entries.ts';
 import { enqueue } from '../../notify/outbox.ts';
+import type { StateMac } from '../../tenants/state-mac.ts';
 import { CIPHERTEXT_START } from './rows.ts';
 
 /** Whether anything is left that an erasure of this principal would delete. */

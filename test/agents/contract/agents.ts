@@ -7,9 +7,9 @@ import {
   saveFetched,
 } from '../../../src/agents/store.ts';
 import type { SignatureClaim } from '../../../src/agents/verify.ts';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { readRevision } from '../../../src/db/meta-store.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';

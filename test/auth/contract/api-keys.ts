@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { type ApiKey, hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -110,7 +110,7 @@ export function apiKeyContract(make: MakeDatabase): void {
         const { revision } = await readSnapshot(other, -1);
         await change();
         const page = await readSnapshot(other, revision);
-        expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([kid]);
+        expect(page.changed.map(({ kid }) => kid)).toEqual([kid]);
         expect(page.changed[0]?.apiKeys).toEqual(await store.list(kid));
       }
     });

@@ -20,7 +20,7 @@ import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
 import { readEntries, readHead } from '../../../src/log/entries.ts';
 import { createTenant } from '../../../src/ops/new-tenant-service.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
-import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { firstPurpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret } from '../../../src/tenants/tenant-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { readEntries } from '../../../src/log/entries.ts';
-import { firstPurpose } from '../../../src/tenants/tenant.ts';
+import { firstPurpose } from '../../../src/tenants/purposes.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
@@ -89,10 +89,10 @@ export function termsContract(make: MakeDatabase): void {
         const { revision } = await readSnapshot(other, -1);
         await change();
         const { changed } = await readSnapshot(other, revision);
-        expect(changed.map(({ tenant }) => tenant.kid)).toEqual([kid]);
+        expect(changed.map(({ kid }) => kid)).toEqual([kid]);
       }
       const { changed } = await readSnapshot(other, -1);
-      const own = changed.find(({ tenant }) => tenant.kid === kid);
+      const own = changed.find((one) => one.kid === kid);
       expect(own?.purposes).toEqual([ads]);
       expect(own?.consentPolicies).toMatchObject([{ version: 1, material: true }]);
     });

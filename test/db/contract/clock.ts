@@ -82,7 +82,7 @@ export function clockContract(make: MakeDatabase): void {
         await house.round();
         expect(house.events).toEqual(['clock-ahead', 'clock-right']);
         const rule = await followClock(database, house.at, SKEW);
-        expect(rule.wrong()).toEqual([]);
+        expect(rule.notReadyReasons()).toEqual([]);
         await house.stop();
       }));
 
@@ -103,11 +103,11 @@ export function clockContract(make: MakeDatabase): void {
         await commitTime(database, NOW);
         let now = NOW - SKEW;
         const rule = await followClock(database, () => now, SKEW);
-        expect(rule.wrong()).toEqual([]);
+        expect(rule.notReadyReasons()).toEqual([]);
         rule.requireClock();
         now -= 1;
         const reason = `the clock is behind the newest committed time, ${isoTime(NOW)}`;
-        expect(rule.wrong()).toEqual([`clock: ${reason}`]);
+        expect(rule.notReadyReasons()).toEqual([`clock: ${reason}`]);
         expect(rule.requireClock).toThrow(new Unavailable(reason));
         expect(await rule.commit()).toEqual({ at: now, event: 'clock-behind', offMs: SKEW + 1 });
         now = NOW + 1;

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { migrate, schemaState } from '../../../src/db/migrate.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';
 
 const directory = new URL('../../../migrations/', import.meta.url);

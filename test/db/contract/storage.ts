@@ -1,5 +1,4 @@
 import { agentContract } from '../../agents/contract/agents.ts';
-import { snapshotContract } from '../../app/contract/snapshot.ts';
 import { credentialContract } from '../../attest/contract/credentials.ts';
 import { actContract } from '../../audit/contract/acts.ts';
 import { apiKeyContract } from '../../auth/contract/api-keys.ts';
@@ -36,6 +35,7 @@ import { retentionStepsContract } from '../../rights/contract/retention-steps.ts
 import { rightsContract } from '../../rights/contract/rights.ts';
 import { subjectDataContract } from '../../rights/contract/subject-data.ts';
 import { crossingContract } from '../../tenants/contract/crossing.ts';
+import { snapshotContract } from '../../tenants/contract/snapshot.ts';
 import { tenantGoingContract } from '../../tenants/contract/tenant-going.ts';
 import { tenantContract } from '../../tenants/contract/tenants.ts';
 import { clockContract } from './clock.ts';

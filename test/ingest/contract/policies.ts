@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { readPolicies, readShadowCounts, savePolicy } from '../../../src/ingest/policy-store.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
@@ -48,7 +48,7 @@ export function policyContract(make: MakeDatabase): void {
       const { revision } = await readSnapshot(other, -1);
       await savePolicy(db.database, kid, 'live', policy, operatorAt(NOW));
       const page = await readSnapshot(other, revision);
-      expect(page.changed.map((changed) => [changed.tenant.kid, changed.policies])).toEqual([
+      expect(page.changed.map((changed) => [changed.kid, changed.policies])).toEqual([
         [kid, { live: policy }],
       ]);
     });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { planGenerate, planRotate } from '../../../src/keys/generation.ts';
 import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, NOW } from '../../support/make.ts';
@@ -124,7 +124,7 @@ export function sealKeyContract(make: MakeDatabase): void {
         operatorAt(NOW),
       );
       const page = await readSnapshot(other, revision);
-      expect(page.changed.map(({ tenant, keys }) => [tenant.kid, keys.length])).toEqual([[kid, 2]]);
+      expect(page.changed.map(({ kid: of, keys: all }) => [of, all.length])).toEqual([[kid, 2]]);
     });
 
     it('lets two nodes rotate at once without two published keys or one number twice', async () => {

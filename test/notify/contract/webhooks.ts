@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import {
@@ -13,7 +12,9 @@ import {
   replayFrom,
   takeDue,
 } from '../../../src/notify/outbox.ts';
-import { insertWebhook, listWebhooks, removeWebhook, type Webhook } from '../../../src/notify/webhooks.ts';
+import { insertWebhook, listWebhooks, removeWebhook } from '../../../src/notify/webhooks.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
+import type { Webhook } from '../../../src/tenants/tenant-store.ts';
 import { appender, makeRequest } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';

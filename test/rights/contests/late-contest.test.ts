@@ -1,15 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { makeDirectory } from '../../../src/app/directory.ts';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Claimant } from '../../../src/auth/tokens.ts';
 import { loadConfig } from '../../../src/config.ts';
-import { principalRef } from '../../../src/consent/tenant.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { runRetention } from '../../../src/ops/retention.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
-import { makeRights } from '../../../src/rights/services-make.ts';
+import { createServices, loadTenants } from '../../../src/services.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
+import { principalRef } from '../../../src/tenants/tenant.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
@@ -36,25 +33,17 @@ async function open(days: number) {
   const { dataDir } = await initGpd();
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const store = await openStore(config);
-  const { database, masterKey } = store;
+  const { database } = store;
   const [stored] = await makeTenantStore(database).list();
   const settings = JSON.stringify({ ...stored?.settings, 'retention.days': days });
   await database.transaction((tx) => tx('tenants').where({ kid: KID }).update({ settings }));
   let now = NOW;
   const clock = (): number => now;
-  const directory = makeDirectory(clock);
-  directory.apply(await readSnapshot(database, -1), masterKey);
-  const tenantOf = (kid: string) => directory.consentTenant(kid);
-  const tenant = tenantOf(KID);
+  const services = await createServices(config, { store, clock });
+  await loadTenants(services);
+  const tenant = services.tenants.find(KID);
   if (!tenant) throw new Error('the tenant is missing');
-  const onFault = (error: unknown): never => {
-    throw error;
-  };
-  const ingestTenantOf = (kid: string) => directory.tenant(kid);
-  const { api } = makeRights(
-    { config, store, tenantOf, ingestTenantOf, clock, random: randomBytes },
-    { onFault },
-  );
+  const { api } = services.rights;
 
   /** What they read of their contests; the words of a refusal where they are told nothing. */
   const contestsOf = async (who: Claimant) => {

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ConsentTenant, makeConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { sha256 } from '../../../src/lib/crypto.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
@@ -20,7 +18,7 @@ import {
 } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
-import { deriveTenantKeys } from '../../../src/tenants/tenant.ts';
+import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { appender, macOf, makeRequest, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,
@@ -29,7 +27,7 @@ import {
   type TestDatabase,
 } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
+import { makeEntry, makeTestTenant, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { WORDS } from './contest-texts.ts';
 
@@ -37,25 +35,11 @@ const PAUL = { ref: 'ref-1', id: 'id of ref-1' };
 const FORGET: Keep = { openContests: true, override: true };
 
 /** A tenant whose consent evidence can be shredded. */
-export function erasedTenant(kid: string): ConsentTenant {
-  const keys = deriveTenantKeys(sha256(kid));
-  const tenant = makeConsentTenant({
-    random: randomBytes,
-    kid,
-    since: NOW,
-    origins: new Set(),
-    keys,
-    purposes: [],
-    policies: [],
-    termsMac: null,
-    logOrigin: `gpd.example/ledger/${kid}`,
-    logSeed: sha256(`seed of ${kid}`),
-    settings: makeNewTenant(kid).tenant.settings,
-    revision: 1,
-    webhooksFor: () => [],
-  });
-  return { ...tenant, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
-}
+export const erasedTenant = (kid: string): Tenant => ({
+  ...makeTestTenant(kid),
+  principalWrap: WRAP_KEY,
+  stateMac: macOf(kid),
+});
 
 /** The preview of an erasure equals its receipt. */
 export function erasePlanContract(make: MakeDatabase): void {

@@ -3,7 +3,7 @@ import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { gather } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/person-map.ts';
 import { KID } from '../../support/constants.ts';
-import { makeIngestTenant, NOW } from '../../support/make.ts';
+import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
 import { open, record } from '../support/eraser.ts';
 
@@ -24,7 +24,6 @@ it('an export reads every table that the map of a person says it contains, and n
   const deps = {
     database,
     tenantOf,
-    ingestTenantOf: () => makeIngestTenant(),
     clock: () => NOW,
     contestTexts: contestTextsOf(tenantOf),
   };

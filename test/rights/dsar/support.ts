@@ -1,13 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeDirectory } from '../../../src/app/directory.ts';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import { makeMarker } from '../../../src/consent/doubts.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
-import { principalRef } from '../../../src/consent/tenant.ts';
 import { listState } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { RULES } from '../../../src/ingest/verdict/policy.ts';
@@ -16,7 +13,9 @@ import type { ContestTexts } from '../../../src/rights/contests/contest.ts';
 import { contestTextsOf, fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
+import { createServices, loadTenants } from '../../../src/services.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
+import { principalRef } from '../../../src/tenants/tenant.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { DAY, makeConsentState, makeVerdict, NOW } from '../../support/make.ts';
@@ -174,11 +173,10 @@ export async function withDatabase<T>(dataDir: string, work: (database: Database
 
 async function tenantIn(dataDir: string): Promise<ConsentTenant> {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
-  const store = await openStore(config);
-  const directory = makeDirectory(Date.now);
-  directory.apply(await readSnapshot(store.database, -1), store.masterKey);
-  await store.database.close();
-  const tenant = directory.consentTenant(KID);
+  const services = await createServices(config);
+  await loadTenants(services);
+  await services.database.close();
+  const tenant = services.tenants.find(KID);
   if (!tenant) throw new Error('the tenant is not there');
   return tenant;
 }

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
-import { makeConsent } from '../../../src/consent/consent-make.ts';
+import { createConsent } from '../../../src/consent/create-consent.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
-import { principalRef } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+import { principalRef } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -161,7 +161,7 @@ it.each(['wrapped_key', 'salt', 'principal_id', 'wrapped_principal_id'])(
     withPlace(async ({ database, tenant, eraser }) => {
       const id = 'person-1';
       const ref = principalRef(tenant.principalKey, id);
-      const { service } = makeConsent({ database, clock: Date.now, random: randomBytes });
+      const { service } = createConsent(database, Date.now, randomBytes);
       await service.write(tenant, {
         action: 'grant',
         body: { principalId: id, purposes: ['device-identification'] },

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { makeDirectory } from '../../../src/app/directory.ts';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
@@ -19,9 +17,9 @@ import {
   scanErasureLog,
   type Tombstone,
 } from '../../../src/rights/erase/erasure-log.ts';
-import { openStore } from '../../../src/tenants/installation-files.ts';
+import { createServices, loadTenants } from '../../../src/services.ts';
 import { KID } from '../../support/constants.ts';
-import { makeEntry } from '../../support/make.ts';
+import { makeEntry, makeTestTenant } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 
 /** The service of erasures on a database of its own, without a server around it. */
@@ -53,10 +51,10 @@ export const REAPPLY = {
 
 export async function open(dataDir: string) {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
-  const { database, masterKey } = await openStore(config);
-  const directory = makeDirectory(Date.now);
-  directory.apply(await readSnapshot(database, -1), masterKey);
-  const tenantOf = (kid: string): ConsentTenant | undefined => directory.consentTenant(kid);
+  const services = await createServices(config);
+  await loadTenants(services);
+  const { database, tenants } = services;
+  const tenantOf = tenants.find;
   const tenant = tenantOf(KID);
   if (!tenant) throw new Error('the tenant is not there');
   return { database, tenant, tenantOf };
@@ -87,7 +85,7 @@ export function eraserOn(
     clock,
     random: randomBytes,
     rewriteWindow: null,
-    tenantOf: () => ({ rightsKey: Buffer.alloc(32, 4) }),
+    tenantOf: makeTestTenant,
     onFault: (error) => faults.push(error),
     ...over,
   });

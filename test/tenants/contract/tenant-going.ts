@@ -15,8 +15,8 @@ import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
 import { countOrphanRows, removeTenant, sweepOrphans } from '../../../src/rights/tenant-rows-store.ts';
+import { firstPurpose } from '../../../src/tenants/purposes.ts';
 import { addKeyTraffic } from '../../../src/tenants/seal-keys.ts';
-import { firstPurpose } from '../../../src/tenants/tenant.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,

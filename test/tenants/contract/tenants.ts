@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSnapshot } from '../../../src/app/snapshot-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { firstPurpose, type Purpose } from '../../../src/tenants/purposes.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
-import { firstPurpose, type Purpose } from '../../../src/tenants/tenant.ts';
+import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import {
   insertTenant,
   makeTenantStore,
@@ -149,7 +149,7 @@ export function tenantContract(make: MakeDatabase): void {
         const { revision } = await readSnapshot(other, -1);
         await change();
         const page = await readSnapshot(other, revision);
-        expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([kid]);
+        expect(page.changed.map(({ kid }) => kid)).toEqual([kid]);
       }
     });
 

@@ -3,7 +3,6 @@ import type { Config } from '../../../../src/config.ts';
 import { type ConsentAppender, makeConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
 import type { Appended, AppendRequest } from '../../../../src/consent/plan-write.ts';
-import { makeStateMac, type StateMac } from '../../../../src/consent/state-mac.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
@@ -11,6 +10,7 @@ import { makeMasterKey, principalKeyContext } from '../../../../src/keys/master-
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
+import { makeStateMac, type StateMac } from '../../../../src/tenants/state-mac.ts';
 import { tempDir } from '../../../support/command.ts';
 import { openPersonalEntry } from '../../../support/log-reader.ts';
 import { NOW } from '../../../support/make.ts';

@@ -4,7 +4,7 @@ import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { macTerms, savePurposes, termsFit } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/db.ts';
 import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/meta-store.ts';
-import { firstPurpose } from '../../../../src/tenants/tenant.ts';
+import { firstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';

@@ -6,7 +6,7 @@ import type { Database } from '../../../../src/db/db.ts';
 import { inclusionProof, rootAt } from '../../../../src/ledger/merkle.ts';
 import { putCheckpoint } from '../../../../src/log/checkpoint-store.ts';
 import { makeHashReader, readEntries, readHead } from '../../../../src/log/entries.ts';
-import { firstPurpose } from '../../../../src/tenants/tenant.ts';
+import { firstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { verifyInclusion } from '../../../support/log-reader.ts';

@@ -1,22 +1,22 @@
-import { randomBytes } from 'node:crypto';
 import type { StaffRole } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
 import { makeEmbed } from '../consent/banner.ts';
+import type { Database } from '../db/db.ts';
 import type { LoginProvider } from '../egress/oidc-login.ts';
 import { makeReadWhole } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Actor } from '../lib/act.ts';
-import { hmacSha256 } from '../lib/crypto.ts';
+import type { Clock } from '../lib/clock.ts';
+import { hmacSha256, type Random } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
-import type { DsarDeps } from '../rights/dsar/service.ts';
+import type { Rights } from '../rights/create-rights.ts';
 import { openArchiveSigner } from '../rights/dsar/signer.ts';
 import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import { outsideOf } from '../rights/erase/erasure-log.ts';
-import type { RightsServices } from '../rights/services-make.ts';
-import type { Store } from '../tenants/installation-files.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { makeRender } from './render.ts';
 
 /** Hands the console its services. */
@@ -28,17 +28,20 @@ export interface SignInLimits {
   readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
 }
 
-export interface ConsoleParts extends Pick<DsarDeps, 'tenantOf' | 'ingestTenantOf' | 'clock'> {
+export interface ConsoleNeeds {
   readonly config: Config;
   /** Of the OIDC client; null when the console is not configured. */
   readonly clientSecret: string | null;
-  readonly store: Pick<Store, 'database'>;
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly book: CheckpointBook;
   readonly log: LogService;
   readonly serverSecret: Uint8Array;
   readonly masterKey: () => MasterKey;
-  readonly rights: RightsServices;
-  readonly limiters: { readonly signIn: SignInLimits };
+  readonly rights: Rights;
+  readonly signInLimits: SignInLimits;
   readonly views: string;
   /** The public origin; staff sign in there and nowhere else. */
   readonly origin: () => string;
@@ -56,15 +59,14 @@ function makeConsoleReading() {
     readWhole(kid, work, tooMany);
 }
 
-function exportsOf(parts: ConsoleParts) {
-  const { store, rights, masterKey, clock, origin } = parts;
+function exportsOf({ database, tenantOf, rights, masterKey, clock, origin }: ConsoleNeeds) {
   const signer = () =>
-    openArchiveSigner({ ...store, masterKey: masterKey(), clock, host: new URL(origin()).hostname });
-  return makeExports({ ...parts, api: rights.api, signer });
+    openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname });
+  return makeExports({ database, tenantOf, clock, api: rights.api, signer });
 }
 
 /** Loaded with the first sign-in; it repeats its discovery automatically. */
-function providerOf({ config, clientSecret, clock, origin, onLoginFault: onFault }: ConsoleParts) {
+function providerOf({ config, clientSecret, clock, random, origin, onLoginFault: onFault }: ConsoleNeeds) {
   const { oidc_issuer: issuer, console_client_id: clientId } = config;
   let provider: Promise<LoginProvider> | null = null;
   return (): Promise<LoginProvider> => {
@@ -78,7 +80,7 @@ function providerOf({ config, clientSecret, clock, origin, onLoginFault: onFault
       clientSecret,
       redirectUri,
       signedOutUri,
-      random: randomBytes,
+      random,
       clock,
       onFault,
     };
@@ -91,40 +93,38 @@ function providerOf({ config, clientSecret, clock, origin, onLoginFault: onFault
 export type Context = ReturnType<typeof makeContext>;
 
 /** Named one by one: pages are handed what is derived from a secret, and no secret. */
-export function makeContext(parts: ConsoleParts) {
-  const { config, store, serverSecret, book, log, tenantOf, ingestTenantOf, clock, origin, views } = parts;
-  const { database } = store;
-  const { api: rights, eraser, contestTexts } = parts.rights;
+export function makeContext(needs: ConsoleNeeds) {
+  const { config, database, serverSecret, book, log, tenantOf, clock, random, origin, views } = needs;
+  const { api: rights, eraser, contestTexts } = needs.rights;
   return {
     config,
     database,
     tenantOf,
-    ingestTenantOf,
     clock,
     origin,
-    random: randomBytes,
+    random,
     /** Derived from the server's secret. */
     keys: {
       login: hmacSha256(serverSecret, 'gpd/console-login/v1'),
       idToken: hmacSha256(serverSecret, 'gpd/console-id-token/v1'),
     },
-    provider: providerOf(parts),
-    signInLimits: parts.limiters.signIn,
+    provider: providerOf(needs),
+    signInLimits: needs.signInLimits,
     rights,
     eraser,
     contestTexts,
     /** Survives a restore. */
     outside: outsideOf({ database, serverSecret }, config),
-    exports: exportsOf(parts),
+    exports: exportsOf(needs),
     readWhole: makeConsoleReading(),
     book,
     log,
     /** The banner as it was built. */
     embed: makeEmbed(),
     views,
-    render: makeRender({ random: randomBytes, clock }),
-    onFault: parts.onFault,
-    onLoginFault: parts.onLoginFault,
+    render: makeRender({ random, clock }),
+    onFault: needs.onFault,
+    onLoginFault: needs.onLoginFault,
   };
 }
 

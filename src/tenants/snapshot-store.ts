@@ -1,18 +1,23 @@
 import type { Knex } from 'knex';
 import type { ApiKey } from '../auth/credentials.ts';
-import { type ConsentPolicyRow, rowToConsentPolicy } from '../consent/terms-store.ts';
 import type { Database } from '../db/db.ts';
 import { readRevision } from '../db/meta-store.ts';
-import { type PolicyRow, rowsToPolicies } from '../ingest/policy-store.ts';
 import type { Generation } from '../keys/generation.ts';
 import { fromColumns } from '../lib/collections.ts';
-import { rowToWebhook, type WebhookRow } from '../notify/webhooks.ts';
-import type { ApiKeyRow } from '../tenants/api-key-store.ts';
-import type { SealKeyRow } from '../tenants/seal-keys.ts';
-import { type PurposeRow, rowToPurpose, rowToTenant } from '../tenants/tenant-store.ts';
-
-/** A tenant as a server holds it in memory, secrets still wrapped. */
-export type TenantSnapshot = SnapshotPage['changed'][number];
+import type { ApiKeyRow } from './api-key-store.ts';
+import type { SealKeyRow } from './seal-keys.ts';
+import type { TenantSnapshot } from './tenant.ts';
+import {
+  type ConsentPolicyRow,
+  type PolicyRow,
+  type PurposeRow,
+  rowsToPolicies,
+  rowToConsentPolicy,
+  rowToPurpose,
+  rowToTenant,
+  rowToWebhook,
+  type WebhookRow,
+} from './tenant-store.ts';
 
 /** A tenant that is stored and cannot be served. */
 export interface DamagedTenant {
@@ -57,9 +62,8 @@ async function readChanged(read: Knex, revision: number, since: number) {
   const consentPolicies = await of<ConsentPolicyRow>('consent_policies');
   const heads = await of<{ kid: string; origin: string }>('ledger_heads');
   const webhooks = await of<WebhookRow>('webhooks');
-  const snapshotOf = (row: (typeof stale)[number], kid: string) => ({
-    tenant: rowToTenant(row),
-    /** Of its last change. */
+  const snapshotOf = (row: (typeof stale)[number], kid: string): TenantSnapshot => ({
+    ...rowToTenant(row),
     revision: Number(row.revision),
     secrets: new Map(secrets(kid).map(({ purpose, wrapped }) => [purpose, wrapped])),
     keys: keys(kid).map((key) => fromColumns<Generation>(key)),
@@ -67,13 +71,11 @@ async function readChanged(read: Knex, revision: number, since: number) {
     apiKeys: apiKeys(kid).map((key) => fromColumns<ApiKey>(key)),
     webhooks: webhooks(kid).map(rowToWebhook),
     consentPolicies: consentPolicies(kid).map(rowToConsentPolicy),
-    /** Over the purposes and policies. */
     termsMac: row.terms_mac as string | null,
-    /** The name of the tenant's log. */
     logOrigin: heads(kid)[0]?.origin ?? '',
     policies: rowsToPolicies(policies(kid)),
   });
-  const changed: ReturnType<typeof snapshotOf>[] = [];
+  const changed: TenantSnapshot[] = [];
   /** Changed too, but a row of theirs cannot be read. */
   const damaged: DamagedTenant[] = [];
   for (const row of stale) {

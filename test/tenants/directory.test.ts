@@ -1,9 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { makeDirectory } from '../../src/app/directory.ts';
-import { readSnapshot } from '../../src/app/snapshot-store.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { KeyChanges } from '../../src/ingest/decrypt/messages.ts';
+import { createDirectory, type SealKeyChanges } from '../../src/tenants/directory.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
+import { readSnapshot } from '../../src/tenants/snapshot-store.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
 
@@ -22,13 +22,15 @@ it('tells the thread of keys that changed and tenants that went, and takes no ge
     }));
     let now = NOW;
     const used: string[] = [];
-    const told: KeyChanges[] = [];
-    const directory = makeDirectory(
-      () => now,
-      ({ kid }, generation) => used.push(`${kid} ${generation}`),
-      (changes) => told.push(changes),
-    );
-    directory.apply({ ...page, changed }, store.masterKey);
+    const told: SealKeyChanges[] = [];
+    const directory = createDirectory({
+      masterKey: store.masterKey,
+      clock: () => now,
+      random: randomBytes,
+      onOpened: ({ kid }, generation) => used.push(`${kid} ${generation}`),
+    });
+    directory.onKeys((changes) => told.push(changes));
+    directory.apply({ ...page, changed });
     const [key] = told[0]?.get(KID)?.generations ?? [];
     expect(key?.generation).toBe(1);
     // A view of a larger buffer would take what else lies in it along to the thread.
@@ -41,7 +43,7 @@ it('tells the thread of keys that changed and tenants that went, and takes no ge
     expect(directory.noteOpened(KID, 1)).toBe(false);
     expect(used).toEqual([`${KID} 1`]);
 
-    directory.apply({ ...page, changed: [], kids: new Set() }, store.masterKey);
+    directory.apply({ ...page, changed: [], kids: new Set() });
     expect(told[1]).toEqual(new Map([[KID, null]]));
   } finally {
     await store.database.close();

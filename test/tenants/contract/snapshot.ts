@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSnapshot, type SnapshotPage, type TenantSnapshot } from '../../../src/app/snapshot-store.ts';
 import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-store.ts';
+import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';
 import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
@@ -27,7 +28,7 @@ function makeView() {
       if (page.revision < revision) throw new Error('the revision went back');
       revision = page.revision;
       for (const kid of tenants.keys()) if (page.kids?.has(kid) === false) tenants.delete(kid);
-      for (const changed of page.changed) tenants.set(changed.tenant.kid, changed);
+      for (const changed of page.changed) tenants.set(changed.kid, changed);
       return page;
     },
   };
@@ -66,9 +67,9 @@ export function snapshotContract(make: MakeDatabase): void {
       const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashSecret('k'), ...times } as const;
       await makeApiKeyStore(db.database).insert(key, operatorAt(NOW));
       const { changed } = await readSnapshot(other, -1);
-      expect(changed.filter(({ tenant }) => tenant.kid === kid)).toEqual([
+      expect(changed.filter((one) => one.kid === kid)).toEqual([
         {
-          tenant: makeNewTenant(kid).tenant,
+          ...makeNewTenant(kid).tenant,
           revision: expect.any(Number) as number,
           secrets: new Map([
             ['root', 'root of whole'],
@@ -95,7 +96,7 @@ export function snapshotContract(make: MakeDatabase): void {
         operatorAt(NOW),
       );
       const page = await readSnapshot(other, revision);
-      expect(page.changed.map(({ tenant }) => tenant.kid)).toEqual([one]);
+      expect(page.changed.map(({ kid }) => kid)).toEqual([one]);
       expect(page.kids?.has(two)).toBe(true);
       expect(page.revision).toBeGreaterThan(revision);
     });
@@ -157,8 +158,8 @@ export function snapshotContract(make: MakeDatabase): void {
       await view.poll(other);
       const fresh = await readSnapshot(db.database, -1);
       for (const snapshot of fresh.changed) {
-        if (!snapshot.tenant.kid.startsWith('busy-')) continue;
-        expect(view.tenants.get(snapshot.tenant.kid)).toEqual(snapshot);
+        if (!snapshot.kid.startsWith('busy-')) continue;
+        expect(view.tenants.get(snapshot.kid)).toEqual(snapshot);
       }
     });
 
@@ -173,9 +174,9 @@ export function snapshotContract(make: MakeDatabase): void {
         await tx.batchInsert('tenant_secrets', secrets, 100);
       });
       const page = await readSnapshot(other, revision);
-      expect(page.changed.map(({ tenant }) => tenant.kid).sort()).toEqual(kids);
-      for (const { tenant, secrets } of page.changed)
-        expect(secrets).toEqual(new Map([['root', `root of ${tenant.kid}`]]));
+      expect(page.changed.map(({ kid }) => kid).sort()).toEqual(kids);
+      for (const { kid, secrets } of page.changed)
+        expect(secrets).toEqual(new Map([['root', `root of ${kid}`]]));
     });
   });
 }

@@ -1,14 +1,29 @@
 import { equalBytes, makeHmacSha256 } from '../lib/crypto.ts';
-import type { Purpose } from '../tenants/tenant.ts';
-import type { ConsentEvent } from './decide.ts';
+import type { ConsentChoice, Given } from '../schema/consent.ts';
+import type { ConsentPolicy, Purpose } from './purposes.ts';
 
 /**
  * What a check is answered from carries a MAC under the tenant's key: who writes the database without it cannot make a yes
  * (ADR 0042). Lines of a text, in one order; no field that gpd writes has a line break, so two rows never have one text.
  */
 
-export interface StateRow extends ConsentEvent {
+/** The last choice of a person about one purpose. */
+export interface StateRow {
+  readonly choice: ConsentChoice;
+  readonly policyVersion: number;
+  /** Epoch milliseconds; null for everything but a grant. */
+  readonly expiresAt: number | null;
   readonly at: number;
+  /** The place in the tenant's log. */
+  readonly seq: number;
+  /** Lower-case hex of SHA-256(0x00 ‖ entry). */
+  readonly hash: string;
+  /** The grant was made over a GPC signal. */
+  readonly overGpc: boolean;
+  /** Who gave the grant; null: no verdict rode on it. */
+  readonly given: Given | null;
+  /** The last entry `consent.doubted` of this grant. */
+  readonly doubtSeq: number | null;
 }
 
 export interface PrincipalRow {
@@ -16,15 +31,6 @@ export interface PrincipalRow {
   /** As the column has it. */
   readonly except: string | null;
   readonly erasedAt: number | null;
-}
-
-export interface ConsentPolicy {
-  readonly version: number;
-  /** SHA-256 of the exact text, lower-case hex. */
-  readonly sha256: string;
-  /** People who agreed to an earlier version have to be asked again. */
-  readonly material: boolean;
-  readonly publishedAt: number;
 }
 
 interface Terms {

@@ -1,0 +1,171 @@
+import type { ClockRule } from '../db/clock-rule-store.ts';
+import { parseRelay } from '../egress/smtp.ts';
+import { noteEpochLength } from '../ingest/epoch-length-store.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
+import { every } from '../lib/jobs.ts';
+import { keepCheckpoints } from '../log/checkpoint-service.ts';
+import { thinCheckpoints } from '../log/checkpoint-store.ts';
+import { makeCosigning } from '../log/cosign-service.ts';
+import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher.ts';
+import { notify, staffLanesOf } from '../notify/notify.ts';
+import { startHousekeeping } from '../ops/housekeeping.ts';
+import { findContest } from '../rights/contests/store.ts';
+import { recordEnded } from '../rights/erase/ended.ts';
+import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
+import { makeReapplying } from '../rights/erase/reapply.ts';
+import type { Server, Stop } from './server.ts';
+
+/** How often a replaced GPD_MMDB_FILE is looked for. */
+const NETWORKS_MS = 30 * SECOND;
+
+const followNetworks = ({ logFault, settings: { networks } }: Server) =>
+  every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
+
+/** Before the first request: what refuses consent leaves the database as it was. */
+export async function noteEpochs({ services, log, logFault }: Server): Promise<void> {
+  const { config, database, clock } = services;
+  await noteEpochLength(database, config.epoch_days, clock())
+    .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
+    .catch(logFault('epoch-days-unread'));
+}
+
+/**
+ * An older backup may have brought back what was erased: erased again before anybody is answered.
+ * @returns does the same again, for a standby that takes over
+ */
+export async function eraseAgainFirst({ services, polling, log, logFault }: Server) {
+  const { config, database, clock, tenants, rights } = services;
+  const outside = outsideOf(services, config);
+  const reapply = makeReapplying({
+    database,
+    dataDir: outside.dataDir,
+    logKey: outside.logKey,
+    tenantOf: tenants.find,
+    eraser: rights.eraser,
+    clock,
+    onBroken: (reason) => log.error({ event: 'erasure-log-broken', reason }),
+  });
+  const eraseAgain = async (): Promise<void> => {
+    const count = await reapply();
+    if (count === 0) return;
+    log.warn({ event: 'erasures-applied-again', count });
+    await polling.refresh();
+  };
+  await eraseAgain();
+  // The job of every minute tries again.
+  await recordEnded(outside, clock()).catch(logFault('sweep-failed', { job: 'record-ended' }));
+  return eraseAgain;
+}
+
+/** Null: no relay is set. */
+function createMailer({ services, address }: Server): DispatcherDeps['mail'] {
+  const { config, database, rights } = services;
+  if (config.smtp_url === null) return null;
+  return {
+    relay: parseRelay(config.smtp_url),
+    from: config.smtp_from,
+    origin: () => address.url,
+    async findContest(kid, contestId) {
+      const contest = await findContest(database.read, rights.contestTexts, { contestId });
+      return contest?.kid === kid ? contest : null;
+    },
+  };
+}
+
+/** Delivers what waits in the outbox. */
+function startWebhooks(server: Server, findDecision: DispatcherDeps['findDecision']) {
+  const { database, clock, tenants } = server.services;
+  const mail = createMailer(server);
+  return startDispatcher(
+    {
+      database,
+      masterKey: tenants.masterKey,
+      clock,
+      webhook: (kid, id) => tenants.find(kid)?.webhooks.find((webhook) => webhook.id === id),
+      tenantOf: tenants.find,
+      staffLanes: () => staffLanesOf(tenants.all()),
+      findDecision,
+      mail,
+      onFault: server.logFault('webhooks-failed'),
+    },
+    () => tenants.hasWebhooks() || mail !== null,
+    server.options.intervals?.webhooks,
+  );
+}
+
+/** Asks the witnesses for each checkpoint that is kept. */
+function startCosigning({ services, settings: { witnesses }, metrics, log }: Server) {
+  const { database, book, tenants, clock } = services;
+  const cosign = makeCosigning({
+    database,
+    book,
+    keysOf: tenants.find,
+    clock,
+    witnesses,
+    onAnswer: (result) => metrics?.countCosigning(result),
+    async onFork(kid, data) {
+      const tenant = tenants.find(kid);
+      log.error({ event: 'log.fork', tenant: kid });
+      const about = { origin: tenant?.signer.name, ...data };
+      const notice = { event: 'log.fork', data: about, at: clock() } as const;
+      if (tenant) await database.transaction((tx) => notify(tx, tenant, notice));
+    },
+  });
+  // At once, while who kept it continues; the job reports what fails.
+  book.onKept((kid) => setImmediate(() => void cosign(kid).catch(() => {})));
+  return cosign;
+}
+
+/** Starts the jobs that time alone makes due. */
+function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
+  const { services, log, logFault, options } = server;
+  const { config, database, clock, book, tenants, keyUse, rights } = services;
+  const { eraser, tellDue, tellUnfinished } = rights;
+  const outside = outsideOf(services, config);
+  return startHousekeeping({
+    database,
+    macsOf: (kid) => tenants.find(kid)?.stateMac,
+    async resumeErasures() {
+      await eraseAgain();
+      return (await eraser.resumeStale()).failures;
+    },
+    releasePages: () => eraser.releasePages(),
+    tellDue,
+    tellUnfinished,
+    flushKeyUse: keyUse.flush,
+    recordEnded: () => recordEnded(outside, clock()),
+    dropOldErasures: (committed) => dropOldErasures(outside, committed - config.erasure_lines_days * DAY),
+    keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
+    cosignCheckpoints: startCosigning(server),
+    async thinCheckpoints(now) {
+      await thinCheckpoints(database, now);
+      await book.thin(now);
+    },
+    clock,
+    clockRule,
+    interval: options.intervals?.housekeeping,
+    onClock: (event, ms) => log.warn({ event, seconds: Math.round(ms / SECOND) }),
+    onFailure: ({ job, kid, error }) => logFault('sweep-failed', { job, tenant: kid })(error),
+  });
+}
+
+/** Starts all that runs without a request: deliveries, jobs, and the look for a replaced network file. */
+export function startBackground(
+  server: Server,
+  clockRule: ClockRule,
+  work: {
+    readonly findDecision: DispatcherDeps['findDecision'];
+    readonly eraseAgain: () => Promise<void>;
+  },
+  stops: Stop[],
+) {
+  const webhooks = startWebhooks(server, work.findDecision);
+  const upkeep = startUpkeep(server, clockRule, work.eraseAgain);
+  const networks = followNetworks(server);
+  stops.push(
+    networks.stop,
+    () => upkeep.stop(),
+    () => webhooks.stop(),
+  );
+  return { upkeep, networks };
+}

@@ -1,0 +1,86 @@
+import type { BotAuth } from '../agents/verify.ts';
+import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
+import type { Database } from '../db/db.ts';
+import type { ConsentLimits, FindApiKey } from '../http/register.ts';
+import type { KnowsOrigin } from '../http/reply.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/crypto.ts';
+import { TenantGone } from '../lib/errors.ts';
+import type { ErasureReceipt } from '../schema/rights.ts';
+import type { TenantDirectory } from '../tenants/directory.ts';
+import type { KeyUseCounter } from '../tenants/key-use-service.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { makeConsentAppender } from './append-store.ts';
+import { makeBanner, makeEmbed } from './banner.ts';
+import { makeGrants, makeMarker } from './doubts.ts';
+import { makeProveConsent } from './proven-purposes-service.ts';
+import { makeConsentService, makeFreshConsent } from './service.ts';
+import { makeConsentStateReader } from './state-store.ts';
+
+export type Consent = ReturnType<typeof createConsent>;
+
+/** Reads and writes consent; what the server and a command have in common. */
+export function createConsent(database: Database, clock: Clock, random: Random) {
+  const appender = makeConsentAppender(database);
+  const reader = makeConsentStateReader(database);
+  const service = makeConsentService({ database, reader, appender, clock, random });
+  return { service, reader, idle: () => appender.idle() };
+}
+
+export interface ConsentApiNeeds {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly consent: Consent;
+  readonly tenants: TenantDirectory;
+  readonly knowsOrigin: KnowsOrigin;
+  readonly findApiKey: FindApiKey;
+  readonly limits: ConsentLimits;
+  /** What the principal of a session asks for itself. */
+  readonly eraseOwn: (tenant: Tenant, session: PrincipalSession) => Promise<ErasureReceipt>;
+  readonly keyUse: KeyUseCounter;
+  /** Reads what changed in the database before this call. */
+  readonly refresh: () => Promise<void>;
+  readonly botAuth: BotAuth;
+  /** A doubt was not recorded. */
+  readonly onDoubtFault: (error: unknown) => void;
+}
+
+/** The consent half of a server, as its routes and its lane are handed it. */
+export function createConsentApi(needs: ConsentApiNeeds) {
+  const { database, clock, tenants, findApiKey, limits, refresh, knowsOrigin } = needs;
+  const { service, reader } = needs.consent;
+  /** @throws {TenantGone} */
+  const tenantOf = (kid: string): Tenant => {
+    const tenant = tenants.find(kid);
+    if (!tenant) throw new TenantGone();
+    return tenant;
+  };
+  const grants = makeGrants({ reader, marker: makeMarker(database), tenantOf, onFault: needs.onDoubtFault });
+  const findSession = (token: string): Promise<PrincipalSession | null> =>
+    isSessionToken(token) ? service.readSession(tenants.find, token) : Promise.resolve(null);
+  const fresh = makeFreshConsent({ service, tenantOf, refresh });
+  const embed = makeEmbed();
+  return {
+    /** When nothing is being written any more. */
+    idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
+    grants,
+    proveConsent: makeProveConsent(database, service, tenantOf),
+    authorization: { findApiKey, findSession, limits },
+    check: fresh.check,
+    routes: {
+      database,
+      clock,
+      tenantOf,
+      service,
+      fresh,
+      refresh,
+      limits,
+      botAuth: needs.botAuth,
+      keyUse: needs.keyUse,
+      eraseOwn: needs.eraseOwn,
+      knowsOrigin,
+      banner: makeBanner({ database, clock, script: embed.scriptHash }),
+    },
+    embed,
+  };
+}

@@ -1,0 +1,53 @@
+import type { Config } from '../config.ts';
+import type { Database } from '../db/db.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Random } from '../lib/crypto.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { contestTextsOf } from './contests/contest.ts';
+import { makeEraseService } from './erase/erase.ts';
+import { erasureLogKey } from './erase/erasure-log.ts';
+import { linkedTo } from './link-store.ts';
+import { tellDue, tellUnfinished } from './notices.ts';
+import { makeRightsApi } from './service.ts';
+
+export interface RightsNeeds {
+  readonly config: Config;
+  readonly database: Database;
+  readonly serverSecret: Uint8Array;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
+  readonly onErasureFault: (error: unknown) => void;
+  /** How long an answer waits for an erasure before it says `pending`; without it, the server's own limit. */
+  readonly patienceMs?: number | undefined;
+}
+
+export type Rights = ReturnType<typeof createRights>;
+
+/** The services of people's rights, made once for the API, the console and the command line. */
+export function createRights(needs: RightsNeeds) {
+  const { config, database, serverSecret, tenantOf, clock, random, onErasureFault, patienceMs } = needs;
+  const eraser = makeEraseService({
+    database,
+    dataDir: config.data_dir,
+    logKey: erasureLogKey(serverSecret),
+    rewriteWindow: config.rewrite_window,
+    tenantOf,
+    clock,
+    random,
+    onFault: onErasureFault,
+    ...(patienceMs === undefined ? {} : { patienceMs }),
+  });
+  const contestTexts = contestTextsOf(tenantOf);
+  const deps = { database, tenantOf, clock, random, contestTexts };
+  return {
+    eraser,
+    api: makeRightsApi({ database, tenantOf, clock, random, contestTexts, eraser }),
+    /** What was written about contests. */
+    contestTexts,
+    linkedTo: (kid: string, requestId: string) => linkedTo(database, kid, requestId),
+    tellDue: (kid: string, now: number) => tellDue(deps, kid, now),
+    tellUnfinished: (kid: string, now: number) => tellUnfinished(deps, kid, now),
+  };
+}
