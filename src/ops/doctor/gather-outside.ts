@@ -2,14 +2,12 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { open } from 'maxmind';
-import { z } from 'zod';
 import { countMilliseconds, validityOf } from '../../agents/directory.ts';
 import { listDirectories } from '../../agents/store.ts';
 import { baseUrl, type Config } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { probe } from '../../egress/gpd-client.ts';
 import { EgressRefused } from '../../egress/guard.ts';
-import { askLocalServer, localUrl } from '../../egress/local-server.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
 import { orElse } from '../../lib/functions.ts';
@@ -61,33 +59,6 @@ export async function gatherOidc(config: Config) {
   } catch (error) {
     return { problem: error instanceof Error ? error.message : 'it cannot be read', usableKeys: 0, skewMs };
   }
-}
-
-const healthSchema = z.object({ version: z.string() });
-const readySchema = z.object({
-  notReady: z.array(z.string()),
-  housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }),
-});
-
-const parseJson = <T>(schema: z.ZodType<T>, text: string | undefined): T | null =>
-  orElse(() => schema.parse(JSON.parse(text ?? '')), null);
-
-/**
- * The server at `url`, else the one on this machine. `health` is null where nothing answers; `sweptAt` where no sweep is
- * complete since the start.
- */
-export async function gatherServer(config: Config, url?: string) {
-  const ask = (path: string) =>
-    url === undefined ? askLocalServer(config, path).catch(() => null) : probe(`${url}${path}`);
-  const health = parseJson(healthSchema, (await ask('/healthz'))?.text);
-  const ready = health && parseJson(readySchema, (await ask('/readyz'))?.text);
-  const at = ready?.housekeeping.completeAt ?? null;
-  return {
-    url: url ?? localUrl(config),
-    health,
-    notReady: ready?.notReady ?? [],
-    sweptAt: at === null ? null : Date.parse(at),
-  };
 }
 
 /** Greets the relay and sends nothing. Null: none is set. */

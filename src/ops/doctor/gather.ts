@@ -11,6 +11,7 @@ import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { erasureLogKey } from '../../rights/erase/erasure-log.ts';
 import { openData } from '../../tenants/data-lock-files.ts';
 import { readServerSecret } from '../../tenants/installation-files.ts';
+import { readServerState } from '../server-state.ts';
 import { gatherDatabase, type Tried, tryMasterKey, UNTRIED } from './gather-database.ts';
 import { fileFact, gatherData, gatherHost, gatherMasterKey } from './gather-files.ts';
 import {
@@ -18,7 +19,6 @@ import {
   gatherMmdb,
   gatherOidc,
   gatherRelay,
-  gatherServer,
   gatherTls,
   gatherWebhooks,
 } from './gather-outside.ts';
@@ -107,7 +107,7 @@ export async function gatherFacts(
     gatherStored(config, key, now),
     gatherOidc(config),
     gatherRelay(config),
-    gatherServer(config, url),
+    readServerState(config, url),
     gatherMmdb(config),
   ]);
   return {

@@ -121,6 +121,7 @@ export const NETWORK_CHECKS: Checks = {
       : fail(`other machines can read the metrics at ${listen}`);
   },
   'server.health'({ server, version }) {
+    if (server.problem?.includes('certificate')) return fail(server.problem);
     if (!server.health) return skipped(`no server answers at ${server.url}`);
     return server.health.version === version
       ? pass(`gpd ${version} answers at ${server.url}`)
