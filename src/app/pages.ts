@@ -23,7 +23,7 @@ import { VERSION } from '../version.ts';
 import type { Features } from './features.ts';
 import type { Platform } from './platform.ts';
 
-interface PagesNeeds extends Omit<HealthDeps, 'version'>, Pick<DecisionDeps, 'findDecision'> {
+interface PagesNeeds extends Omit<HealthDeps, 'version' | 'degraded'>, Pick<DecisionDeps, 'findDecision'> {
   readonly clientSecret: string | null;
   readonly extra: readonly Router[];
 }
@@ -83,7 +83,7 @@ function handlersOf(
 ): Handlers<ServedName> {
   const { consent } = features;
   return {
-    ...healthRoutes({ ...needs, version: VERSION }),
+    ...healthRoutes({ ...needs, degraded: platform.decryptor.degraded, version: VERSION }),
     ...pubkeyRoutes(platform.directory.publicKey),
     agentScript: script('agent.js'),
     classicScript: script('agent.classic.js'),

@@ -44,6 +44,8 @@ export interface HealthDeps {
   readonly version: string;
   /** What is not ready, in words; empty when all is. */
   readonly notReady: () => readonly string[];
+  /** What works only slower, in words; told, and no reason to be not ready. */
+  readonly degraded: () => readonly string[];
   /** When this node last swept and retained; told, and no reason to be not ready. */
   readonly swept: () => { readonly completeAt: string | null; readonly retentionAt: string | null };
 }
@@ -56,7 +58,8 @@ export function healthRoutes(deps: HealthDeps): Handlers<'health' | 'ready'> {
       const notReady = deps.notReady();
       const ready = notReady.length === 0;
       if (!ready) response.status(503);
-      return { status: ready ? 'ready' : 'not-ready', notReady, housekeeping: deps.swept() };
+      const status = ready ? 'ready' : 'not-ready';
+      return { status, notReady, degraded: deps.degraded(), housekeeping: deps.swept() };
     },
   };
 }

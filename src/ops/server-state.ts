@@ -9,6 +9,7 @@ import { orElse } from '../lib/functions.ts';
 const healthSchema = z.object({ version: z.string() });
 const readySchema = z.object({
   notReady: z.array(z.string()),
+  degraded: z.array(z.string()),
   housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }),
 });
 
@@ -33,6 +34,7 @@ export async function readServerState(config: Config, url?: string) {
     /** Null where nothing answers. */
     health,
     notReady: ready?.notReady ?? [],
+    degraded: ready?.degraded ?? [],
     /** Null where no sweep is complete since the start. */
     sweptAt: at === null ? null : Date.parse(at),
   };

@@ -131,6 +131,15 @@ export const NETWORK_CHECKS: Checks = {
     if (!server.health) return skipped(`no server answers at ${server.url}`);
     return noneOf(server.notReady, 'it is ready', fail('not ready'));
   },
+  'server.degraded'({ server }) {
+    if (!server.health) return skipped(`no server answers at ${server.url}`);
+    return server.degraded.length === 0
+      ? pass('nothing works slower than it should')
+      : warn(
+          some(server.degraded),
+          'Look for decryptor-thread-ended in its log. Restart gpd serve if this stays for minutes, and report it.',
+        );
+  },
   'oidc.issuer'({ config }) {
     if (config.oidc_issuer !== null) return pass(config.oidc_issuer);
     return warn('every /privacy request is answered 401', missingOidcSettings(config).join(' '));

@@ -195,6 +195,7 @@ const ROWS: readonly Row[] = [
   ['metrics.listen', 'fail', config({ metrics_listen: '0.0.0.0:9100' }), /0\.0\.0\.0:9100/],
   ['metrics.listen', 'fail', config({ metrics_listen: '[::]:9100' }), /other machines/],
   ['server.health', 'warn', { server: { ...base.server, health: { version: '0.0.9' } } }, /0\.0\.9 runs/],
+  ['server.degraded', 'warn', { server: { ...base.server, degraded: ['slow'] } }, /slow/],
   ['server.ready', 'fail', { server: { ...base.server, notReady: ['draining'] } }, /draining/],
   ['oidc.issuer', 'warn', { ...config({ oidc_issuer: null }), oidc: null }, /401/],
   ['oidc.audience', 'fail', config({ oidc_audience: null }), /401/],

@@ -175,6 +175,8 @@ export function makeFacts(): Facts {
       url: 'http://127.0.0.1:8080',
       health: { version: '0.1.0' },
       notReady: [],
+      degraded: [],
+      problem: null,
       sweptAt: NOW - 40_000,
     },
   };
