@@ -9,7 +9,7 @@ import { orElse } from '../lib/functions.ts';
 const healthSchema = z.object({ version: z.string() });
 const readySchema = z.object({
   notReady: z.array(z.string()),
-  degraded: z.array(z.string()),
+  degraded: z.array(z.string()).default([]),
   housekeeping: z.object({ completeAt: z.iso.datetime().nullable() }),
 });
 
@@ -39,5 +39,3 @@ export async function readServerState(config: Config, url?: string) {
     sweptAt: at === null ? null : Date.parse(at),
   };
 }
-
-export type ServerState = Awaited<ReturnType<typeof readServerState>>;

@@ -26,8 +26,8 @@ describeWithTool('a server whose decrypt thread has ended', oneProcessor, () => 
     const flag = join(tempDir('thread'), 'may-live');
     const gpd = await startGpd({ app: { decryptThread: endingUntil(flag) } });
     const readyz = async () => {
-      const { status, json } = await ask(gpd.url, '/readyz');
-      return { code: status, ...(json() as object) };
+      const reply = await ask(gpd.url, '/readyz');
+      return { code: reply.status, ...(reply.json() as object) };
     };
     const degraded = [expect.stringMatching(/decrypt thread has ended/) as string];
     const ready = { code: 200, status: 'ready', notReady: [] };
