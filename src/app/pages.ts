@@ -30,7 +30,7 @@ import { VERSION } from '../version.ts';
 import type { Lanes } from './lanes.ts';
 import type { Server } from './server.ts';
 
-type PagesHealth = Omit<HealthDeps, 'version'> & Pick<DecisionDeps, 'findDecision'>;
+type PagesHealth = Omit<HealthDeps, 'version' | 'degraded'> & Pick<DecisionDeps, 'findDecision'>;
 
 const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
@@ -130,7 +130,12 @@ function handlersOf(
   const { tenants } = services;
   const { consent } = lanes;
   return [
-    ...healthRoutes({ notReady: health.notReady, swept: health.swept, version: VERSION }),
+    ...healthRoutes({
+      notReady: health.notReady,
+      degraded: server.decryptor.degraded,
+      swept: health.swept,
+      version: VERSION,
+    }),
     ...pubkeyRoutes((kid) => tenants.find(kid)?.publicKey ?? null),
     sending(ROUTES.getAgentScript, script('agent.js')),
     sending(ROUTES.getClassicAgentScript, script('agent.classic.js')),

@@ -1,5 +1,7 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { get as getHttp } from 'node:http';
-import { get as getHttps } from 'node:https';
+import { get as getHttps, type RequestOptions } from 'node:https';
 
 /** Questions to the server of a configuration, from the same machine. */
 
@@ -25,21 +27,49 @@ export function localUrl(listener: Listener): string {
 }
 
 /**
- * The certificate is not verified: it names the public host, or comes from a private CA, and this is the same machine.
- * @throws as node:http does, where nothing answers
+ * Trusts the leaf of this file and nothing else. It names the public host and may come from a private CA; the name is not compared,
+ * as the connection goes to an address of this machine.
  */
-export function askLocalServer(listener: Listener, path: string, timeoutMs = TIMEOUT_MS) {
-  const { port } = listener;
-  const get = listener.tls_cert === null ? getHttp : getHttps;
+function pinTo(path: string): RequestOptions {
+  const leaf = new X509Certificate(readFileSync(path)).toString();
+  return { ca: leaf, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
+}
+
+/** Codes of a certificate that is not the pinned one, whatever its issuer. */
+const NOT_PINNED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+class OtherCertificate extends Error {
+  override readonly name = 'OtherCertificate';
+
+  constructor(cause: Error) {
+    super('the server presents another certificate than GPD_TLS_CERT: restart it', { cause });
+  }
+}
+
+const named = (error: NodeJS.ErrnoException): Error =>
+  NOT_PINNED.has(error.code ?? '') ? new OtherCertificate(error) : error;
+
+/**
+ * With GPD_TLS_CERT the server has to present that very certificate.
+ * @throws as node:https does, where nothing answers or the certificate has expired; where it is another one
+ */
+export async function askLocalServer(listener: Listener, path: string, timeoutMs = TIMEOUT_MS) {
+  const { port, tls_cert: cert } = listener;
+  const [get, pinned] = cert === null ? [getHttp, {}] : [getHttps, pinTo(cert)];
   const signal = AbortSignal.timeout(timeoutMs);
   return new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
-    const options = { host: connectHost(listener), port, path, signal, rejectUnauthorized: false };
-    get({ ...options, agent: false }, (response) => {
+    const options = { ...pinned, host: connectHost(listener), port, path, signal, agent: false };
+    get(options, (response) => {
       let text = '';
       response.setEncoding('utf8').on('data', (piece: string) => {
         text += piece;
       });
       response.on('end', () => resolve({ status: response.statusCode ?? 0, text })).on('error', reject);
-    }).on('error', reject);
+    }).on('error', (error) => reject(named(error)));
   });
 }

@@ -55,8 +55,6 @@ export async function confirmRecoveryKey(store: Store, config: Config, key: Buff
   return { matches, fingerprint };
 }
 
-export type Escrow = NonNullable<Awaited<ReturnType<typeof readEscrow>>>;
-
 /** Null: nobody ever confirmed one. */
 export async function readEscrow(database: Database, masterKey: MasterKey) {
   const note = noteSchema.safeParse(JSON.parse((await readMeta(database, ESCROW)) ?? 'null'));

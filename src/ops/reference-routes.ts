@@ -56,6 +56,8 @@ export interface HealthDeps {
   readonly version: string;
   /** What is not ready, in words; empty when all is. */
   readonly notReady: () => readonly string[];
+  /** What works only slower, in words; told, and no reason to be not ready. */
+  readonly degraded: () => readonly string[];
   /** When this node last swept and retained; told, and no reason to be not ready. */
   readonly swept: () => { readonly completeAt: string | null; readonly retentionAt: string | null };
 }
@@ -68,7 +70,7 @@ export function healthRoutes(deps: HealthDeps): readonly ServedRoute[] {
       const notReady = deps.notReady();
       const status = notReady.length === 0 ? ('ready' as const) : ('not-ready' as const);
       if (status !== 'ready') response.status(503);
-      return { status, notReady, housekeeping: deps.swept() };
+      return { status, notReady, degraded: deps.degraded(), housekeeping: deps.swept() };
     }),
   ];
 }

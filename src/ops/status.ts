@@ -2,9 +2,9 @@ import { type Config, databaseLocation } from '../config.ts';
 import { lastMigration } from '../db/migrate.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { gatherServer } from './doctor/gather-outside.ts';
 import { incompleteErasures, lastBackupAt, overdueContests } from './doctor/inspect-store.ts';
 import { readStock, readTraffic } from './metrics/stock-store.ts';
+import { readServerState } from './server-state.ts';
 
 export type Status = Awaited<ReturnType<typeof readStatus>>;
 
@@ -17,7 +17,7 @@ export async function readStatus(
   const { database } = store;
   const { version, now, url } = options;
   const [server, stock, traffic] = await Promise.all([
-    gatherServer(config, url),
+    readServerState(config, url),
     readStock(database, databaseLocation(config)),
     readTraffic(database, now),
   ]);
@@ -27,6 +27,7 @@ export async function readStatus(
     server: {
       url: server.url,
       running: server.health !== null,
+      problem: server.problem,
       ready: server.health !== null && server.notReady.length === 0,
       version: server.health?.version ?? null,
       notReady: server.notReady,

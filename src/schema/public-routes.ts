@@ -157,7 +157,7 @@ export const PUBLIC_ROUTES = {
   getReadiness: {
     ...OWN,
     path: '/readyz',
-    summary: 'Readiness: what is not ready.',
+    summary: 'Readiness: what is not ready, and what works only slower.',
     responses: {
       200: { text: 'Ready', schema: answers.readySchema },
       503: { text: 'Not ready', schema: answers.readySchema },

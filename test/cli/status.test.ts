@@ -33,25 +33,6 @@ describe('gpd status', () => {
     expect(words.stdout).toMatch(/server +nothing answers[\s\S]*decisions +3 in a minute/);
   });
 
-  it('and gpd doctor reach a server that ends TLS itself, with a certificate for its public name', async () => {
-    const { dataDir, json, gpd } = await own();
-    await gpd('tls', 'init', '--host', 'id.shop.example');
-    const settings = {
-      GPD_TLS_CERT: join(dataDir, 'tls/server.crt'),
-      GPD_TLS_KEY: join(dataDir, 'tls/server.key'),
-      GPD_BASE_URL: 'https://id.shop.example',
-    };
-    const server = await startGpd({ dataDir, settings });
-    const env = { GPD_DATA_DIR: dataDir, GPD_PORT: String(server.port), ...settings };
-    expect((await gpdJson<Status>(['status'], { env })).server).toMatchObject({ running: true, ready: true });
-    const { stdout } = await runGpd(['doctor', '--json'], { env });
-    const { checks } = JSON.parse(stdout) as { checks: { id: string; status: string }[] };
-    for (const id of ['server.health', 'server.ready'])
-      expect(checks).toContainEqual(expect.objectContaining({ id, status: 'pass' }));
-    await server.stop();
-    expect((await json<Status>('status')).server).toMatchObject({ running: false });
-  });
-
   it('gpd top tells from the database where there are no metrics', async () => {
     const { json } = await own();
     expect(await json('top')).toMatchObject({ source: 'database', verdictsPerSecond: 0, ledgerEntries: 2 });

@@ -27,7 +27,7 @@ describe('health', () => {
     const reply = await ask(gpd.url, '/readyz');
     expect(reply.status).toBe(200);
     const housekeeping = { completeAt: null, retentionAt: null };
-    expect(reply.json()).toEqual({ status: 'ready', notReady: [], housekeeping });
+    expect(reply.json()).toEqual({ status: 'ready', notReady: [], degraded: [], housekeeping });
   });
 });
 

@@ -1,8 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/db.ts';
 import { rowsOf } from '../../src/db/sql.ts';
-import { gatherDatabase } from '../../src/ops/doctor/gather-database.ts';
-import { oldestWaiting, readLogEnd } from '../../src/ops/doctor/inspect-store.ts';
+import { makeContext } from '../../src/ops/doctor/context.ts';
+import { DATABASE_CHECKS } from '../../src/ops/doctor/database.ts';
+import { examine } from '../../src/ops/doctor/doctor.ts';
+import { oldestWaiting, readLog } from '../../src/ops/doctor/inspect-store.ts';
 import { readStock, readTraffic } from '../../src/ops/metrics/stock-store.ts';
 import { tally } from '../../src/rights/tally-store.ts';
 import type { MakeDatabase } from '../db/contract/database.ts';
@@ -83,8 +86,9 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
     const bad = await plansOf(database, async () => {
       await readStock(database, '');
       await readTraffic(database, NOW);
-      await gatherDatabase(database, { now: NOW, skewMs: 300_000 }, null);
-      await readLogEnd(database, 'acme');
+      const context = makeContext(loadConfig({ environment: {} }), { version: '', now: NOW }, database);
+      expect(await examine(context, DATABASE_CHECKS)).toMatchObject({ counts: { fail: 1 } });
+      await readLog(database, 'acme');
       await oldestWaiting(database, 'acme', 'wh_1');
     });
     expect(bad).toEqual([]);

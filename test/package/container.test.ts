@@ -74,20 +74,6 @@ describe('bin/health.mjs', () => {
     expect(await runProgram([], { program, env })).toMatchObject({ code: 1, stdout: '' });
     expect((await runProgram([], { program, env })).stderr).toMatch(/^gpd: .*ECONNREFUSED/);
   });
-
-  it('says it of a server with a certificate of its own', async () => {
-    const gpd = await startProcess();
-    await gpd.json(['tls', 'init', '--host', 'id.shop.example']);
-    const tls = {
-      GPD_TLS_CERT: join(gpd.dataDir, 'tls/server.crt'),
-      GPD_TLS_KEY: join(gpd.dataDir, 'tls/server.key'),
-    };
-    await gpd.stop();
-    const secure = await startProcess({ dataDir: gpd.dataDir, settings: tls });
-    const env = { ...tls, GPD_DATA_DIR: gpd.dataDir, GPD_PORT: String(secure.port) };
-    expect(await runProgram([], { program, env })).toMatchObject({ code: 0, stderr: '' });
-    await secure.stop();
-  });
 });
 
 describeWithTool('the container, step by step', missingLayer(['setpriv', 'curl']), () => {

@@ -115,7 +115,7 @@ describeWithTool('runbooks', missing(), () => {
     const followed = await follow([['first-day'], ['idp-down', { before: settings }]]);
     provider.close();
     expectFollowed(followed);
-    expect(followed.output).toMatch(/fail +oidc\.discovery +discovery document: it answered 502/);
+    expect(followed.output).toMatch(/fail +oidc\.issuer +discovery document: it answered 502/);
   });
 
   it('an erasure is incomplete', TIMEOUT, async () => {

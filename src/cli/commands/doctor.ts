@@ -1,6 +1,7 @@
+import { closing } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
-import type { Status } from '../../ops/doctor/check.ts';
 import type { Report } from '../../ops/doctor/doctor.ts';
+import type { Status } from '../../ops/doctor/finding.ts';
 import { VERSION } from '../../version.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
@@ -20,16 +21,19 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
     ...(remedy === undefined ? [] : [`         ${remedy}`]),
   ]);
   const total = ORDER.map((status) => `${counts[status]} ${status}`).join(', ');
-  return [...withRemedies, `${checks.length} checks: ${total}`];
+  const number = new Set(checks.map(({ id }) => id)).size;
+  return [...withRemedies, `${number} checks: ${total}`];
 }
 
 async function doctor({ url, all }: Flags<'url', 'all'>): Promise<void> {
   if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
   // Loaded for this command alone: a server's start does not wait for it.
-  const { examine } = await import('../../ops/doctor/doctor.ts');
-  const { gatherFacts } = await import('../../ops/doctor/gather.ts');
+  const [{ examine }, { openContext }] = await Promise.all([
+    import('../../ops/doctor/doctor.ts'),
+    import('../../ops/doctor/context.ts'),
+  ]);
   const asked = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
-  const report = examine(await gatherFacts(configFor(), asked));
+  const report = await closing(openContext(configFor(), asked), (context) => examine(context));
   print(report, () => lines(report, all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }

@@ -8,7 +8,7 @@ import { misused, print, table } from '../output.ts';
 const n = (count: number): string => count.toLocaleString('en');
 
 function serverLine({ server }: Status): string {
-  if (!server.running) return `nothing answers at ${server.url}`;
+  if (!server.running) return `nothing answers at ${server.url}: ${server.problem}`;
   return server.ready
     ? `gpd ${server.version} at ${server.url}, ready`
     : `not ready: ${server.notReady.join('; ')}`;

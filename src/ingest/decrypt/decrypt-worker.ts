@@ -22,6 +22,8 @@ export interface Decryptor {
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
   /** Bodies that were sent before are opened with the keys of before. */
   readonly setKeys: (changes: KeyChanges) => void;
+  /** What works only slower, in words; empty when all is well. */
+  readonly degraded: () => readonly string[];
   readonly stop: () => Promise<void>;
 }
 
@@ -49,7 +51,13 @@ function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
 }
 
 function makeLocalDecryptor({ tenants }: DecryptorDeps): Decryptor {
-  return { open: (body) => openHere(body, tenants), setKeys: () => {}, stop: async () => {} };
+  const nothing = () => {};
+  return {
+    open: (body) => openHere(body, tenants),
+    setKeys: nothing,
+    degraded: () => [],
+    stop: async () => {},
+  };
 }
 
 function toAnswer(note: Note | null, plaintext: Buffer | null, deps: DecryptorDeps): Answer {
@@ -103,6 +111,8 @@ function keepChanges(keys: Map<string, KeyMaterial>, changes: KeyChanges): void 
 const RESTART_MS = 1000;
 const MOST_RESTART_MS = 60_000;
 
+const AWAY: readonly string[] = ['the decrypt thread has ended: bundles are decrypted on the main thread'];
+
 /**
  * One more thread. While it is not ready bundles are opened here: a bundle that it was given is never lost with it. A thread that ends is
  * started again.
@@ -110,13 +120,12 @@ const MOST_RESTART_MS = 60_000;
  */
 function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
   const keys = new Map<string, KeyMaterial>();
-  let [isReady, stopping, restartMs] = [false, false, RESTART_MS];
+  let [isReady, hasEnded, stopping, restartMs] = [false, false, false, RESTART_MS];
   let restart: NodeJS.Timeout | undefined;
   const waiting: Waiting[] = [];
   const underWay: (readonly Waiting[])[] = [];
 
-  const startThread = (): Worker =>
-    openThread(entry, keys, { message: take, error: deps.onFault, exit: end });
+  const startThread = () => openThread(entry, keys, { message: take, error: deps.onFault, exit: end });
   const tell = (message: ToWorker, transfer: ArrayBuffer[] = []) => worker.postMessage(message, transfer);
 
   function pump(): void {
@@ -130,7 +139,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
 
   function take(message: FromWorker): void {
     if (message.kind === 'ready') {
-      [isReady, restartMs] = [true, RESTART_MS];
+      [isReady, hasEnded, restartMs] = [true, false, RESTART_MS];
       return;
     }
     answerBatch(underWay.shift() ?? [], message, deps);
@@ -138,7 +147,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
   }
 
   function end(code: number): void {
-    isReady = false;
+    [isReady, hasEnded] = [false, true];
     openAllHere([...underWay.splice(0).flat(), ...waiting.splice(0)], deps.tenants);
     if (stopping) return;
     deps.onFault(new Error(`the thread that opens bundles has ended with ${code}`));
@@ -161,6 +170,7 @@ function startDecryptor(entry: URL, deps: DecryptorDeps): Decryptor {
       keepChanges(keys, changes);
       tell({ kind: 'keys', changes });
     },
+    degraded: () => (hasEnded ? AWAY : []),
     async stop() {
       stopping = true;
       clearTimeout(restart);

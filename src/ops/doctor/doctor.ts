@@ -1,36 +1,48 @@
-import { readFileSync } from 'node:fs';
-import type { Checks, Finding, Status } from './check.ts';
-import { DATABASE_CHECKS } from './database-checks.ts';
-import type { Facts } from './gather.ts';
-import { HOST_CHECKS } from './host-checks.ts';
-import { NETWORK_CHECKS } from './network-checks.ts';
-import { TENANT_CHECKS } from './tenant-checks.ts';
-
-/** What to do about a finding, by the check's id: `host.node  Install Node …`, a line each. */
-const LINES = readFileSync(new URL('../../../views/doctor.en.txt', import.meta.url), 'utf8').trim();
-const REMEDIES: ReadonlyMap<string, string> = new Map(
-  LINES.split('\n').map((line) => line.split('  ', 2) as [id: string, remedy: string]),
-);
+import { reasonOf } from '../../lib/jobs.ts';
+import type { Check } from './check.ts';
+import type { Context } from './context.ts';
+import { DATABASE_CHECKS } from './database.ts';
+import { type Finding, fail, pass, Skipped, type Status } from './finding.ts';
+import { HOST_CHECKS } from './host.ts';
+import { NETWORK_CHECKS } from './network.ts';
+import { TENANT_CHECKS } from './tenants.ts';
 
 /** `gpd doctor`: every check in the order in which an operator would look. */
-export const CHECKS: Checks = {
+export const CHECKS: readonly Check[] = [
   ...HOST_CHECKS,
   ...DATABASE_CHECKS,
   ...NETWORK_CHECKS,
   ...TENANT_CHECKS,
-};
+];
 
-function withRemedy(id: string, found: Finding): Finding & { readonly id: string } {
-  const remedy = found.remedy ?? REMEDIES.get(id);
-  const isComplaint = found.status === 'warn' || found.status === 'fail';
-  return { id, ...found, ...(isComplaint && remedy !== undefined && { remedy }) };
+const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
+
+/** A check that throws hides no other. The error's own message may quote an address with a password. */
+const findingOf = (error: unknown): Finding =>
+  error instanceof Skipped
+    ? { status: 'skipped', detail: error.message }
+    : fail(`this check broke off (${reasonOf(error)})`, 'Run gpd doctor again, and report it if it stays.');
+
+/** Its complaints, the worst first, or else the one thing that there is to say. */
+async function runCheck({ id, title, run }: Check, context: Context) {
+  const found: Finding[] = [];
+  try {
+    for await (const finding of run(context)) found.push(finding);
+    found.push(pass(title));
+  } catch (error) {
+    found.push(findingOf(error));
+  }
+  const said = ORDER.flatMap((status) => found.filter((finding) => finding.status === status));
+  const shown = said.filter(({ status }, i) => i === 0 || status === 'fail' || status === 'warn');
+  return shown.map((finding) => ({ id, ...finding }));
 }
 
-export type Report = ReturnType<typeof examine>;
+export type Report = Awaited<ReturnType<typeof examine>>;
 
-export function examine(facts: Facts) {
-  const checks = Object.entries(CHECKS).map(([id, assess]) => withRemedy(id, assess(facts)));
+/** An entry for each finding; `counts` has each check once, by the worst that it found. */
+export async function examine(context: Context, checks = CHECKS) {
+  const found = await Promise.all(checks.map((check) => runCheck(check, context)));
   const counts: Record<Status, number> = { pass: 0, warn: 0, fail: 0, skipped: 0 };
-  for (const { status } of checks) counts[status] += 1;
-  return { ok: counts.fail === 0, counts, checks };
+  for (const [worst] of found) if (worst) counts[worst.status] += 1;
+  return { ok: counts.fail === 0, counts, checks: found.flat() };
 }

@@ -4,7 +4,7 @@ import { pragma } from '../../db/files.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';
 import { MINUTE } from '../../lib/clock.ts';
-import type { StoredEntry } from '../../log/entries.ts';
+import { readHead, type StoredEntry } from '../../log/entries.ts';
 import { UNFINISHED } from '../../rights/erase/receipts.ts';
 import { TABLES } from '../../rights/person-map.ts';
 
@@ -145,16 +145,21 @@ export async function lastBackupAt(database: Database): Promise<number | null> {
   return noted === null ? null : (JSON.parse(noted) as { at: number }).at;
 }
 
-/** The last entry of a log, and how many there are with the page before it; `gpd consent verify` reads all of it. */
-export async function readLogEnd(database: Pick<Database, 'read'>, kid: string) {
-  const { read } = database;
-  const newest = read('ledger_entries').where({ kid }).orderBy('seq', 'desc');
-  const last = await newest.clone().first<StoredEntry | undefined>('seq', 'hash', 'entry');
-  const before = Math.max(0, Number(last?.seq ?? 0) - PAGE);
-  const page = read('ledger_entries').where({ kid }).where('seq', '>=', before);
-  return {
-    entries: before + (await countOf(page)),
-    last: last ?? null,
-    headHash: (await cellOf<string>(read('ledger_heads').where({ kid }), 'head_hash')) ?? null,
-  };
-}
+/**
+ * Head and last entry of a log, and how many entries there are with the page before it; `gpd consent verify` reads all of it. All of one
+ * moment: a running server appends meanwhile.
+ */
+export const readLog = (database: Pick<Database, 'snapshot'>, kid: string) =>
+  database.snapshot(async (read) => {
+    const head = await readHead({ read }, kid).catch(() => null);
+    const newest = read('ledger_entries').where({ kid }).orderBy('seq', 'desc');
+    const last = await newest.clone().first<StoredEntry | undefined>('seq', 'hash', 'entry');
+    const before = Math.max(0, Number(last?.seq ?? 0) - PAGE);
+    const page = read('ledger_entries').where({ kid }).where('seq', '>=', before);
+    return {
+      head,
+      last,
+      entries: before + (await countOf(page)),
+      headHash: (await cellOf<string>(read('ledger_heads').where({ kid }), 'head_hash')) ?? null,
+    };
+  });

@@ -207,7 +207,7 @@ const ROWS: readonly Row[] = [
   row('shorten `retention.days`', null, shortenRetention),
   row(
     'replace a seal key',
-    'keys.public',
+    'keys.published',
     by(`UPDATE seal_keys SET public_key = '${randomBytes(65).toString('base64')}'`),
     by('UPDATE seal_keys SET wrapped_private = NULL'),
   ),

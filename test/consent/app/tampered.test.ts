@@ -30,7 +30,7 @@ async function verify(
 async function checkpointLine(): Promise<string> {
   const { stdout } = await api.gpd.cli(['doctor', '--json']);
   const { checks } = JSON.parse(stdout) as { checks: { id: string; status: string }[] };
-  return checks.find(({ id }) => id === 'log.checkpoint')?.status ?? 'none';
+  return checks.find(({ id }) => id === 'log.entries')?.status ?? 'none';
 }
 
 /** The newest proof, which a checkpoint over the whole log has to cover. */

@@ -86,9 +86,9 @@ describe('an erasure after the backup', () => {
     expect(filesWith(mine.dataDir, late.requestId)).toEqual(['gpd.db']);
     expect(log(mine.dataDir)).toBe(kept);
     const doctor = await runGpd(['doctor'], mine);
-    expect(doctor.stdout).toMatch(/data\.restore +1 erasures are newer than this copy/);
+    expect(doctor.stdout).toMatch(/data\.erasure-log +1 erasures are newer than this copy/);
     await expectForgotten(mine.dataDir, [early, late]);
-    expect((await runGpd(['doctor', '--all'], mine)).stdout).toMatch(/pass +data\.restore/);
+    expect((await runGpd(['doctor', '--all'], mine)).stdout).toMatch(/pass +data\.erasure-log/);
   });
 
   it('is repeated after a second restore, too, and after a restore of a backup of the first', async () => {

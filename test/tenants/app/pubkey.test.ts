@@ -125,5 +125,5 @@ it('a public key that is not that of the private key is not published, and docto
   expect((await fetch(`${again.url}/_fp/pubkey?kid=${KID}`)).status).toBe(404);
   await again.stop();
   const doctor = await runGpd(['doctor', '--all'], { env: { GPD_DATA_DIR: dataDir } });
-  expect(doctor.stdout).toMatch(/fail +keys\.public/);
+  expect(doctor.stdout).toMatch(/fail +keys\.published/);
 });

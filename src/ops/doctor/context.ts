@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto';
+import { accessSync, constants, existsSync, readlinkSync, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
+import { stateMacs } from '../../consent/state-mac-service.ts';
+import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
+import { driverError, errorCode } from '../../db/availability.ts';
+import { latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
+import type { Database } from '../../db/db.ts';
+import { schemaState } from '../../db/migrate.ts';
+import { probe } from '../../egress/gpd-client.ts';
+import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
+import { makeMasterKey, parseMasterKey } from '../../keys/master-key.ts';
+import { Unavailable } from '../../lib/errors.ts';
+import { orElse, works } from '../../lib/functions.ts';
+import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
+import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { openData } from '../../tenants/data-lock-files.ts';
+import { readServerSecret } from '../../tenants/installation-files.ts';
+import { masterKeyPath } from '../../tenants/master-key-files.ts';
+import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
+import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { readServerState } from '../server-state.ts';
+import { Skipped } from './finding.ts';
+import { databaseVersion, missingTables, readPooling } from './inspect-store.ts';
+
+/** What more than one check reads: each thing once, when the first asks for it, and by reading alone. */
+
+export type Context = ReturnType<typeof makeContext>;
+
+export type FileFact = NonNullable<ReturnType<typeof readFileFact>>;
+
+/** Null: it is not there, or nobody could look. `mode` is of the lower nine bits. */
+function readFileFact(given: string | null) {
+  if (given === null) return null;
+  return orElse(() => {
+    const { uid, mode, size } = statSync(given);
+    const isOpen = descriptorOf(given) !== null;
+    const path = isOpen ? readlinkSync(given) : given;
+    const readable = isOpen || works(() => accessSync(path, constants.R_OK));
+    return { path, uid, mode: mode & 0o777, size, readable };
+  }, null);
+}
+
+/** f_type of statfs(2). */
+const TMPFS = new Set([0x01021994, 0x858458f6]);
+const NETWORK = new Set([0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x5346414f, 0x0bd00bd0]);
+
+const nearestDirectory = (path: string): string =>
+  existsSync(path) ? path : nearestDirectory(dirname(path));
+
+function readDisk({ data_dir: dataDir }: Config) {
+  const { type, bsize, bavail, blocks, files, ffree } = statfsSync(nearestDirectory(dataDir));
+  return {
+    freeBytes: bavail * bsize,
+    totalBytes: blocks * bsize,
+    /** Share of the inodes that is free; null where the file system has none. */
+    freeInodes: files > 0 ? ffree / files : null,
+    kind: TMPFS.has(type) ? 'tmpfs' : NETWORK.has(type >>> 0) ? 'network' : 'local',
+  };
+}
+
+function readKey(config: Config) {
+  const path = masterKeyPath(config);
+  const file = readFileFact(path);
+  const key = file?.readable ? parseMasterKey(readSecretFile(path)) : null;
+  return { path: file?.path ?? path, file, key, master: key && makeMasterKey(key, randomBytes) };
+}
+
+/** A driver's code says what is wrong; its message may quote an address with a password. */
+function whyUnread(error: unknown): string {
+  if (error instanceof Unavailable) return error.message;
+  const code = errorCode(driverError(error));
+  return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
+}
+
+/** What is known of a database before any table of it is read. */
+async function look(database: Database) {
+  try {
+    const begun = performance.now();
+    const version = await databaseVersion(database);
+    const answerMs = performance.now() - begun;
+    const { pending, unknown } = await schemaState(database);
+    const missing = await missingTables(database);
+    return { database, version, answerMs, pending, unknown, missing, pooling: await readPooling(database) };
+  } catch (error) {
+    return { failure: whyUnread(error) };
+  }
+}
+
+/** Its rows that several checks read. A tenant of whom one cannot be read is named, and hides no other. */
+async function readTenants(database: Database) {
+  const store = makeTenantStore(database);
+  const readTenant = async (kid: string) => {
+    const tenant = await store.get(kid);
+    return (
+      tenant && {
+        kid,
+        settings: tenant.settings,
+        sealKeys: await makeSealKeyStore(database).list(kid),
+        apiKeys: await makeApiKeyStore(database).list(kid),
+        purposes: await store.purposes(kid),
+        policies: await listPolicies(database, kid),
+      }
+    );
+  };
+  const readable: NonNullable<Awaited<ReturnType<typeof readTenant>>>[] = [];
+  const damaged: string[] = [];
+  for (const kid of await store.kids()) {
+    try {
+      const tenant = await readTenant(kid);
+      if (tenant) readable.push(tenant);
+    } catch (error) {
+      if (error instanceof Unavailable) throw error;
+      damaged.push(kid);
+    }
+  }
+  return { readable, damaged };
+}
+
+export type TenantRows = Awaited<ReturnType<typeof readTenants>>['readable'][number];
+
+/** Reads the keys of the identity provider as the server does; null: no issuer is set. */
+async function askProvider({ oidc_issuer: issuer }: Config) {
+  if (issuer === null) return null;
+  const sentAt = Date.now();
+  const date = (await probe(`${issuer}/.well-known/openid-configuration`))?.date ?? null;
+  return {
+    /** The provider's clock minus ours. A Date header has no fractions of a second. */
+    skewMs: date === null ? null : date + 500 - (sentAt + Date.now()) / 2,
+    /** Why its keys cannot be used, as the server words it; null: they can. */
+    problem: await fetchSigningKeys(issuer).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : 'it cannot be read'),
+    ),
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+interface Asked {
+  readonly version: string;
+  readonly now: number;
+  /** The running server, if it is not the one on this machine. */
+  readonly url?: string | undefined;
+}
+
+/** @throws as openData, of a database that this user or this machine cannot open */
+export async function openContext(config: Config, asked: Asked) {
+  const hasNone = config.database_url === null && !existsSync(sqliteFile(config));
+  const database = hasNone ? null : await openData(config);
+  const context = makeContext(config, asked, database);
+  // The checks run at the same time: the time that the database takes to answer is measured before.
+  await context.seen();
+  return {
+    ...context,
+    async close(): Promise<void> {
+      context.masterKey().key?.fill(0);
+      await database?.close();
+    },
+  };
+}
+
+/** @param opened null: there is no database */
+export function makeContext(config: Config, { version, now, url }: Asked, opened: Database | null) {
+  const masterKey = once(() => readKey(config));
+  const seen = once(async () =>
+    opened ? look(opened) : { failure: `there is no database in ${config.data_dir}` },
+  );
+  const reachable = once(async () => {
+    const found = await seen();
+    if ('failure' in found) throw new Skipped('the database cannot be read');
+    return found;
+  });
+  /** Its tables can be read. Through a pooler that splits transactions no log can be read at one moment. */
+  const data = once(async () => {
+    const { database, missing, unknown, pooling } = await reachable();
+    if (missing.length > 0 || unknown.length > 0) throw new Skipped('the schema is not that of this gpd');
+    if (pooling?.transactions === false) throw new Skipped('the pooler splits transactions');
+    return database;
+  });
+  return {
+    config,
+    version,
+    now,
+    /** Null where the system has no user ids. */
+    uid: process.getuid?.() ?? null,
+    disk: once(() => readDisk(config)),
+    file: readFileFact,
+    masterKey,
+    seen,
+    reachable,
+    data,
+    /** What a server's jobs have to have done by now was due by then: a clock that is over a day ahead moves it only slowly. */
+    jobTime: once(async () => {
+      const newest = await readNewestTime(await data());
+      return newest !== null && latestJobTime(now, newest) < now ? newest : now;
+    }),
+    /** Null: the master key does not open this database, which is another check's finding. */
+    keys: once(async () => {
+      const { master } = masterKey();
+      if (!master) return null;
+      const secret = await readServerSecret(await data(), master).catch(() => null);
+      return secret && { master, secret, book: makeCheckpointBook(config.data_dir, secret) };
+    }),
+    /** By kid, of the tenants whose keys open: what proves that gpd wrote a row. */
+    macs: once(async () => {
+      const { master } = masterKey();
+      return master ? stateMacs({ database: await data(), masterKey: master }) : new Map<string, TermsOf>();
+    }),
+    tenants: once(async () => readTenants(await data())),
+    server: once(() => readServerState(config, url)),
+    provider: once(() => askProvider(config)),
+  };
+}

@@ -1,0 +1,251 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { sqliteFile } from '../../config.ts';
+import { readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
+import { readMeta } from '../../db/meta-store.ts';
+import { SERVER_SECRET } from '../../keys/master-key.ts';
+import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
+import { orElse } from '../../lib/functions.ts';
+import { reasonOf } from '../../lib/jobs.ts';
+import { makeLostLines } from '../../rights/erase/ended.ts';
+import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';
+import { findUnitCredential, pendingKeyPath } from '../../tenants/master-key-files.ts';
+import { opens, readEscrow } from '../escrow.ts';
+import { allWrapped } from '../rewrap-store.ts';
+import type { Check } from './check.ts';
+import type { Context, FileFact } from './context.ts';
+import { about, type Findings, fail, mega, pass, Skipped, span, warn } from './finding.ts';
+import { lastBackupAt } from './inspect-store.ts';
+
+/** The machine and its clock, the data directory, and the master key. */
+
+const isOpenToOthers = ({ mode }: FileFact): boolean => (mode & 0o077) !== 0;
+const octal = ({ mode }: FileFact): string => mode.toString(8);
+
+const GIGA = 1e9;
+
+function* checkSpace({ disk, file, config }: Context): Findings {
+  const { freeBytes, totalBytes, freeInodes } = disk();
+  const free = `${mega(freeBytes)} of ${mega(totalBytes)} free`;
+  const isShort = freeBytes < GIGA || freeBytes < 0.05 * totalBytes;
+  const make = freeBytes < 0.1 * GIGA ? fail : warn;
+  if (isShort)
+    yield make(free, 'Make room: without it every write is refused with 503, and so is an erasure.');
+  if (freeInodes !== null && freeInodes < 0.01) yield warn('no inodes are left', 'Delete small files.');
+  const needed = 2 * (file(sqliteFile(config))?.size ?? 0);
+  if (!isShort && freeBytes < needed)
+    yield warn(`${free}, and a backup needs ${mega(needed)} for a while`, 'Make room for a backup.');
+  yield pass(free);
+}
+
+const NTP = 'Set the clock by NTP (timedatectl set-ntp true), on every node.';
+
+/** The identity provider knows another clock; docs/adr/0026 says what the server makes of a wrong one. */
+async function* checkClock({ now, config, provider, data }: Context): Findings {
+  const skew = Math.abs((await provider())?.skewMs ?? 0);
+  const make = skew > config.max_clock_skew * SECOND ? fail : warn;
+  if (skew > 30 * SECOND) yield make(`${span(skew)} apart from the identity provider`, NTP);
+  const database = await data();
+  const newest = await readNewestTime(database);
+  const forgotten = await readForgottenTo(database);
+  const until = Math.max((newest ?? 0) - config.max_clock_skew * SECOND, forgotten ?? 0);
+  if (until > now)
+    yield fail(`a server ran while its clock was ahead: bundles are refused until ${isoTime(until)}`, NTP);
+  if (newest !== null && now - newest > DAY) {
+    yield warn(
+      `the clock is ${span(now - newest)} ahead of the newest time of a server`,
+      'Check the clock (timedatectl). If it is right, run gpd retention run --yes, or wait: retention, anchoring and key destruction catch up by a day an hour.',
+    );
+  }
+}
+
+const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
+
+function* checkDirectory({ uid, config, file, disk }: Context): Findings {
+  const directory = file(config.data_dir);
+  if (!directory) {
+    yield fail(
+      `${config.data_dir} does not exist`,
+      'Run gpd init, or set GPD_DATA_DIR to the right directory.',
+    );
+    return;
+  }
+  if (uid !== null && uid !== directory.uid) {
+    const make = uid === 0 ? warn : fail;
+    yield make(
+      `gpd runs as ${uid === 0 ? 'root' : `user ${uid}`}, and it belongs to user ${directory.uid}`,
+      'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….',
+    );
+  }
+  const isWritable = (directory.mode & 0o022) !== 0;
+  if (isOpenToOthers(directory)) {
+    const make = isWritable ? fail : warn;
+    const detail = `other users can ${isWritable ? 'write to' : 'list'} it (${octal(directory)})`;
+    yield make(detail, `Run chmod 0700 ${directory.path}.`);
+  }
+  const kind = config.database_url === null ? disk().kind : 'local';
+  if (kind === 'tmpfs')
+    yield warn('it is in memory', 'Move it to a disk: a restart of the machine empties it.');
+  if (kind === 'network')
+    yield fail(
+      'it is on a network file system',
+      'Move it to a local disk: SQLite cannot lock over the network.',
+    );
+  const left = orElse(() => readdirSync(config.data_dir), []).filter((name) => LEFTOVER.test(name));
+  const remedy = 'When no backup or restore is running, delete them: erasures do not reach them.';
+  yield* about(left, warn('an interrupted command left files', remedy));
+}
+
+/** Above it a rewrite refuses writes for about 20 s. */
+const LARGE_FILE = 1.5 * 1024 ** 3;
+
+function* checkDatabaseFile({ config, file }: Context): Findings {
+  if (config.database_url !== null) throw new Skipped('the data are in PostgreSQL');
+  const [database, directory] = [file(sqliteFile(config)), file(config.data_dir)];
+  if (!database) throw new Skipped('there is no file');
+  if (isOpenToOthers(database))
+    yield fail(`other users can read the database (${octal(database)})`, `Run chmod 0600 ${database.path}*.`);
+  if (directory && database.uid !== directory.uid) {
+    yield fail(
+      `the database belongs to user ${database.uid}, its directory to ${directory.uid}`,
+      `Run chown --reference=${directory.path} ${database.path}*.`,
+    );
+  }
+  const wal = file(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0;
+  const make = wal > 1e9 ? fail : warn;
+  if (wal > 128e6) {
+    yield make(
+      `the write-ahead log is ${mega(wal)}`,
+      'Stop the program that keeps reading the database: until then no erasure completes either.',
+    );
+  }
+  if (database.size > LARGE_FILE && config.rewrite_window === null) {
+    yield warn(
+      `the file is ${mega(database.size)}: an erasure that has to rewrite it waits for gpd erase resume`,
+      'Set GPD_REWRITE_WINDOW to a time when writes may be refused for a while, for instance 02:00-04:00 (UTC).',
+    );
+  }
+  yield pass(`mode ${octal(database)}, ${mega(database.size)}`);
+}
+
+async function* checkErasureLog({ config, now, data, keys }: Context): Findings {
+  const database = await data();
+  const lost = await makeLostLines(database, now);
+  const unlocked = await keys();
+  // Without the key nothing can be said of its lines.
+  if (!unlocked) throw new Skipped('the master key does not open the database');
+  const outside = { database, dataDir: config.data_dir, logKey: erasureLogKey(unlocked.secret) };
+  const unread = (error: unknown) => ({ problem: `it cannot be read (${reasonOf(error)})` });
+  const { problem } = await scanErasureLog(outside, lost?.take).catch(unread);
+  if (problem !== null) {
+    yield fail(
+      problem,
+      'Restore erasures.log from a copy, owned by the user that gpd runs as: without it a restore cannot repeat those erasures.',
+    );
+  }
+  const undone = lost?.countErasures() ?? 0;
+  if (undone > 0) {
+    yield warn(
+      `${undone} erasures are newer than this copy of the database`,
+      'Start gpd serve: it repeats them before it listens.',
+    );
+  }
+}
+
+async function* checkBackup({ now, config, data }: Context): Findings {
+  const at = await lastBackupAt(await data());
+  if (at === null && config.database_url !== null)
+    throw new Skipped('gpd made none; it does not see PostgreSQL’s own');
+  const found = at === null ? 'no backup was ever made' : `the last one is ${span(now - at)} old`;
+  if (at === null || now - at > 7 * DAY)
+    yield warn(found, 'Run gpd backup daily, by a timer, and keep the file on another machine.');
+  yield pass(found);
+}
+
+/** The owner of a key file can read it, open it to others and put another in its place. */
+function* checkKeyFile({ uid, file: look, config, masterKey }: Context): Findings {
+  const { file } = masterKey();
+  if (!file) return;
+  const mend = `chmod 0600 ${file.path}, then gpd keys rewrap.`;
+  if (isOpenToOthers(file)) yield fail(`other users can read the master key (${octal(file)})`, `Run ${mend}`);
+  const isOurs = uid === null || [0, uid, look(config.data_dir)?.uid].includes(file.uid);
+  if (!isOurs)
+    yield fail(
+      `the master key belongs to user ${file.uid}`,
+      `Run chown to the user that gpd runs as, ${mend}`,
+    );
+}
+
+/** LoadCredential= of an installed unit may name the file of the master key. */
+async function* checkKeyPresent(context: Context): Findings {
+  const { path, file, key } = context.masterKey();
+  const held = findUnitCredential();
+  const credential = context.file(held);
+  if (held !== null && !credential)
+    yield fail(`LoadCredential= names ${held}, which does not exist`, 'Put the master key there.');
+  if (credential && isOpenToOthers(credential)) {
+    const remedy = `Run chown root ${held} && chmod 0600 ${held}.`;
+    yield fail(`other users can read ${held} (${octal(credential)})`, remedy);
+  }
+  yield* checkKeyFile(context);
+  if (!key && credential && context.config.master_key_file === null && !file) {
+    yield pass(`held by the unit (${held}): run gpd doctor as root to check it`);
+  } else if (!key) {
+    const fault = file?.readable ? 'holds no master key' : 'is missing or not readable';
+    const remedy = 'Put back the file that this data was created with; without it nothing can be decrypted.';
+    yield fail(`${path} ${fault}`, remedy);
+  }
+  yield pass(held === path ? `held by the unit (${path})` : path);
+}
+
+async function* checkKeyFits({ masterKey, data }: Context): Findings {
+  const { path, master } = masterKey();
+  if (existsSync(pendingKeyPath(path))) {
+    yield warn(
+      'a change of the master key was interrupted',
+      'Run any gpd command that opens the data: it finishes the change.',
+    );
+  }
+  const database = await data();
+  const wrapped = await readMeta(database, SERVER_SECRET);
+  if (!master || wrapped === null) throw new Skipped('there is nothing to test it on');
+  if (!opens(master, wrapped)) {
+    yield fail('it is not the key of this database', 'Use the key that this database was created with.');
+    return;
+  }
+  const all = await allWrapped(database.read);
+  const shut = all.filter((secret) => !opens(master, secret.wrapped, secret.context));
+  const remedy = 'These rows were changed or come from another database: restore a backup.';
+  yield* about(
+    shut.map(({ name }) => name),
+    fail('it does not open', remedy),
+  );
+}
+
+async function* checkEscrow({ now, keys, data }: Context): Findings {
+  const unlocked = await keys();
+  if (!unlocked) throw new Skipped('the master key does not open the database');
+  const escrow = await readEscrow(await data(), unlocked.master);
+  const at = escrow && `confirmed ${span(now - escrow.confirmedAt)} ago`;
+  if (!escrow?.current) {
+    yield warn(
+      escrow
+        ? `the recovery key that was ${at} is of an earlier master key`
+        : 'no recovery key was ever confirmed',
+      'Run gpd master-key escrow, print the key, then type it back with gpd master-key confirm: if this disk fails, the key is lost.',
+    );
+  }
+  yield pass(`a recovery key was ${at}`);
+}
+
+export const HOST_CHECKS: readonly Check[] = [
+  { id: 'host.space', title: 'there is room for writes and a backup', run: checkSpace },
+  { id: 'host.clock', title: 'the clock is right', run: checkClock },
+  { id: 'data.directory', title: 'gpd alone uses the data directory', run: checkDirectory },
+  { id: 'data.database-file', title: 'gpd alone reads the database', run: checkDatabaseFile },
+  { id: 'data.erasure-log', title: 'every erasure is logged and applied', run: checkErasureLog },
+  { id: 'data.backup', title: 'the last backup is younger than a week', run: checkBackup },
+  { id: 'master-key.present', title: 'gpd alone can read the master key', run: checkKeyPresent },
+  { id: 'master-key.fits', title: 'the master key opens every stored secret', run: checkKeyFits },
+  { id: 'master-key.escrow', title: 'a recovery key was confirmed', run: checkEscrow },
+];
