@@ -5,7 +5,7 @@ import { due, SOON_DAYS } from '../rights/contests/contest.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { ERASURE_SCOPES, Outcome } from '../schema/rights.ts';
 
-/** Words that several pages of the console share. What one page says stands in its template. */
+/** Words that several pages of the console share. The words of one page are in its template. */
 export const WORDS = {
   role: {
     reviewer: 'Reviewer',
