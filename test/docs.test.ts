@@ -23,13 +23,17 @@ const anchorsOf = (page: string): readonly string[] =>
   );
 
 describe('docs/dependencies.md', () => {
-  const manifest = JSON.parse(read('package.json')) as Record<'dependencies' | 'devDependencies', object>;
-  const [, runTime = '', development = ''] = read('docs/dependencies.md').split(/^## .*$/m);
+  const manifest = JSON.parse(read('package.json')) as Record<
+    'dependencies' | 'optionalDependencies' | 'devDependencies',
+    object
+  >;
+  const [, runTime = '', optional = '', development = ''] = read('docs/dependencies.md').split(/^## .*$/m);
   const named = (section: string): string[] =>
     [...section.matchAll(/^\| (\S+) \|/gm)].map((row) => row[1] ?? '').filter((name) => name !== 'package');
 
   it('gives a reason for every dependency, and for nothing else', () => {
     expect(named(runTime)).toEqual(Object.keys(manifest.dependencies));
+    expect(named(optional)).toEqual(Object.keys(manifest.optionalDependencies));
     expect(named(development)).toEqual(Object.keys(manifest.devDependencies));
   });
 });
