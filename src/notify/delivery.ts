@@ -2,10 +2,11 @@ import { postWebhook } from '../egress/send.ts';
 import { type MasterKey, outboxContext, webhookSecretContext } from '../keys/master-key.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
+import type { Webhook } from '../tenants/tenant-store.ts';
 import { type MailDeps, type MailRow, mailNotices } from './mail.ts';
 import type { MailPayload, NotifyTenant } from './notify.ts';
 import { type Due, isStaffLane, MAIL_LANE } from './outbox.ts';
-import { type Webhook, webhookHeaders } from './webhooks.ts';
+import { webhookHeaders } from './webhooks.ts';
 
 /** One delivery: an event to a webhook, or a mail. */
 

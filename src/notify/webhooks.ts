@@ -1,36 +1,12 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/meta-store.ts';
-import { isTrue } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import { toColumns } from '../lib/collections.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
-import type { WebhookEvent } from '../schema/webhooks.ts';
+import { rowToWebhook, type Webhook, type WebhookRow } from '../tenants/tenant-store.ts';
 
 /** The webhooks of tenants, and how a delivery is signed (Standard Webhooks). */
-
-export interface Webhook {
-  readonly kid: string;
-  readonly id: string;
-  readonly url: string;
-  readonly events: readonly WebhookEvent[];
-  /** The operator vouches for a target inside the perimeter. */
-  readonly allowPrivate: boolean;
-  readonly wrappedSecret: string;
-  readonly createdAt: number;
-}
-
-export type WebhookRow = Columns<Omit<Webhook, 'events' | 'allowPrivate'>> & {
-  readonly events: string;
-  readonly allow_private: unknown;
-};
-
-export const rowToWebhook = (row: WebhookRow): Webhook =>
-  fromColumns<Webhook>({
-    ...row,
-    events: JSON.parse(row.events) as WebhookEvent[],
-    allow_private: isTrue(row.allow_private),
-  });
 
 export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
   const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);

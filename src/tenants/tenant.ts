@@ -130,7 +130,7 @@ export interface Tenant {
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
 }
 
-export type TenantKeys = ReturnType<typeof deriveTenantKeys>;
+type TenantKeys = ReturnType<typeof deriveTenantKeys>;
 
 /** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
 export function deriveTenantKeys(root: Uint8Array) {
