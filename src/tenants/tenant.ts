@@ -130,8 +130,6 @@ export interface Tenant {
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
 }
 
-type TenantKeys = ReturnType<typeof deriveTenantKeys>;
-
 /** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
 export function deriveTenantKeys(root: Uint8Array) {
   const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
