@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -114,16 +114,11 @@ describe('npm run gen', () => {
     const page = join(copy, 'docs', 'errors.md');
     const right = readFileSync(page, 'utf8');
     writeFileSync(page, `${right} `);
-    const stale = join(copy, 'docs', 'man', 'gpd-gone.1');
-    writeFileSync(stale, '');
     const { status, stderr } = generate(copy, '--check');
     expect(status).toBe(1);
-    expect(stderr).toMatch(
-      /^docs\/errors\.md is out of date: .*\ndocs\/man\/gpd-gone\.1 is of no command: .*\n$/,
-    );
+    expect(stderr).toMatch(/^docs\/errors\.md is out of date: .*\n$/);
     expect(readFileSync(page, 'utf8')).toBe(`${right} `);
     expect(generate(copy).status).toBe(0);
     expect(readFileSync(page, 'utf8')).toBe(right);
-    expect(existsSync(stale)).toBe(false);
   });
 });
