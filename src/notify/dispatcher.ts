@@ -16,7 +16,7 @@ import {
   takeDue,
 } from './outbox.ts';
 
-/** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others (ADR 0037). */
+/** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others. */
 
 /** Waits before the 2nd, 3rd … attempt; after the last one the event has failed and waits for `gpd webhooks replay`. */
 const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];

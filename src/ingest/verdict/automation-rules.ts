@@ -57,7 +57,7 @@ const inBlink = where(({ agent }) => agent.engine === 'blink');
 /** A clock that itself counts whole milliseconds says nothing. */
 const FINE_CLOCK_MS = 1;
 
-/** X11 stamps events by whole milliseconds, Windows by its fine clock; on Wayland Chromium stamps its own (ADR 0059). */
+/** X11 stamps events by whole milliseconds, Windows by its fine clock; on Wayland Chromium stamps its own. */
 function windowsOnGrid({ signals, agent }: Facts): boolean {
   if (agent.os !== 'windows' || signals.input?.offGrid !== false) return false;
   return (signals.time?.clockStepMs ?? FINE_CLOCK_MS) < FINE_CLOCK_MS;
