@@ -158,7 +158,7 @@ describeWithTool('the Debian package', missing('dpkg-deb', 'dpkg-shlibdeps', 'st
   });
 
   describeWithTool('lintian', missing('lintian'), () => {
-    it('has nothing to say', { timeout: 360_000 }, () => {
+    it('has nothing to say', { timeout: 900_000 }, () => {
       const { status, stdout } = spawnSync('lintian', ['--allow-root', '--fail-on', 'warning', file], {
         encoding: 'utf8',
       });
@@ -171,7 +171,7 @@ describeWithTool('the Debian package', missing('dpkg-deb', 'dpkg-shlibdeps', 'st
     missingLayer(['dpkg', 'systemd-analyze', 'curl', 'setpriv', 'adduser']),
     () => {
       it('is installed, used, upgraded, removed, installed again and purged', {
-        timeout: 240_000,
+        timeout: 900_000,
       }, async () => {
         const env = { DEB: '', NEWER: '', PORT: String(28_000 + (process.pid % 2000)) };
         // A layer has a /tmp of its own.
