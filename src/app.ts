@@ -14,9 +14,17 @@ import { ROUTES } from './schema/routes.ts';
 
 const DRAIN_MS = 10 * SECOND;
 
-/** The last that was started stops first. */
+/** Stops the last that was started first. One that fails keeps no other from its end. @throws the first failure, after all of them */
 async function stopAll(stops: Stop[]): Promise<void> {
-  for (const stop of stops.splice(0).reverse()) await stop();
+  const failures: unknown[] = [];
+  for (const stop of stops.splice(0).reverse()) {
+    try {
+      await stop();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Opens the store, loads all tenants and serves. @throws {ConfigError} with a plain sentence */

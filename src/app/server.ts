@@ -121,7 +121,7 @@ export async function openServer(config: Config, settings: Settings, options: Ap
   const day = { serverSecret, saltOf, clock };
   const { refresh } = polling;
   const findKey = makeUnknownKeys({ known: tenants.apiKey, refresh, now: monotonic });
-  /** Where the server listens; the port is known once it does. */
+  /** The address at which the server listens; its port is known once it does. */
   const address = { url: baseUrl(config) };
   return {
     services,

@@ -229,7 +229,7 @@ export type CallerOf<C extends Credential> = C extends 'oidc'
         ? KeyCaller
         : Caller;
 
-/** What a handler gets of a request: `C` is the credential of its row, `P` the parameters of the path, `B` the schema of the body. */
+/** The parts of a request that a handler gets: `C` is the credential of its row, `P` the parameters of the path, `B` the schema of the body. */
 export interface Call<C extends Credential, P extends Parameters, B extends z.ZodType>
   extends Pick<HotRequest, 'headers' | 'requestId' | 'target' | 'https'> {
   readonly caller: CallerOf<C>;

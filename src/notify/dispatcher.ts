@@ -24,7 +24,7 @@ const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * H
 const MAIL_BACKOFF_MS = [...BACKOFF_MS, 12 * HOUR, 24 * HOUR];
 const isMailLane = (lane: Lane): boolean => lane.webhook === MAIL_LANE || isStaffLane(lane);
 const waitsOf = (lane: Lane): readonly number[] => (isMailLane(lane) ? MAIL_BACKOFF_MS : BACKOFF_MS);
-/** What has been due for as long as all waits together fails when its target is silent still. */
+/** A delivery that has been due for as long as all waits together fails if its target is still silent. */
 const overdueMs = (lane: Lane): number => waitsOf(lane).reduce((sum, ms) => sum + ms);
 
 const MAX_IN_FLIGHT = 20;
@@ -113,12 +113,12 @@ function makeTargets() {
   };
 }
 
-/** What is on its way, lane by lane: the next events of one are taken while others still wait for an answer. */
+/** Deliveries on their way, lane by lane: the next events of one are taken while others still wait for an answer. */
 function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
   const { database, clock } = deps;
   const targets = makeTargets();
   const running = new Set<Promise<void>>();
-  /** What the database answered to a delivery: the next round says it. */
+  /** An error of the database after a delivery: the next round reports it. */
   let trouble: { readonly error: unknown } | null = null;
   const recorder = makeRecorder(database);
 

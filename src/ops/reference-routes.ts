@@ -56,7 +56,7 @@ export interface HealthDeps {
   readonly version: string;
   /** What is not ready, in words; empty when all is. */
   readonly notReady: () => readonly string[];
-  /** What works only slower, in words; told, and no reason to be not ready. */
+  /** Parts that work only slower, in words; they do not make the node unready. */
   readonly degraded: () => readonly string[];
   /** When this node last swept and retained; told, and no reason to be not ready. */
   readonly swept: () => { readonly completeAt: string | null; readonly retentionAt: string | null };

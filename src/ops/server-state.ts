@@ -4,7 +4,7 @@ import { probe } from '../egress/gpd-client.ts';
 import { askLocalServer, localUrl } from '../egress/local-server.ts';
 import { orElse } from '../lib/functions.ts';
 
-/** What a running server says of itself, for `gpd status` and `gpd doctor`. */
+/** The state that a running server reports, for `gpd status` and `gpd doctor`. */
 
 const healthSchema = z.object({ version: z.string() });
 const readySchema = z.object({

@@ -44,7 +44,7 @@ export function createRights(needs: RightsNeeds) {
   return {
     eraser,
     api: makeRightsApi({ database, tenantOf, clock, random, contestTexts, eraser }),
-    /** What was written about contests. */
+    /** Reads the texts that were written about contests. */
     contestTexts,
     linkedTo: (kid: string, requestId: string) => linkedTo(database, kid, requestId),
     tellDue: (kid: string, now: number) => tellDue(deps, kid, now),

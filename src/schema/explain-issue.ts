@@ -22,7 +22,7 @@ const FORMATS: Readonly<Record<string, string>> = {
 const ONE: Readonly<Record<string, string>> = { string: ' character', array: ' entry' };
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
-/** What it takes, and not what was sent: a field's name may be a secret that somebody misplaced. */
+/** Lists the fields that are taken and never the one that was sent: its name may be a secret that somebody misplaced. */
 function knownFields(schema: unknown): string {
   const { shape } = schema as { readonly shape?: object };
   return shape ? `; its fields are ${Object.keys(shape).join(', ') || 'none'}` : '';

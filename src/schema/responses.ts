@@ -127,7 +127,7 @@ export const healthSchema = z.object({ status: z.literal('ok'), version: z.strin
 export const readySchema = z.object({
   status: z.enum(['ready', 'not-ready']),
   notReady: z.array(z.string()),
-  /** What works only slower. Information: it makes nothing not ready. */
+  /** Parts that work only slower; they do not make the node unready. */
   degraded: z.array(z.string()),
   /** Of this node, RFC 3339; null: not since its start. Information: neither makes it not ready. */
   housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),

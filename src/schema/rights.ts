@@ -246,7 +246,7 @@ export const linkResponseSchema = z.object({
   linkedAt: z.string(),
 });
 
-/** What a person gets of their data (contract 6.5). */
+/** The parts of their data that a person gets (contract 6.5). */
 export const exportSchema = z.looseObject({});
 
 /** POST /me, by its action. */

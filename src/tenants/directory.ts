@@ -17,7 +17,7 @@ export interface DirectoryOptions {
   readonly onOpened?: OnOpened | undefined;
 }
 
-/** By kid; null: the tenant has gone. */
+/** The changed seal keys of each kid; null: the tenant has gone. */
 export type SealKeyChanges = ReadonlyMap<string, SealKeys | null>;
 
 /** @throws {WrongMasterKey} before anything changed */

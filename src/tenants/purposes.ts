@@ -6,7 +6,7 @@ export interface Purpose {
   readonly title: string;
   readonly description: string;
   readonly lawfulBasis: string;
-  /** What a Global Privacy Control signal does to it. */
+  /** The effect of a Global Privacy Control signal on it. */
   readonly gpc: GpcPolicy;
   /** Days a grant lasts. */
   readonly ttlDays: number;
@@ -16,7 +16,7 @@ const DEVICE_IDENTIFICATION = 'device-identification';
 export const DEVICE_ATTESTATION = 'device-attestation';
 export const DEFAULT_TTL_DAYS = 180;
 
-/** What every new tenant starts with. */
+/** The purposes that every new tenant starts with. */
 export function firstPurpose(): Purpose {
   return {
     id: DEVICE_IDENTIFICATION,

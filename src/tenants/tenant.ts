@@ -52,7 +52,7 @@ export interface TenantSnapshot {
   readonly settings: TenantSettings;
   /** The revision of its last change. */
   readonly revision: number;
-  /** By purpose of the secret. */
+  /** Wrapped secrets by their purpose. */
   readonly secrets: ReadonlyMap<string, string>;
   readonly keys: readonly Generation[];
   readonly purposes: readonly Purpose[];
@@ -237,7 +237,7 @@ function termsPart({ settings, purposes, consentPolicies, termsMac }: TenantSnap
     purposes,
     policies: consentPolicies,
     termsOf,
-    // What the row says is not believed without its MAC: then every purpose heeds the signal.
+    // A row without its MAC is not believed: then every purpose heeds the signal.
     gpcPolicy: (purpose: string): GpcPolicy => (termsFit && terms.get(purpose)?.gpc) || 'opt-out',
     rules: {
       gpcOf: (purpose: string) => terms.get(purpose)?.gpc,

@@ -22,7 +22,7 @@ export interface Decryptor {
   readonly open: (body: Uint8Array) => Answer | Promise<Answer>;
   /** Bodies that were sent before are opened with the keys of before. */
   readonly setKeys: (changes: KeyChanges) => void;
-  /** What works only slower, in words; empty when all is well. */
+  /** Parts that work only slower, in words; empty when all is well. */
   readonly degraded: () => readonly string[];
   readonly stop: () => Promise<void>;
 }

@@ -24,7 +24,7 @@ import { readServerState } from '../server-state.ts';
 import { Skipped } from './finding.ts';
 import { databaseVersion, missingTables, readPooling } from './inspect-store.ts';
 
-/** What more than one check reads: each thing once, when the first asks for it, and by reading alone. */
+/** Reads the things that more than one check needs: each once, when the first check asks for it, and without a write. */
 
 export type Context = ReturnType<typeof makeContext>;
 
@@ -74,7 +74,7 @@ function whyUnread(error: unknown): string {
   return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
 }
 
-/** What is known of a database before any table of it is read. */
+/** Facts about a database that are known before any table of it is read. */
 async function look(database: Database) {
   try {
     const begun = performance.now();
@@ -197,7 +197,7 @@ export function makeContext(config: Config, { version, now, url }: Asked, opened
     seen,
     reachable,
     data,
-    /** What a server's jobs have to have done by now was due by then: a clock that is over a day ahead moves it only slowly. */
+    /** The time by which a server's jobs were due: a clock that is over a day ahead moves it only slowly. */
     jobTime: once(async () => {
       const newest = await readNewestTime(await data());
       return newest !== null && latestJobTime(now, newest) < now ? newest : now;
@@ -209,7 +209,7 @@ export function makeContext(config: Config, { version, now, url }: Asked, opened
       const secret = await readServerSecret(await data(), master).catch(() => null);
       return secret && { master, secret, book: makeCheckpointBook(config.data_dir, secret) };
     }),
-    /** By kid, of the tenants whose keys open: what proves that gpd wrote a row. */
+    /** The MACs that prove that gpd wrote a row, by kid, for each tenant whose keys open. */
     macs: once(async () => {
       const { master } = masterKey();
       return master ? stateMacs({ database: await data(), masterKey: master }) : new Map<string, TermsOf>();

@@ -156,7 +156,7 @@ async function* checkFailing({ data, now }: Context): Findings {
   if ((await readMetaNumber(database, LAST_SWEEP)) === null) throw new Skipped(NO_SERVER);
 }
 
-/** Of several nodes the one that is asked may fail at what is its own: its clock, or the files in its data directory. */
+/** The node that is asked may fail at parts that no other node has: its clock, or the files in its data directory. */
 async function* checkSweep(context: Context): Findings {
   const { data, now, server, config } = context;
   const [database, jobNow] = [await data(), await context.jobTime()];
@@ -180,7 +180,7 @@ async function* checkSweep(context: Context): Findings {
 async function* checkRetention(context: Context): Findings {
   const [database, jobNow] = [await context.data(), await context.jobTime()];
   const remedy = 'Run gpd retention run, and daily by a timer.';
-  // Those that an open contest or a hold keeps are not due.
+  // Rows that an open contest or a hold keeps are not due.
   yield* ofTenants(context, fail('decisions are kept too long', remedy), async ({ kid, settings }) => {
     const oldest = await oldestDueDecision(database, kid, jobNow);
     return oldest !== null && jobNow - oldest > (settings['retention.days'] + 2) * DAY;

@@ -2,7 +2,7 @@ export type Status = 'pass' | 'warn' | 'fail' | 'skipped';
 
 export interface Finding {
   readonly status: Status;
-  /** What was found, in one sentence or less. */
+  /** The finding in one sentence or less. */
   readonly detail: string;
   /** The command or the edit that puts a warn or a fail right. */
   readonly remedy?: string;

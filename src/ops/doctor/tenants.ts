@@ -175,7 +175,7 @@ async function* checkState(context: Context): Findings {
   );
   yield* ofTenants(context, forged, async ({ kid }) => {
     const terms = macs.get(kid);
-    // Where the key of the tenant does not open, master-key.fits says so.
+    // If the key of the tenant does not open, master-key.fits says so.
     if (!terms) return false;
     const fits = await database.snapshot((read) => termsFit(read, terms));
     return !fits || (await countInvalid(database, terms)) > 0;
@@ -200,7 +200,7 @@ async function checkpointProblem({ keys, data }: Context, kid: string, head: Log
   }
 }
 
-/** What is wrong with the entries that no checkpoint covers yet; empty: nothing. */
+/** Faults of the entries that no checkpoint covers yet; empty if all is well. */
 async function newEntryProblem(context: Context, kid: string, { vkey, size }: LogHead): Promise<string> {
   const [unlocked, terms] = [await context.keys(), (await context.macs()).get(kid)];
   if (!unlocked || !terms) return '';
