@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Knex } from 'knex';
 import { type Database, openDatabase } from '../src/db/db.ts';
-import type { HotTransaction } from '../src/db/sql.ts';
+import { purgeNonces } from '../src/ingest/decisions-store.ts';
 import { purgeNetworks } from '../src/ingest/networks.ts';
 import type { RecordEntry, Sighting } from '../src/ingest/ports.ts';
-import { makeRecorder } from '../src/ingest/record-batch.ts';
-import { purgeNonces } from '../src/ingest/stored.ts';
+import { makeRecorder } from '../src/ingest/store.ts';
 import { retain } from '../src/rights/retention/store.ts';
 import type { Tenant } from '../src/tenants/tenant.ts';
 import { makeTenantStore } from '../src/tenants/tenant-store.ts';
@@ -68,23 +66,19 @@ async function benchFlat(rig: Rig, plan: SizePlan, full: string): Promise<Row> {
 
 /** The same database, with a note of how long each transaction had the writer. */
 function timed(database: Database, held: number[]): Database {
-  const timing =
-    <Tx>(transact: <T>(work: (tx: Tx) => Promise<T>) => Promise<T>) =>
-    async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
+  return {
+    ...database,
+    async transaction(work, options) {
       let begun = 0;
       try {
-        return await transact((tx) => {
+        return await database.transaction((tx) => {
           begun = performance.now();
           return work(tx);
-        });
+        }, options);
       } finally {
         held.push(performance.now() - begun);
       }
-    };
-  return {
-    ...database,
-    transaction: timing<Knex.Transaction>((work) => database.transaction(work)),
-    hotTransaction: timing<HotTransaction>((work) => database.hotTransaction(work)),
+    },
   };
 }
 

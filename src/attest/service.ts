@@ -1,8 +1,8 @@
 import { reconcile } from '../ingest/decisions-service.ts';
 import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/identity.ts';
 import type { IngestTenant, IssueToken, KnownDevice, RecordEntry } from '../ingest/ports.ts';
-import type { RecordAlone } from '../ingest/record-batch.ts';
 import { verdictResponse } from '../ingest/respond.ts';
+import type { RecordAlone } from '../ingest/store.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { hmacSha256Text, sha256 } from '../lib/crypto.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import type { HotTransaction } from '../db/sql.ts';
+import type { Transaction } from '../db/sql.ts';
 import { outboxContext } from '../keys/master-key.ts';
 import { DAY } from '../lib/clock.ts';
 import { orElse } from '../lib/functions.ts';
@@ -47,7 +47,7 @@ function mailsOf(tenant: ConsentTenant, { event, number, hasEmail = false }: Not
 }
 
 /** Adds a notice to the outbox, in the transaction of the change that it reports. */
-export function tell(tx: HotTransaction, tenant: ConsentTenant, notice: Notice): Promise<void> {
+export function tell(tx: Transaction, tenant: ConsentTenant, notice: Notice): Promise<void> {
   const { event, data, principal = null, at } = notice;
   const about = { kid: tenant.kid, principal, requestId: null, at };
   const told = [...notifications(tenant, event, data), ...mailsOf(tenant, notice)];

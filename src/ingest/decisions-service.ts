@@ -2,10 +2,10 @@ import type { Database } from '../db/db.ts';
 import { isoTime } from '../lib/clock.ts';
 import { ruleText } from './classify/policy.ts';
 import { CALM_SCORE } from './decide.ts';
+import { findDecision, supersededBy } from './decisions-store.ts';
 import { visitorIdOf } from './identity.ts';
 import type { IngestTenant } from './ports.ts';
 import { verdictResponse } from './respond.ts';
-import { findDecision, supersededBy } from './stored.ts';
 import type { Verdict } from './verdict.ts';
 
 /** A person and a declared agent stay what they are, whatever a review finds. */

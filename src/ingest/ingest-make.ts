@@ -5,13 +5,13 @@ import type { Limiter } from '../http/request.ts';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
+import { endsChain } from './decisions-store.ts';
 import type { Decryptor } from './decrypt/decrypt-worker.ts';
 import { ingest } from './ingest.ts';
 import { type IngestLaneDeps, makeIngestLane } from './lane.ts';
 import type { IngestDeps, TenantLookup, Updates } from './ports.ts';
-import { makeRecorder } from './record-batch.ts';
 import { makeSessions } from './session.ts';
-import { endsChain } from './stored.ts';
+import { makeRecorder } from './store.ts';
 
 /** What a server and `gpd replay` each bring. */
 type IngestParts = Omit<IngestDeps, 'maxSkewMs' | 'epochDays' | 'attestation' | 'collisionRisk'>;

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { logLost } from '../db/meta-store.ts';
-import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } from '../db/sql.ts';
+import { type Bindings, insertMany, lockClause, runSql, type Transaction } from '../db/sql.ts';
 import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';
 import { genesisEntry } from '../ledger/entries.ts';
 import {
@@ -55,16 +55,16 @@ export async function createLog(
  * read after this, never before.
  * @returns the head, or why there is no head
  */
-export async function takeHead(tx: HotTransaction, kid: string): Promise<Head | Error> {
-  const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
+export async function takeHead(tx: Transaction, kid: string): Promise<Head | Error> {
+  const lock = lockClause(tx, 'FOR UPDATE OF h');
   const sql = `SELECT t.created_at AS since, h.size AS size, h.frontier AS frontier
     FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
-  const [row] = await runHot<Head>(tx, sql, [kid]);
+  const [row] = await runSql<Head>(tx, sql, [kid]);
   return row ?? logLost(tx, kid);
 }
 
 /** The same. @throws {TenantGone} and for a tenant that is there and has no log */
-export async function lockHead(tx: HotTransaction, kid: string): Promise<Head> {
+export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
   const taken = await takeHead(tx, kid);
   if (taken instanceof Error) throw taken;
   return taken;
@@ -76,7 +76,7 @@ export async function lockHead(tx: HotTransaction, kid: string): Promise<Head> {
  * @param macs for entries that are not about a person: without its MAC such an entry counts as forged
  */
 export async function appendEntries(
-  tx: HotTransaction,
+  tx: Transaction,
   kid: string,
   entries: readonly Uint8Array[],
   { known, macs }: { readonly known?: Head | undefined; readonly macs?: EntryMacs | undefined } = {},
@@ -104,14 +104,14 @@ export async function appendEntries(
   const last = appended.at(-1);
   if (last) {
     const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
-    await runHot(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
+    await runSql(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
   }
   return appended;
 }
 
 /** One impersonal entry, in its own transaction. */
 export async function appendOne(
-  tx: HotTransaction,
+  tx: Transaction,
   kid: string,
   entry: Uint8Array,
   macs: EntryMacs | undefined,
@@ -207,16 +207,21 @@ export interface StoredEntry {
 const PAGE = 500;
 
 /** Entries as NDJSON, without holding the log in memory. */
-export async function* entryLines(database: Database, kid: string): AsyncGenerator<string> {
+export async function* entryLines(database: Pick<Database, 'read'>, kid: string): AsyncGenerator<string> {
   const next = (last?: StoredEntry) => readEntries(database, kid, last ? last.seq + 1 : 0, PAGE);
   for await (const page of pagesBy(PAGE, next)) for (const one of page) yield `${JSON.stringify(one)}\n`;
 }
 
-const entriesFrom = ({ read }: Database, kid: string, start: number, limit: number) =>
+const entriesFrom = ({ read }: Pick<Database, 'read'>, kid: string, start: number, limit: number) =>
   read('ledger_entries').where({ kid }).where('seq', '>=', start).orderBy('seq').limit(limit);
 
 /** Entries from `start`, at most `limit` of them. */
-export async function readEntries(database: Database, kid: string, start: number, limit: number) {
+export async function readEntries(
+  database: Pick<Database, 'read'>,
+  kid: string,
+  start: number,
+  limit: number,
+) {
   const rows = await entriesFrom(database, kid, start, limit).select<StoredEntry[]>('seq', 'hash', 'entry');
   return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
 }

@@ -4,13 +4,14 @@ import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import { remove } from '../db/purge.ts';
 import {
-  askedRows,
   type Bindings,
-  type HotTransaction,
   insertMany,
   isTrue,
+  lockClause,
   pagesOf,
   rowsOf,
+  runAsked,
+  type Transaction,
 } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
@@ -83,7 +84,7 @@ export interface OutboxEntry {
   readonly at: number;
 }
 
-export async function enqueue(tx: HotTransaction, entries: readonly OutboxEntry[]): Promise<void> {
+export async function enqueue(tx: Transaction, entries: readonly OutboxEntry[]): Promise<void> {
   const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
     return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
   });
@@ -118,7 +119,7 @@ export function takeDue(
   now: number,
   lanes: readonly (Lane & { readonly limit: number })[],
 ): Promise<readonly Due[]> {
-  const skip = database.kind === 'postgres' ? 'FOR UPDATE SKIP LOCKED' : '';
+  const skip = lockClause(database.read, 'FOR UPDATE SKIP LOCKED');
   const sql = `UPDATE webhook_outbox SET leased_until = ?, attempts = attempts + 1 WHERE seq IN
     (SELECT seq FROM webhook_outbox
       WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ?
@@ -165,12 +166,9 @@ const ATTEMPT = { seq: 'bigint', state: 'text', next_at: 'bigint', failure: 'tex
 /** A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. */
 export async function recordAttempts(database: Database, attempts: readonly Attempt[]): Promise<void> {
   const rows = attempts.map(({ seq, state, nextAt, failure }): Bindings => [seq, state, nextAt, failure]);
-  await database.transaction((tx) => {
-    const { sql, bindings } = askedRows(tx, ATTEMPT, rows);
-    const change = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
-      sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END FROM q WHERE webhook_outbox.seq = q.seq`;
-    return tx.raw(`${sql} ${change}`, bindings as Knex.Value[]);
-  });
+  const sql = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
+    sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END FROM q WHERE webhook_outbox.seq = q.seq`;
+  await database.transaction((tx) => runAsked(tx, { columns: ATTEMPT, rows, sql }));
 }
 
 /** Sends again from `from` on what still can be sent. Returns how many. */

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { dueIn } from '../../console/render.ts';
 import { loadStrings } from '../../console/strings-files.ts';
-import { findDecision } from '../../ingest/stored.ts';
+import { findDecision } from '../../ingest/decisions-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { activeClaim, type Contest, outcomeText } from '../../rights/contests/contest.ts';

@@ -10,7 +10,7 @@ import { ingest } from '../../ingest/ingest.ts';
 import { makeIngestDeps } from '../../ingest/ingest-make.ts';
 import { unseal } from '../../ingest/open.ts';
 import type { IngestDeps, IngestTenant } from '../../ingest/ports.ts';
-import { lookUpDevices, makeTotals } from '../../ingest/record-batch.ts';
+import { lookUpDevices, makeTotals } from '../../ingest/store.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { Store } from '../../tenants/installation-files.ts';

@@ -1,7 +1,7 @@
 import { rightsRef } from '../../audit/audit.ts';
 import type { Database } from '../../db/db.ts';
 import { ruleText } from '../../ingest/classify/policy.ts';
-import { findDecision } from '../../ingest/stored.ts';
+import { findDecision } from '../../ingest/decisions-store.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
