@@ -3,12 +3,12 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { tellInvalid } from '../db/meta-store.ts';
-import { type Bindings, countOf, insertMany, runAsked, type Transaction } from '../db/sql.ts';
+import { type Bindings, countOf, insertMany, runAsked, sendTogether, type Transaction } from '../db/sql.ts';
 import { type MasterKey, makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { appendEntries, takeHead } from '../log/entries.ts';
+import { type AppendedEntry, placeEntries, takeHead, writePlaced } from '../log/entries.ts';
 import { enqueue, type OutboxEntry } from '../webhooks/store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import { macFits, type PrincipalRow, type StateMac } from './state-mac.ts';
@@ -63,7 +63,13 @@ async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | Fault
 
 /** @param outcomes gets the answer to each request */
 async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes: Outcomes) {
-  const head = await takeHead(tx, kid);
+  // Those behind the lock see what its last holder wrote.
+  const [head, answers, rows] = await sendTogether(
+    tx,
+    () => takeHead(tx, kid),
+    () => loadAnswers(tx, kid, batch),
+    () => loadPrincipals(tx, kid, batch),
+  );
   const gone = new Fault(head instanceof Error ? head : new TenantGone());
   for (const request of batch) outcomes.set(request, gone);
   if (head instanceof Error) return;
@@ -71,10 +77,8 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   const [any] = present;
   if (!any) return;
 
-  const answers = await loadAnswers(tx, kid, present);
   const { unanswered, repeated } = answerKnown(present, answers, outcomes);
 
-  const rows = await loadPrincipals(tx, kid, unanswered);
   const principals = openPrincipals(rows, kid, unanswered, makeMasterKey(any.wrapKey, randomBytes));
   const fresh: AppendRequest[] = [];
   const written = unanswered.flatMap((request) => {
@@ -88,22 +92,25 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     return buildEntries(request, principal);
   });
 
-  const bytes = written.map((entry) => entry.bytes);
-  const appended = await appendEntries(tx, kid, bytes, { known: head });
-  const placed = written.map(
-    (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
+  const log = placeEntries(
+    head,
+    written.map((entry) => entry.bytes),
   );
-  await saveOpenings(tx, kid, placed);
-  await saveState(tx, kid, placed);
-  await savePrincipals(tx, kid, principals, any.stateMac);
-  await enqueue(tx, placed.flatMap(outboxEntries));
+  const placed = written.map((entry, i): Placed => ({ ...entry, ...(log.appended[i] as AppendedEntry) }));
   for (const request of fresh) {
     const own = placed.filter((entry) => entry.request === request);
-    outcomes.set(request, {
-      entries: own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash })),
-    });
+    const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+    outcomes.set(request, { entries });
   }
-  await saveAnswers(tx, kid, fresh, outcomes);
+  await sendTogether(
+    tx,
+    () => writePlaced(tx, kid, log),
+    () => saveOpenings(tx, kid, placed),
+    () => saveState(tx, kid, placed),
+    () => savePrincipals(tx, kid, principals, any.stateMac),
+    () => enqueue(tx, placed.flatMap(outboxEntries)),
+    () => saveAnswers(tx, kid, fresh, outcomes),
+  );
   for (const [request, first] of repeated) {
     const isSame = first.idempotency?.bodyHash === request.idempotency?.bodyHash;
     outcomes.set(request, isSame ? (outcomes.get(first) as Answer | Fault) : 'conflict');

@@ -186,7 +186,9 @@ function postgresPool(location: string, max: number, limitMs: number, more: Knex
       connectionString: withTls(location),
       ...limits,
       application_name: 'gpd',
-    },
+      // What `sendTogether` asks at once shares a round trip.
+      pipeline: true,
+    } as Knex.PgConnectionConfig & { pipeline: true },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: { min: 0, max, afterCreate: closeWhenUseless },
     ...more,

@@ -4,7 +4,15 @@ import type { Database } from '../db/db.ts';
 import type { Executor } from '../db/dialect.ts';
 import { makeGroup, oneTenant } from '../db/group-commit.ts';
 import { GOING } from '../db/meta-store.ts';
-import { type Bindings, insertMany, lockClause, runAsked, runSql, type Transaction } from '../db/sql.ts';
+import {
+  type Bindings,
+  insertMany,
+  lockClause,
+  runAsked,
+  runSql,
+  sendTogether,
+  type Transaction,
+} from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
 import { SECOND } from '../lib/clock.ts';
 import { enqueue } from '../webhooks/store.ts';
@@ -80,22 +88,25 @@ async function recordTenant(
   recorded: Map<Sighting, Recorded>,
 ): Promise<void> {
   const claims = sightings.map(({ claim }) => claim);
-  const isFirst = await claimNonces(tx, kid, claims);
-  // After the claims: what another node forgets meanwhile, they waited for.
-  const { since, anchoredTo, forgotten } = await lockTenant(tx, kid);
+  const devices = sightings.flatMap(({ device }) => device ?? []);
+  // The tenant comes after the claims: what another node forgets meanwhile, they waited for.
+  const [isFirst, { since, anchoredTo, forgotten }, known] = await sendTogether(
+    tx,
+    () => claimNonces(tx, kid, claims),
+    () => lockTenant(tx, kid),
+    () => lookUpDevices(tx, readTotal, devices),
+  );
   const gone = claims.filter((claim, i) => isFirst[i] && claim.since !== since);
   await deleteClaims(tx, kid, gone);
   for (const sighting of sightings) recorded.set(sighting, outcomeOf(sighting.claim, since, forgotten));
-  const fresh = sightings.filter(
-    ({ claim }, i) => isFirst[i] && claim.since === since && claim.datedAt >= forgotten,
-  );
 
-  const devices = fresh.flatMap(({ device }) => device ?? []);
-  const known = await lookUpDevices(tx, readTotal, devices);
   const entries: RecordEntry[] = [];
-  for (const sighting of fresh) {
+  for (const [i, sighting] of sightings.entries()) {
+    const { claim, device, decide } = sighting;
+    const before = device && (known.shift() as KnownDevice);
+    if (!isFirst[i] || claim.since !== since || claim.datedAt < forgotten) continue;
     // One that throws takes the batch back, which runs again in halves until it is alone.
-    const entry = sighting.decide(sighting.device && (known.shift() as KnownDevice));
+    const entry = decide(before);
     recorded.set(sighting, entry);
     entries.push(entry);
   }
@@ -232,14 +243,17 @@ async function writeEntries(
   entries: readonly RecordEntry[],
   anchoredTo: number,
 ): Promise<void> {
-  await writeSightings(tx, kid, entries);
-  await writeVisitorIds(tx, kid, entries);
-  await countNetworks(tx, kid, entries);
-  await countShadows(tx, kid, entries);
-  await writeDecisions(tx, kid, entries, anchoredTo);
+  await sendTogether(
+    tx,
+    () => writeSightings(tx, kid, entries),
+    () => writeVisitorIds(tx, kid, entries),
+    () => countNetworks(tx, kid, entries),
+    () => countShadows(tx, kid, entries),
+    () => writeDecisions(tx, kid, entries, anchoredTo),
+    () => enqueue(tx, entries.flatMap(outboxEntries)),
+  );
   await writeSummaries(tx, kid, summariesOf(entries));
   await writeUpdates(tx, kid, entries);
-  await enqueue(tx, entries.flatMap(outboxEntries));
 }
 
 /** One row a device: PostgreSQL refuses to update a row twice in one statement. */

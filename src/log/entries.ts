@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { logLost } from '../db/meta-store.ts';
-import { type Bindings, insertMany, lockClause, runSql, type Transaction } from '../db/sql.ts';
+import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';
 import { genesisEntry } from '../ledger/entries.ts';
 import {
@@ -70,43 +70,54 @@ export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
   return taken;
 }
 
-/**
- * Appends whole entries in their order, gap-free. The head has to be locked.
- * @param known the head, where nothing was appended since it was locked; else it is read
- * @param macs for entries that are not about a person: without its MAC such an entry counts as forged
- */
-export async function appendEntries(
-  tx: Transaction,
-  kid: string,
-  entries: readonly Uint8Array[],
-  { known, macs }: { readonly known?: Head | undefined; readonly macs?: EntryMacs | undefined } = {},
-): Promise<readonly AppendedEntry[]> {
-  const head = known ?? (await lockHead(tx, kid));
+/** Where whole entries get their place, gap-free and in their order: pure, under a head that is locked. */
+export function placeEntries(head: Head, entries: readonly Uint8Array[]) {
   const frontier = decodeFrontier(head.frontier);
   if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
   const leaves = entries.map(leafHash);
   const { frontier: next, completed } = appendLeaves(frontier, leaves);
-  const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
-  const rows = appended.map(
-    ({ seq, hash }, i): Bindings => [
-      kid,
-      seq,
-      hash,
-      Buffer.from(entries[i] ?? []).toString(),
-      ...(macs ? [macs.ofEntry(seq, hash)] : []),
-    ],
+  const appended = leaves.map(
+    (leaf, i): AppendedEntry => ({ seq: frontier.size + i, hash: leaf.toString('hex') }),
   );
-  await insertMany(tx, `INSERT INTO ledger_entries (kid, seq, hash, entry${macs ? ', mac' : ''})`, rows);
+  return { appended, entries, next, completed };
+}
+
+/** @param macs for entries that are not about a person: without its MAC such an entry counts as forged */
+export async function writePlaced(
+  tx: Transaction,
+  kid: string,
+  { appended, entries, next, completed }: ReturnType<typeof placeEntries>,
+  macs?: EntryMacs,
+): Promise<void> {
+  const last = appended.at(-1);
+  if (!last) return;
+  const rows = appended.map(({ seq, hash }, i): Bindings => {
+    const entry = Buffer.from(entries[i] ?? []).toString();
+    return [kid, seq, hash, entry, ...(macs ? [macs.ofEntry(seq, hash)] : [])];
+  });
   const blocks = completed.map(
     ({ level, index, hash }): Bindings => [kid, level, index, hash.toString('hex')],
   );
-  await insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks);
-  const last = appended.at(-1);
-  if (last) {
-    const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
-    await runSql(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
-  }
-  return appended;
+  const columns = `kid, seq, hash, entry${macs ? ', mac' : ''}`;
+  const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
+  await sendTogether(
+    tx,
+    () => insertMany(tx, `INSERT INTO ledger_entries (${columns})`, rows),
+    () => insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks),
+    () => runSql(tx, change, [next.size, encodeFrontier(next), last.hash, kid]),
+  );
+}
+
+/** Appends whole entries in their order, gap-free. The head has to be locked. */
+export async function appendEntries(
+  tx: Transaction,
+  kid: string,
+  entries: readonly Uint8Array[],
+  { macs }: { readonly macs?: EntryMacs | undefined } = {},
+): Promise<readonly AppendedEntry[]> {
+  const placed = placeEntries(await lockHead(tx, kid), entries);
+  await writePlaced(tx, kid, placed, macs);
+  return placed.appended;
 }
 
 /** One impersonal entry, in its own transaction. */
