@@ -377,11 +377,8 @@ async function saveState(tx: Transaction, kid: string, placed: readonly Placed[]
     const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
     const said = { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq: null } as const;
     const mac = stateMac.ofState(principal, purpose, said);
-    const of = [kid, principal, purpose];
-    rows.set(`${principal}|${purpose}`, [
-      ...[...of, choice, policyVersion, expiresAt, at],
-      ...[seq, hash, overGpc, given, mac],
-    ]);
+    const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given];
+    rows.set(`${principal}|${purpose}`, [kid, principal, purpose, ...event, mac]);
   }
   await insertMany(
     tx,

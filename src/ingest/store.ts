@@ -120,7 +120,7 @@ function outcomeOf(claim: NonceClaim, since: number | null, forgotten: number): 
   return claim.datedAt < forgotten ? 'stale' : 'replay';
 }
 
-/** Until the transaction ends the tenant is not removed. `since` is null where there is none, or where its removal has begun. */
+/** Until the transaction ends the tenant is not removed. `since` is null: no such tenant, or its removal has begun. */
 async function lockTenant(tx: Transaction, kid: string) {
   const sql = `SELECT t.created_at AS since, h.verdicts_sealed_to AS anchored, m.value AS forgotten
     FROM tenants t LEFT JOIN ledger_heads h ON h.kid = ? LEFT JOIN meta m ON m.name = '${FORGOTTEN}'
