@@ -84,8 +84,6 @@ const valuesSql = memoised((shape: string): string => {
     .join(',');
 });
 
-const ARRAYS = { text: 'text[]', integer: 'integer[]', bigint: 'bigint[]' } as const;
-
 /** Not `= ANY`: without statistics of the column PostgreSQL then reads the whole table. */
 function postgresKeys(keys: readonly (string | number)[]): Bound {
   const type = typeof keys[0] === 'number' ? 'bigint' : 'text';
@@ -112,14 +110,14 @@ const postgres: Dialect = {
   },
   keys: postgresKeys,
   fewKeys: postgresKeys,
-  /** An array a column: the text is the same for any number of rows. */
+  /** A VALUES list, of which the planner knows how short it is. PostgreSQL takes the types from its first row. */
   asked(columns, rows) {
-    const names = Object.keys(columns);
-    const all = names.join(', ');
-    const arrays = Object.values(columns).map((type) => `?::${ARRAYS[type]}`);
+    const types = ['integer', ...Object.values(columns)];
+    const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`;
+    const further = Array<string>(rows.length - 1).fill(`(${placeholders(types.length)})`);
     return {
-      sql: `WITH q(i, ${all}) AS (SELECT i - 1, ${all} FROM unnest(${arrays.join(', ')}) WITH ORDINALITY AS u(${all}, i))`,
-      bindings: names.map((_, column) => rows.map((row) => row[column] ?? null)) as unknown as Bindings,
+      sql: `WITH q(i, ${Object.keys(columns).join(', ')}) AS (VALUES ${[first, ...further].join(',')})`,
+      bindings: rows.flatMap((row, i): Bindings => [i, ...row]),
     };
   },
 };
