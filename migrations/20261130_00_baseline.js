@@ -7,7 +7,7 @@
  * - `wrapped…` is encrypted under the master key or under a key of the tenant, `sealed` under a key of the tenant.
  * - `mac` is computed with a key of the tenant: a row with a wrong or missing one counts as forged (ADR 0042).
  *
- * What PostgreSQL must not sample and when it vacuums is set for each table after each migration (src/db/table-settings.ts).
+ * What PostgreSQL must not sample and when it vacuums is set for each table after each migration (src/db/migrate.ts).
  */
 
 /** @typedef {import('knex').Knex} Knex @typedef {import('knex').Knex.CreateTableBuilder} Table */
@@ -387,17 +387,14 @@ async function createIngest(knex) {
 /** @param {Knex} knex */
 async function createDecisions(knex) {
   // The whole verdict as JSON; the commitment is over exactly these bytes.
-  await knex.schema.createTable('decisions', (t) => {
-    texts(t, 'kid', 'request_id');
-    moments(t, 'decided_at');
-    texts(t, 'class');
-    optionalTexts(t, 'durable');
-    texts(t, 'verdict', 'salt', 'commitment');
-    t.primary(['kid', 'request_id']);
-    // A device's decisions, newest first, as one range of one index.
-    t.index(['kid', 'durable', 'request_id']);
-    t.index(['kid', 'decided_at']);
-  });
+  await createKeyed(
+    knex,
+    `decisions (kid text NOT NULL, request_id text NOT NULL, decided_at bigint NOT NULL, class text NOT NULL, durable text,
+      verdict text NOT NULL, salt text NOT NULL, commitment text NOT NULL, PRIMARY KEY (kid, request_id))`,
+  );
+  // A device's decisions, newest first, as one range of one index.
+  await knex.raw('CREATE INDEX decisions_device ON decisions (kid, durable, request_id)');
+  await knex.raw('CREATE INDEX decisions_decided_at ON decisions (kid, decided_at)');
   // Which decision a later one of the same browser session supersedes (ADR 0054).
   await knex.schema.createTable('decision_updates', (t) => {
     texts(t, 'kid', 'earlier', 'request_id');

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/store.ts';
-import { raiseForgotten, readTimeMarks } from '../db/clock-rule-store.ts';
+import { raiseForgotten, readForgotten } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { bump } from '../db/meta-store.ts';
@@ -109,7 +109,7 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
     ({ nonce, bundle, expiresAt }): Bindings => [nonce, bundle, expiresAt],
   );
   rows.sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1));
-  return database.hotTransaction(async (tx) => {
+  return database.plainTransaction(async (tx) => {
     const stored = await insertMany<{ nonce: string; bundle: string }>(
       tx,
       'INSERT INTO agent_nonces (nonce, bundle, expires_at)',
@@ -119,7 +119,7 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
     );
     const bundleOf = new Map(stored.map(({ nonce, bundle }) => [nonce, bundle]));
     // An earlier claim of the same signature had the same expiry: it may be forgotten already.
-    const { forgotten } = await readTimeMarks(tx);
+    const forgotten = await readForgotten(tx);
     return claims.map(({ nonce, bundle, expiresAt }) => {
       return bundleOf.get(nonce) === bundle && expiresAt >= forgotten;
     });

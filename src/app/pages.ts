@@ -9,7 +9,7 @@ import { makeExpressApp } from '../http/express-app.ts';
 import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '../http/register.ts';
 import { builtFiles, SHORT, sendBuilt } from '../http/reply.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
-import { makeRecordAlone } from '../ingest/record-batch.ts';
+import { makeRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../db/db.ts';
-import { type HotTransaction, isTrue, runHot } from '../db/sql.ts';
+import { isTrue, runSql, type Transaction } from '../db/sql.ts';
 
 /** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */
 export type Credential = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
@@ -20,12 +20,12 @@ export async function findCredential({ read }: Database, { kid, durable }: Crede
 
 /** @returns false where there is one already */
 export async function addCredential(
-  tx: HotTransaction,
+  tx: Transaction,
   { kid, durable }: CredentialKey,
   { publicKey, counter, deviceBound }: Credential,
   now: number,
 ): Promise<boolean> {
-  const added = await runHot(
+  const added = await runSql(
     tx,
     `INSERT INTO credentials (kid, durable, public_key, counter, device_bound, created_at, last_at)
       VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING kid`,
@@ -36,12 +36,12 @@ export async function addCredential(
 
 /** @returns false where it was erased, or used by another meanwhile */
 export async function takeCredential(
-  tx: HotTransaction,
+  tx: Transaction,
   { kid, durable }: CredentialKey,
   counters: { readonly from: number; readonly to: number },
   now: number,
 ): Promise<boolean> {
-  const used = await runHot(
+  const used = await runSql(
     tx,
     'UPDATE credentials SET counter = ?, last_at = ? WHERE kid = ? AND durable = ? AND counter = ? RETURNING kid',
     [counters.to, now, kid, durable, counters.from],

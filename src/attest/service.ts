@@ -1,8 +1,8 @@
 import { reconcile } from '../ingest/decisions-service.ts';
 import type { IssueToken } from '../ingest/ingest.ts';
 import type { IngestTenant, KnownDevice, RecordEntry } from '../ingest/ports.ts';
-import type { RecordAlone } from '../ingest/record-batch.ts';
 import { verdictResponse } from '../ingest/respond.ts';
+import type { RecordAlone } from '../ingest/store.ts';
 import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/verdict/identity.ts';
 import { DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';

@@ -4,7 +4,7 @@ import { type Config, ConfigError, loadConfig } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
 import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
-import { SqliteUnloadable } from '../db/sqlite.ts';
+import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
 import { orElse } from '../lib/functions.ts';
 import { BackupFailed } from '../ops/backup-stream.ts';

@@ -2,24 +2,123 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
-import { inOneStatement, pipelined } from '../db/round-trip.ts';
-import { type Bindings, type HotTransaction, insertMany, makeReads } from '../db/sql.ts';
-import { makeMasterKey } from '../keys/master-key.ts';
+import { tellInvalid } from '../db/meta-store.ts';
+import { type Bindings, countOf, insertMany, runAsked, sendTogether, type Transaction } from '../db/sql.ts';
+import { type MasterKey, makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { appendEntries, type Head, takeHead } from '../log/entries.ts';
+import { type AppendedEntry, placeEntries, takeHead, writePlaced } from '../log/entries.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
+import { macFits, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
-import {
-  applyToPrincipal,
-  loadPrincipals,
-  openPrincipals,
-  type Principal,
-  savePrincipals,
-} from './principals-store.ts';
+import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-store.ts';
 
-/** What a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7). */
+/**
+ * Writes of consent into the logs, in one transaction for all that wait (group commit): lock the head of the tenant's log, look up
+ * what was answered before, read the principals, append entries, openings and state. Every statement is of one tenant.
+ */
+
+const MAX_BATCH = 200;
+const MAX_WAITING = 10_000;
+
+type Batch = readonly AppendRequest[];
+type Answer = Appended | 'conflict' | 'erased';
+type Outcomes = Map<AppendRequest, Answer | Fault>;
+
+/** A node drains its queue under the lock, inserts once, commits, then answers. */
+export function makeConsentAppender(database: Database) {
+  const group = makeGroup<AppendRequest, Answer>({
+    name: 'consent',
+    run: (batch) => database.plainTransaction((tx) => appendAll(tx, batch)),
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+    ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),
+  });
+  return {
+    /**
+     * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
+     * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
+     * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
+     * @throws {Unavailable} when nothing was written
+     * @throws {TenantGone}
+     */
+    append: (request: AppendRequest): Promise<Answer> => group.submit(request),
+    idle: () => group.idle(),
+  };
+}
+
+export type ConsentAppender = ReturnType<typeof makeConsentAppender>;
+
+/** A batch is of one tenant on PostgreSQL; on SQLite tenants share the commit. */
+async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | Fault)[]> {
+  const outcomes: Outcomes = new Map();
+  // Heads are locked in one order on every node.
+  for (const kid of [...new Set(batch.map((request) => request.kid))].sort()) {
+    const own = batch.filter((request) => request.kid === kid);
+    await appendTenant(tx, kid, own, outcomes);
+  }
+  return batch.map((request) => outcomes.get(request) as Answer | Fault);
+}
+
+/** @param outcomes gets the answer to each request */
+async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes: Outcomes) {
+  // Those behind the lock see what its last holder wrote.
+  const [head, answers, rows] = await sendTogether(
+    tx,
+    () => takeHead(tx, kid),
+    () => loadAnswers(tx, kid, batch),
+    () => loadPrincipals(tx, kid, batch),
+  );
+  const gone = new Fault(head instanceof Error ? head : new TenantGone());
+  for (const request of batch) outcomes.set(request, gone);
+  if (head instanceof Error) return;
+  const present = batch.filter(({ since }) => since === Number(head.since));
+  const [any] = present;
+  if (!any) return;
+
+  const { unanswered, repeated } = answerKnown(present, answers, outcomes);
+
+  const principals = openPrincipals(rows, kid, unanswered, makeMasterKey(any.wrapKey, randomBytes));
+  const fresh: AppendRequest[] = [];
+  const written = unanswered.flatMap((request) => {
+    const principal = principals.get(request.principal) as Principal | Fault;
+    if (principal instanceof Fault) {
+      outcomes.set(request, principal);
+      return [];
+    }
+    applyToPrincipal(principal, request);
+    fresh.push(request);
+    return buildEntries(request, principal);
+  });
+
+  const log = placeEntries(
+    head,
+    written.map((entry) => entry.bytes),
+  );
+  const placed = written.map((entry, i): Placed => ({ ...entry, ...(log.appended[i] as AppendedEntry) }));
+  for (const request of fresh) {
+    const own = placed.filter((entry) => entry.request === request);
+    const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+    outcomes.set(request, { entries });
+  }
+  await sendTogether(
+    tx,
+    () => writePlaced(tx, kid, log),
+    () => saveOpenings(tx, kid, placed),
+    () => saveState(tx, kid, placed),
+    () => savePrincipals(tx, kid, principals, any.stateMac),
+    () => enqueue(tx, placed.flatMap(outboxEntries)),
+    () => saveAnswers(tx, kid, fresh, outcomes),
+  );
+  for (const [request, first] of repeated) {
+    const isSame = first.idempotency?.bodyHash === request.idempotency?.bodyHash;
+    outcomes.set(request, isSame ? (outcomes.get(first) as Answer | Fault) : 'conflict');
+  }
+}
+
+// Retries: what a write with an Idempotency-Key answered is answered again for 24 hours (contract section 7).
+
 const IDEMPOTENCY_MS = DAY;
 
 /** In the column of the caller: the key column is a MAC of caller and key. A client's key may contain an order number or an address. */
@@ -29,55 +128,69 @@ const ERASED = 'erased';
 
 type KnownAnswer = { readonly bodyHash: string; readonly answer: Appended | 'erased' };
 
-/** Null: the caller gave no Idempotency-Key. */
-const idempotencyId = ({ idempotency }: AppendRequest): string | null =>
-  idempotency && `${idempotency.caller}|${idempotency.key}`;
+/** A MAC of the caller's Idempotency-Key; null: the caller gave none. */
+const retryMark = ({ idempotency, stateMac }: AppendRequest): string | null =>
+  idempotency && stateMac.ofRetry(idempotency.caller, idempotency.key);
 
-const readAnswers = makeReads({
-  about: { kid: 'text', caller: 'text', key: 'text', now: 'bigint' },
-  sql: `SELECT k.caller AS caller, k.key AS key, k.body_hash AS body_hash, k.answer AS answer
-    FROM q JOIN idempotency_keys k ON k.kid = q.kid AND k.caller = q.caller AND k.key = q.key
-    WHERE k.expires_at > q.now`,
-  columns: ['caller', 'key', 'body_hash', 'answer'],
-});
+const RETRIES = { caller: 'text', key: 'text' } as const;
 
-async function loadAnswers(tx: HotTransaction, kid: string, batch: readonly AppendRequest[]) {
+/** What was answered before, by the mark of its key. */
+async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
+  const marks = [...new Set(batch.flatMap((request) => retryMark(request) ?? []))];
+  const rows = marks.flatMap((mark) => [MARKED, ERASED].map((caller): Bindings => [caller, mark]));
+  const sql = `SELECT k.caller AS caller, k.key AS mark, k.body_hash AS hash, k.answer AS answer
+    FROM q JOIN idempotency_keys k ON k.kid = ? AND k.caller = q.caller AND k.key = q.key WHERE k.expires_at > ?`;
   const now = Math.max(...batch.map((request) => request.now));
-  const asked = new Map<string, string>();
-  const keys = batch.flatMap((request): Bindings[] => {
-    const { idempotency, stateMac } = request;
-    if (!idempotency) return [];
-    const { caller, key } = idempotency;
-    const mark = stateMac.ofRetry(caller, key);
-    for (const by of [MARKED, ERASED]) asked.set(`${by}|${mark}`, idempotencyId(request) ?? '');
-    return [MARKED, ERASED].map((by): Bindings => [kid, by, mark, now]);
-  });
-  if (keys.length === 0) return new Map<string, KnownAnswer>();
-  const [rows = []] = await readAnswers(tx, keys);
+  const found = await runAsked<Readonly<Record<'caller' | 'mark' | 'hash' | 'answer', string>>>(
+    tx,
+    { columns: RETRIES, rows, sql },
+    kid,
+    now,
+  );
   return new Map(
-    rows.map(([caller, key, bodyHash, answer]): [string, KnownAnswer] => [
-      asked.get(`${caller}|${key}`) ?? '',
+    found.map(({ caller, mark, hash, answer }): [string, KnownAnswer] => [
+      mark,
       caller === ERASED
         ? { bodyHash: '', answer: 'erased' }
-        : { bodyHash: String(bodyHash), answer: JSON.parse(String(answer)) as Appended },
+        : { bodyHash: hash, answer: JSON.parse(answer) as Appended },
     ]),
   );
 }
 
-async function saveAnswers(
-  tx: HotTransaction,
-  kid: string,
-  fresh: readonly [AppendRequest, Appended][],
-): Promise<void> {
-  const rows = fresh.flatMap(([{ idempotency, now, principal, stateMac }, answer]): Bindings[] => {
+/** Answers what was answered before. `repeated`: each request whose key an earlier one of the batch has, with that one. */
+function answerKnown(batch: Batch, answers: ReadonlyMap<string, KnownAnswer>, outcomes: Outcomes) {
+  const first = new Map<string, AppendRequest>();
+  const unanswered: AppendRequest[] = [];
+  const repeated: [AppendRequest, AppendRequest][] = [];
+  for (const request of batch) {
+    const mark = retryMark(request);
+    const known = mark === null ? undefined : answers.get(mark);
+    const earlier = mark === null ? undefined : first.get(mark);
+    if (known?.answer === 'erased') outcomes.set(request, 'erased');
+    else if (known)
+      outcomes.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
+    else if (earlier) repeated.push([request, earlier]);
+    else {
+      unanswered.push(request);
+      if (mark !== null) first.set(mark, request);
+    }
+  }
+  return { unanswered, repeated };
+}
+
+const INSERT_ANSWERS =
+  'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)';
+
+async function saveAnswers(tx: Transaction, kid: string, fresh: Batch, outcomes: Outcomes) {
+  const rows = fresh.flatMap((request): Bindings[] => {
+    const { idempotency, now, principal } = request;
     if (!idempotency) return [];
-    const { caller, key, bodyHash } = idempotency;
-    const mark = stateMac.ofRetry(caller, key);
-    return [[kid, MARKED, mark, bodyHash, principal, JSON.stringify(answer), now + IDEMPOTENCY_MS]];
+    const answer = JSON.stringify(outcomes.get(request));
+    return [[kid, MARKED, retryMark(request), idempotency.bodyHash, principal, answer, now + IDEMPOTENCY_MS]];
   });
   await insertMany(
     tx,
-    'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)',
+    INSERT_ANSWERS,
     rows,
     `ON CONFLICT (kid, caller, key) DO UPDATE SET body_hash = excluded.body_hash,
       principal = excluded.principal, answer = excluded.answer, expires_at = excluded.expires_at`,
@@ -90,15 +203,123 @@ export async function eraseAnswers(tx: Knex.Transaction, kid: string, principal:
     .where({ kid, principal })
     .select<{ key: string; expires_at: number }[]>('key', 'expires_at');
   const marks = rows.map(({ key, expires_at }): Bindings => [kid, ERASED, key, '', '', '', expires_at]);
-  const head = 'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)';
-  await insertMany(tx, head, marks, 'ON CONFLICT (kid, caller, key) DO NOTHING');
+  await insertMany(tx, INSERT_ANSWERS, marks, 'ON CONFLICT (kid, caller, key) DO NOTHING');
 }
 
-const MAX_BATCH = 200;
-const MAX_WAITING = 10_000;
-const SALT_BYTES = 16;
+// Principals: their keys, and what is known of GPC and of the tombstone.
 
-type Batch = readonly AppendRequest[];
+const KEY_BYTES = 32;
+
+/** One principal while a batch is worked through. */
+interface Principal {
+  readonly wrappedKey: string;
+  readonly key: Buffer;
+  /** A GPC signal was recorded: it opts out of every purpose but `gpcExcept`. */
+  gpc: boolean;
+  /** Granted by a write that said that there is no signal, since the last signal. */
+  gpcExcept: ReadonlySet<string>;
+  erasedAt: number | null;
+}
+
+const NEW: PrincipalRow = { gpc: false, except: null, erasedAt: null };
+/** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
+const FORGED: PrincipalRow = { ...NEW, gpc: true };
+
+interface StoredPrincipal extends PrincipalColumns {
+  readonly principal: string;
+  readonly wrapped_key: string | null;
+  readonly mac: string | null;
+}
+
+/** The rows of the principals of a batch, by principal. */
+async function loadPrincipals(tx: Transaction, kid: string, batch: Batch) {
+  const refs = new Set(batch.map((request) => request.principal));
+  const sql = `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc, p.gpc_except AS gpc_except,
+      p.erased_at AS erased_at, p.mac AS mac
+    FROM q JOIN consent_principals p ON p.kid = ? AND p.principal = q.principal`;
+  const asked = {
+    columns: { principal: 'text' },
+    rows: [...refs].map((ref): Bindings => [ref]),
+    sql,
+  } as const;
+  const found = await runAsked<StoredPrincipal>(tx, asked, kid);
+  return new Map(found.map((row) => [row.principal, row]));
+}
+
+function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal): PrincipalRow {
+  const row = toPrincipalRow(stored);
+  if (macFits(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row;
+  tellInvalid(kid);
+  return FORGED;
+}
+
+/** A row that cannot be opened fails its own principal and no other. */
+function openPrincipals(
+  rows: ReadonlyMap<string, StoredPrincipal>,
+  kid: string,
+  batch: Batch,
+  wrapper: MasterKey,
+): Map<string, Principal | Fault> {
+  const principals = new Map<string, Principal | Fault>();
+  for (const { principal: ref, stateMac } of batch) {
+    if (principals.has(ref)) continue;
+    try {
+      const stored = rows.get(ref);
+      const { gpc, except, erasedAt } = stored ? readRow(kid, stateMac, stored) : NEW;
+      const context = principalKeyContext(kid, ref);
+      const wrapped = stored?.wrapped_key ?? null;
+      const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(wrapped, context);
+      const wrappedKey = wrapped ?? wrapper.wrap(key, context);
+      principals.set(ref, { wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt });
+    } catch (error) {
+      principals.set(ref, new Fault(error));
+    }
+  }
+  return principals;
+}
+
+/** What is known of GPC and of the tombstone after this write (contract-2 section 13). */
+function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }: AppendRequest): void {
+  if (gpc === true) {
+    principal.gpc = true;
+    principal.gpcExcept = new Set();
+  } else if (gpc === false && isGrant && principal.gpc) {
+    principal.gpcExcept = new Set([...principal.gpcExcept, ...entries.map(({ purpose }) => purpose)]);
+  }
+  if (isGrant) principal.erasedAt = null;
+}
+
+async function savePrincipals(
+  tx: Transaction,
+  kid: string,
+  principals: ReadonlyMap<string, Principal | Fault>,
+  mac: StateMac,
+): Promise<void> {
+  const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
+    if (principal instanceof Fault) return [];
+    const { wrappedKey, gpc, gpcExcept, erasedAt } = principal;
+    const except = gpcExcept.size === 0 ? null : JSON.stringify([...gpcExcept].sort());
+    return [[kid, ref, wrappedKey, gpc, except, erasedAt, mac.ofPrincipal(ref, { gpc, except, erasedAt })]];
+  });
+  await insertMany(
+    tx,
+    'INSERT INTO consent_principals (kid, principal, wrapped_key, gpc, gpc_except, erased_at, mac)',
+    rows,
+    `ON CONFLICT (kid, principal) DO UPDATE SET wrapped_key = excluded.wrapped_key, gpc = excluded.gpc,
+      gpc_except = excluded.gpc_except, erased_at = excluded.erased_at, mac = excluded.mac`,
+  );
+}
+
+export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
+  (await read('consent_principals').where({ kid, principal }).first()) !== undefined;
+
+/** How many entries of the log name the principal and can still be opened. */
+export const countOpenings = (tx: Knex, kid: string, principal: string): Promise<number> =>
+  countOf(tx('consent_openings').where({ kid, principal }));
+
+// Entries of the log, what opens them, and the state that a check reads.
+
+const SALT_BYTES = 16;
 
 /** A write that does not end the opt-out is under it all the same, and the evidence must not read as if it had ended it. */
 function toDetail({ detail, purpose }: PlannedEntry, { gpc, gpcExcept }: Principal): EntryDetail {
@@ -137,22 +358,18 @@ function outboxEntries({ entry, request, seq, hash }: Placed): OutboxEntry[] {
   }));
 }
 
-async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Placed[]): Promise<void> {
-  const openings = placed.map(
-    ({ seq, salt, entry, detail, request }): Bindings => [
-      kid,
-      seq,
-      request.principal,
-      entry.purpose,
-      entry.choice,
-      request.now,
-      salt.toString('base64url'),
-      JSON.stringify(detail),
-    ],
-  );
+async function saveOpenings(tx: Transaction, kid: string, placed: readonly Placed[]): Promise<void> {
+  const rows = placed.map(({ seq, salt, entry: { purpose, choice }, detail, request }): Bindings => {
+    const { principal, now } = request;
+    return [kid, seq, principal, purpose, choice, now, salt.toString('base64url'), JSON.stringify(detail)];
+  });
   const head = 'INSERT INTO consent_openings (kid, seq, principal, purpose, choice, at, salt, detail)';
-  await insertMany(tx, head, openings);
-  const state = new Map<string, Bindings>();
+  await insertMany(tx, head, rows);
+}
+
+/** The last entry of each principal and purpose. */
+async function saveState(tx: Transaction, kid: string, placed: readonly Placed[]): Promise<void> {
+  const rows = new Map<string, Bindings>();
   for (const { seq, hash, entry, request } of placed) {
     const { principal, now: at, stateMac } = request;
     const { purpose, choice } = entry;
@@ -160,148 +377,16 @@ async function saveEntries(tx: HotTransaction, kid: string, placed: readonly Pla
     const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
     const said = { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq: null } as const;
     const mac = stateMac.ofState(principal, purpose, said);
-    const row = [
-      kid,
-      principal,
-      purpose,
-      choice,
-      policyVersion,
-      expiresAt,
-      at,
-      seq,
-      hash,
-      overGpc,
-      given,
-      mac,
-    ];
-    state.set(`${principal}|${purpose}`, row);
+    const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given];
+    rows.set(`${principal}|${purpose}`, [kid, principal, purpose, ...event, mac]);
   }
   await insertMany(
     tx,
     'INSERT INTO consent_state (kid, principal, purpose, choice, policy_version, expires_at, at, seq, hash, over_gpc, given, mac)',
-    [...state.values()],
+    [...rows.values()],
     `ON CONFLICT (kid, principal, purpose) DO UPDATE SET choice = excluded.choice,
       policy_version = excluded.policy_version, expires_at = excluded.expires_at, at = excluded.at,
       seq = excluded.seq, hash = excluded.hash, over_gpc = excluded.over_gpc,
       given = excluded.given, doubt_seq = NULL, mac = excluded.mac`,
   );
 }
-
-type Known = readonly [
-  answers: Awaited<ReturnType<typeof loadAnswers>>,
-  rows: Awaited<ReturnType<typeof loadPrincipals>>,
-];
-type Answer = Appended | 'conflict' | 'erased';
-type Outcomes = Map<AppendRequest, Answer | Fault>;
-
-/** Locks the head of the tenant's log and reads what decides about the batch, in one round trip. */
-const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
-  pipelined(
-    tx,
-    () => takeHead(tx, kid),
-    () => loadAnswers(tx, kid, batch),
-    () => loadPrincipals(tx, kid, batch),
-  );
-
-/** @param batch of one tenant, whose head is locked */
-async function appendTenant(
-  tx: HotTransaction,
-  kid: string,
-  [head, answers, rows]: readonly [Head, ...Known],
-  batch: Batch,
-): Promise<Outcomes> {
-  const results: Outcomes = new Map();
-  const [any] = batch;
-  if (!any) return results;
-  const first = new Map<string, AppendRequest>();
-  const unknown: AppendRequest[] = [];
-  for (const request of batch) {
-    const id = idempotencyId(request);
-    const known = id === null ? undefined : answers.get(id);
-    if (known?.answer === 'erased') results.set(request, 'erased');
-    else if (known)
-      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
-    else if (id === null || !first.has(id)) unknown.push(request);
-    if (id !== null && !first.has(id)) first.set(id, request);
-  }
-  const principals = openPrincipals(rows, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
-  const written = unknown.flatMap((request) => {
-    const principal = principals.get(request.principal) as Principal | Fault;
-    if (principal instanceof Fault) {
-      results.set(request, principal);
-      return [];
-    }
-    applyToPrincipal(principal, request);
-    return buildEntries(request, principal);
-  });
-  const fresh = unknown.filter((request) => !results.has(request));
-  await inOneStatement(tx, async (write) => {
-    const bytes = written.map((entry) => entry.bytes);
-    const appended = await appendEntries(write, kid, bytes, { known: head });
-    const placed = written.map(
-      (entry, i): Placed => ({ ...entry, ...(appended[i] as { seq: number; hash: string }) }),
-    );
-    await saveEntries(write, kid, placed);
-    await savePrincipals(write, kid, principals, any.stateMac);
-    await enqueue(write, placed.flatMap(outboxEntries));
-    for (const request of fresh) {
-      const own = placed.filter((entry) => entry.request === request);
-      const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
-      results.set(request, { entries });
-    }
-    const said = fresh.map((one): [AppendRequest, Appended] => [one, results.get(one) as Appended]);
-    await saveAnswers(write, kid, said);
-  });
-  // The same key twice in one batch: the first one's answer, or a conflict.
-  for (const request of batch) {
-    if (results.has(request)) continue;
-    const winner = first.get(idempotencyId(request) ?? '') as AppendRequest;
-    const same = winner.idempotency?.bodyHash === request.idempotency?.bodyHash;
-    results.set(request, same ? (results.get(winner) as Answer | Fault) : 'conflict');
-  }
-  return results;
-}
-
-async function appendBatch(database: Database, batch: Batch): Promise<(Answer | Fault)[]> {
-  const kids = [...new Set(batch.map((request) => request.kid))].sort();
-  return database.hotTransaction(async (tx) => {
-    const results: Outcomes = new Map();
-    // Heads are locked in one order on every node.
-    for (const kid of kids) {
-      const asked = batch.filter((request) => request.kid === kid);
-      const [head, ...known] = await lockAndRead(tx, kid, asked);
-      const isGone = head instanceof Error;
-      const gone = new Fault(isGone ? head : new TenantGone());
-      for (const request of asked) results.set(request, gone);
-      const own = asked.filter(({ since }) => !isGone && since === Number(head.since));
-      if (!isGone)
-        for (const [request, answer] of await appendTenant(tx, kid, [head, ...known], own))
-          results.set(request, answer);
-    }
-    return batch.map((request) => results.get(request) as Answer | Fault);
-  });
-}
-
-/** Group commit into the logs: a node drains its queue under the lock, inserts once, commits, then answers. */
-export function makeConsentAppender(database: Database) {
-  const group = makeGroup<AppendRequest, Answer>({
-    name: 'consent',
-    run: (batch) => appendBatch(database, batch),
-    maxBatch: MAX_BATCH,
-    maxWaiting: MAX_WAITING,
-    ...oneTenant(database.kind, ({ kid }: AppendRequest) => kid),
-  });
-  return {
-    /**
-     * Appends to the tenant's log, in the order of commits, without gaps. Durable before it answers; entries, openings and
-     * state commit together. A known Idempotency-Key answers what it answered before, `conflict` for another body, or `erased`.
-     * Requests share a commit, and no failure: what is wrong with one principal or tenant is theirs alone.
-     * @throws {Unavailable} when nothing was written
-     * @throws {TenantGone}
-     */
-    append: (request: AppendRequest): Promise<Answer> => group.submit(request),
-    idle: () => group.idle(),
-  };
-}
-
-export type ConsentAppender = ReturnType<typeof makeConsentAppender>;

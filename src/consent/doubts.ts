@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
-import { type Bindings, countOf, type HotTransaction, insertMany, runHot } from '../db/sql.ts';
+import { type Bindings, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
 import { makeMasterKey, principalIdContext, principalKeyContext } from '../keys/master-key.ts';
 import { type DoubtDetail, personalEntry } from '../ledger/entries.ts';
 import { TenantGone } from '../lib/errors.ts';
@@ -89,13 +89,13 @@ function isDue({ detail }: Mark, state: StateRow): boolean {
 }
 
 /** All that the same write granted: one press gave them. */
-async function dueRows(tx: HotTransaction, mark: Mark): Promise<readonly (StateRow & { purpose: string })[]> {
+async function dueRows(tx: Transaction, mark: Mark): Promise<readonly (StateRow & { purpose: string })[]> {
   const { tenant, principal, seq } = mark;
   const own = 'kid = ? AND principal = ?';
   const sql = `SELECT * FROM consent_state WHERE ${own} AND choice = 'granted'
     AND at = (SELECT at FROM consent_state WHERE ${own} AND seq = ?) ORDER BY seq`;
   const bindings = [tenant.kid, principal, tenant.kid, principal, seq];
-  const rows = await runHot<StateColumns & { purpose: string; mac: string }>(tx, sql, bindings);
+  const rows = await runSql<StateColumns & { purpose: string; mac: string }>(tx, sql, bindings);
   return rows.flatMap(({ purpose, mac, ...columns }) => {
     const state = toStateRow(columns);
     const fits = macFits(mac, tenant.stateMac.ofState(principal, purpose, state));
@@ -104,12 +104,12 @@ async function dueRows(tx: HotTransaction, mark: Mark): Promise<readonly (StateR
 }
 
 /** What the entries are made under; null: the principal was erased. */
-async function readSubjectKey(tx: HotTransaction, { tenant, principal, principalId }: Mark) {
+async function readSubjectKey(tx: Transaction, { tenant, principal, principalId }: Mark) {
   const { kid, wrapper } = tenant;
   const sql = `SELECT p.wrapped_key AS wrapped, (SELECT o.principal_id FROM consent_openings o WHERE o.kid = p.kid
     AND o.principal = p.principal AND o.choice = 'doubted' ORDER BY o.seq DESC LIMIT 1) AS known
     FROM consent_principals p WHERE p.kid = ? AND p.principal = ?`;
-  const [row] = await runHot<{ wrapped: string | null; known: string | null }>(tx, sql, [kid, principal]);
+  const [row] = await runSql<{ wrapped: string | null; known: string | null }>(tx, sql, [kid, principal]);
   if (!row?.wrapped) return null;
   const context = principalIdContext(kid, principal);
   const id = principalId ?? wrapper.unwrap(row.known ?? '', context).toString();
@@ -119,7 +119,7 @@ async function readSubjectKey(tx: HotTransaction, { tenant, principal, principal
 }
 
 /** @returns the places of the entries; null: there is nobody to speak of any more */
-async function tellLog(tx: HotTransaction, mark: Mark, purposes: readonly string[]) {
+async function tellLog(tx: Transaction, mark: Mark, purposes: readonly string[]) {
   const { tenant, principal, detail, at } = mark;
   const { kid } = tenant;
   const subject = await readSubjectKey(tx, mark);
@@ -139,7 +139,7 @@ async function tellLog(tx: HotTransaction, mark: Mark, purposes: readonly string
 }
 
 /** The head of the log has to be locked: a withdrawal that was answered stays as it is. */
-async function markWithin(tx: HotTransaction, mark: Mark): Promise<void> {
+async function markWithin(tx: Transaction, mark: Mark): Promise<void> {
   const { tenant, principal, detail } = mark;
   const rows = await dueRows(tx, mark);
   if (rows.length === 0) return;
@@ -153,19 +153,19 @@ async function markWithin(tx: HotTransaction, mark: Mark): Promise<void> {
     const mac = tenant.stateMac.ofState(principal, purpose, state);
     const sql = 'UPDATE consent_state SET given = ?, doubt_seq = ?, mac = ?';
     const where = 'WHERE kid = ? AND principal = ? AND purpose = ?';
-    await runHot(tx, `${sql} ${where}`, [given, doubtSeq, mac, tenant.kid, principal, purpose]);
+    await runSql(tx, `${sql} ${where}`, [given, doubtSeq, mac, tenant.kid, principal, purpose]);
   }
 }
 
 /** A review found a verdict on this grant wrong. The head of the log has to be locked. */
-export async function clearDoubt(tx: HotTransaction, tenant: Marked, requestId: string, at: number) {
+export async function clearDoubt(tx: Transaction, tenant: Marked, requestId: string, at: number) {
   const { kid } = tenant;
   const found = 'SELECT verdict FROM decisions WHERE kid = ? AND request_id = ?';
-  const [decision] = await runHot<{ verdict: string }>(tx, found, [kid, requestId]);
+  const [decision] = await runSql<{ verdict: string }>(tx, found, [kid, requestId]);
   const { grantSeq: seq } = JSON.parse(decision?.verdict ?? '{}') as { readonly grantSeq?: number };
   if (seq === undefined) return;
   const whose = 'SELECT principal FROM consent_state WHERE kid = ? AND seq = ? AND doubt_seq IS NOT NULL';
-  const [row] = await runHot<{ principal: string }>(tx, whose, [kid, seq]);
+  const [row] = await runSql<{ principal: string }>(tx, whose, [kid, seq]);
   const detail = { class: 'human', source: 'contest' } as const;
   if (row) await markWithin(tx, { tenant, ...row, seq, detail, principalId: null, at });
 }
@@ -193,7 +193,7 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
 export function makeMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';
-    await database.hotTransaction(async (tx) => {
+    await database.plainTransaction(async (tx) => {
       const head = await takeHead(tx, kid);
       if (head instanceof Error) return;
       for (const mark of marks) if (mark.tenant.since === Number(head.since)) await markWithin(tx, mark);

@@ -17,9 +17,9 @@ import type {
 } from '../schema/consent.ts';
 import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { ConsentAppender } from './append-store.ts';
+import { knowsPrincipal } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
-import { knowsPrincipal } from './principals-store.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import type { ConsentStateReader, StateQuery } from './state-store.ts';
 import type { ConsentTenant } from './tenant.ts';

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { pagesOf } from '../db/sql.ts';
 import { macFits, type StateMac } from '../tenants/state-mac.ts';
-import { type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
-import { type StateColumns, toStateRow } from './state-store.ts';
+
+import { type PrincipalColumns, type StateColumns, toPrincipalRow, toStateRow } from './state-store.ts';
 import type { TermsOf } from './terms-store.ts';
 
 /** The rows that carry MACs (ADR 0042), page by page: doctor looks through them. */

@@ -1,11 +1,10 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, logLost } from '../db/meta-store.ts';
-import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
+import { type Bindings, isTrue, runAsked } from '../db/sql.ts';
 import type { Columns } from '../lib/collections.ts';
-import { macFits, type StateMac, type StateRow } from '../tenants/state-mac.ts';
+import { macFits, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
-import { isOptedOut, type PrincipalColumns, toPrincipalRow } from './principals-store.ts';
 
 export interface StateQuery {
   readonly kid: string;
@@ -36,6 +35,27 @@ export const toStateRow = (row: StateColumns): StateRow => ({
   doubtSeq: numberOf(row.doubt_seq),
 });
 
+/** What is known of a principal, as the columns have it. */
+export interface PrincipalColumns {
+  readonly gpc: unknown;
+  readonly gpc_except: string | null;
+  readonly erased_at: number | null;
+}
+
+export const toPrincipalRow = ({ gpc, gpc_except, erased_at }: PrincipalColumns): PrincipalRow => ({
+  gpc: isTrue(gpc),
+  except: gpc_except,
+  erasedAt: erased_at === null ? null : Number(erased_at),
+});
+
+/** Purposes that are taken out of the opt-out, as the column has them. */
+export const parseExcept = (column: string | null): readonly string[] =>
+  column === null ? [] : (JSON.parse(column) as string[]);
+
+/** Does a recorded signal opt out of this purpose? Of the two columns as they are read. */
+export const isOptedOut = (gpc: boolean, except: string | null, purpose: string): boolean =>
+  gpc && !parseExcept(except).includes(purpose);
+
 interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
   readonly i: number;
   readonly principal: string | null;
@@ -46,16 +66,15 @@ interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
   readonly head_hash: string;
 }
 
-const COLUMNS = { kid: 'text', principal: 'text', purpose: 'text' } as const;
-const SELECT = `
-  SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
+const COLUMNS = { principal: 'text', purpose: 'text' } as const;
+const SELECT = `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
     p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
     s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
     s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
-  JOIN ledger_heads h ON h.kid = q.kid
-  LEFT JOIN consent_principals p ON p.kid = q.kid AND p.principal = q.principal
-  LEFT JOIN consent_state s ON s.kid = q.kid AND s.principal = q.principal AND s.purpose = q.purpose`;
+  JOIN ledger_heads h ON h.kid = ?
+  LEFT JOIN consent_principals p ON p.kid = ? AND p.principal = q.principal
+  LEFT JOIN consent_state s ON s.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose`;
 
 /** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
 function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | Fault {
@@ -72,18 +91,28 @@ function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): Princi
   return { erased: known && who.erasedAt !== null, gpc, event: said || null, head };
 }
 
-async function readBatch({ read }: Database, queries: readonly StateQuery[]) {
-  const asked = queries.map(({ kid, principal, purpose }): Bindings => [kid, principal, purpose]);
-  const { sql, bindings } = askedRows(read, COLUMNS, asked);
-  const result = await runHot<Row>(read, sql + SELECT, bindings);
-  const rows = new Map(result.map((row) => [Number(row.i), row]));
-  const lost = new Map<string, Fault>();
-  for (const [i, { kid }] of queries.entries())
-    if (!rows.has(i) && !lost.has(kid)) lost.set(kid, new Fault(await logLost(read, kid)));
-  return queries.map((query, i) => {
-    const row = rows.get(i);
-    return row ? toState(row, query) : (lost.get(query.kid) as Fault);
-  });
+/** One statement, so that states, principals and the head of the log are of one moment. */
+async function readTenant({ read }: Database, kid: string, queries: readonly StateQuery[]) {
+  const rows = queries.map(({ principal, purpose }): Bindings => [principal, purpose]);
+  const found = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: SELECT }, kid, kid, kid);
+  if (found.length === 0) {
+    const lost = new Fault(await logLost(read, kid));
+    return queries.map(() => lost);
+  }
+  const states: (PrincipalState | Fault)[] = [];
+  for (const row of found) states[Number(row.i)] = toState(row, queries[Number(row.i)] as StateQuery);
+  return states;
+}
+
+/** A batch is of one tenant on PostgreSQL. */
+async function readBatch(database: Database, queries: readonly StateQuery[]) {
+  const states = new Map<StateQuery, PrincipalState | Fault>();
+  for (const kid of new Set(queries.map((query) => query.kid))) {
+    const own = queries.filter((query) => query.kid === kid);
+    for (const [i, state] of (await readTenant(database, kid, own)).entries())
+      states.set(own[i] as StateQuery, state);
+  }
+  return queries.map((query) => states.get(query) as PrincipalState | Fault);
 }
 
 /**

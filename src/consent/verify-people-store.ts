@@ -9,8 +9,7 @@ import type { Problems } from '../log/entries.ts';
 import { type StoredEntry, textsSince } from '../log/entries.ts';
 import { parseStored } from '../log/fold.ts';
 import { GIVEN_BY } from './decide.ts';
-import { isOptedOut, type PrincipalColumns } from './principals-store.ts';
-import { type StateColumns, toStateRow } from './state-store.ts';
+import { isOptedOut, type PrincipalColumns, type StateColumns, toStateRow } from './state-store.ts';
 import type { CommitmentRow } from './terms-store.ts';
 
 /**

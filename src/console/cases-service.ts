@@ -1,7 +1,7 @@
 import { rightsRef } from '../audit/audit.ts';
 import { listAudit } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { findDecision } from '../ingest/stored.ts';
+import { findDecision } from '../ingest/decisions-store.ts';
 import { orElse } from '../lib/functions.ts';
 import { isPlainText } from '../lib/text.ts';
 import type { Contest } from '../rights/contests/contest.ts';

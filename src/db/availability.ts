@@ -88,10 +88,6 @@ export interface ClientInternals {
 
 type ClientClass = new (config: Knex.Config) => ClientInternals;
 
-const refuse = (error: unknown): never => {
-  throw asUnavailable(error);
-};
-
 const placeOf = ({ config }: ClientInternals): string => {
   const { connectionString, filename } = config.connection as Record<'connectionString' | 'filename', string>;
   return locationName(connectionString ?? filename);
@@ -124,45 +120,30 @@ export function withAvailability<Class extends ClientClass>(Base: Class): Class 
   return Available as Class;
 }
 
-interface PostgresConnection {
-  __knex__disposed?: unknown;
-  readonly connection: { readonly stream: { destroy(): void } };
-  query(...args: unknown[]): unknown;
+/** How both databases are opened. */
+
+export interface DatabaseOptions {
+  /** `postgres://…`, or the file of an SQLite database. */
+  readonly location: string;
+  /** A wrong path must not fork a ledger: only `gpd init` and `gpd restore` create a file. */
+  readonly create?: boolean;
+  /** Called when a COMMIT failed with an I/O error and its outcome is unknown: the process has to stop. */
+  readonly onUnknownCommit?: (error: Error) => void;
+  /** Called when the last connection is closed. */
+  readonly afterClose?: () => Promise<void>;
 }
 
-/**
- * For knex's `afterCreate`: connections that no other caller may get. pg's query_timeout gives the caller up and not the
- * query: the connection would go back into the pool with its answer still to come, or in the middle of a transaction. It is
- * closed at once. One to a server that only reads is closed when it is given back: the next may lead to the new primary.
- */
-export function closeWhenUseless(
-  connection: PostgresConnection,
-  done: (error: Error | null, c: unknown) => void,
-): void {
-  const query = connection.query.bind(connection);
-  const watch = (error: Error): void => {
-    const hangs = error.message === 'Query read timeout';
-    if (hangs || errorCode(error) === READ_ONLY) connection.__knex__disposed = error;
-    if (hangs) connection.connection.stream.destroy();
-  };
-  connection.query = (...args) => {
-    const answer = args.at(-1) as ((error: Error | null, result: unknown) => void) | undefined;
-    if (typeof answer !== 'function') {
-      const promised = query(...args);
-      // As a BEGIN is sent.
-      if (promised instanceof Promise) promised.catch(watch);
-      return promised;
-    }
-    return query(...args.slice(0, -1), (error: Error | null, result: unknown): void => {
-      if (error) watch(error);
-      answer(error, result);
-    });
-  };
-  done(null, connection);
-}
+const nothing = (): void => {};
+/** Knex prints to stdout, which is data, what it throws as well. */
+export const SILENT: Knex.Logger = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
+export const ACQUIRE_TIMEOUT_MS = 4000;
+/** An export waits for the pages of others, one after another. */
+export const PATIENT = { acquireConnectionTimeout: 60_000 };
 
-/** Reads of one moment: each client begins a `readOnly` transaction as its database takes a snapshot. */
-export const snapshotOn =
-  (read: Knex) =>
-  async <T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T> =>
-    read.transaction(work, { readOnly: true }).catch(refuse);
+export async function closingPool<T>(pool: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
+  try {
+    return await work(pool);
+  } finally {
+    await pool.destroy();
+  }
+}

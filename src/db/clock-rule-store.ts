@@ -1,16 +1,9 @@
+import type { Knex } from 'knex';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import type { Database } from './db.ts';
-import { dropMeta, GOING, readMetaNumber, writeMeta } from './meta-store.ts';
-import {
-  type Bindings,
-  type Cells,
-  type HotTransaction,
-  hasRowLocks,
-  makeReads,
-  type Read,
-  runHot,
-} from './sql.ts';
+import { dropMeta, readMetaNumber, writeMeta } from './meta-store.ts';
+import { runSql, type Transaction } from './sql.ts';
 
 /**
  * The one rule about clocks (ADR 0026). The database remembers the newest time that a server committed.
@@ -24,13 +17,13 @@ const NEWEST = 'newest-time';
 /** The clock when it was first seen over a day ahead, or last moved the newest time by a day. */
 const AHEAD_SINCE = 'clock-ahead-since';
 /** Nonces of bundles that are dated earlier may be forgotten. */
-const FORGOTTEN = 'nonces-forgotten-to';
+export const FORGOTTEN = 'nonces-forgotten-to';
 /** A passkey's challenge lives for six minutes, and its claim is a nonce too. */
 const LEAST_KEPT_MS = 15 * MINUTE;
 
 /** Never lower than it was. */
-async function raise(tx: HotTransaction, name: string, to: number): Promise<void> {
-  await runHot(
+async function raise(tx: Transaction, name: string, to: number): Promise<void> {
+  await runSql(
     tx,
     `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
       WHERE CAST(meta.value AS bigint) < CAST(excluded.value AS bigint)`,
@@ -108,56 +101,13 @@ export const keepNoncesFrom = (at: number, skewMs: number): number =>
   at - Math.max(3 * skewMs, LEAST_KEPT_MS);
 
 /** Nonces of bundles that are dated before `to` may be gone. */
-export const raiseForgotten = (tx: HotTransaction, to: number): Promise<void> => raise(tx, FORGOTTEN, to);
+export const raiseForgotten = (tx: Knex.Transaction, to: number): Promise<void> => raise(tx, FORGOTTEN, to);
 
-export type TimeMarks = ReturnType<typeof toTimeMarks>;
-
-const MARKS = `SELECT q.kid AS kid, t.created_at AS since, CASE q.kid
-      WHEN '' THEN (SELECT CAST(value AS bigint) FROM meta WHERE name = '${FORGOTTEN}')
-      ELSE (SELECT verdicts_sealed_to FROM ledger_heads WHERE kid = q.kid) END AS mark
-    FROM q LEFT JOIN`;
-
-/** Read it where nobody else writes, or after a write: then what another node did before is visible. */
-export const TIME_MARKS: Read = {
-  about: { kid: 'text' },
-  sql: `${MARKS} tenants t ON t.kid = q.kid`,
-  columns: ['kid', 'mark', 'since'],
-};
-
-/** The same where rows have locks; no tenant that was found is removed until the transaction ends (`tenant-hold.ts`). */
-const LOCKED_MARKS: Read = {
-  ...TIME_MARKS,
-  sql: `, held AS (SELECT kid, created_at FROM tenants
-      WHERE kid IN (SELECT kid FROM q) AND revision > ${GOING} ORDER BY kid FOR KEY SHARE)
-    ${MARKS} held t ON t.kid = q.kid`,
-};
-
-/** The rows that {@link TIME_MARKS} is asked about. A kid is never empty. */
-export const markedKids = (kids: Iterable<string>): Bindings[] => ['', ...new Set(kids)].map((kid) => [kid]);
-
-/** @param cells of {@link TIME_MARKS} */
-export function toTimeMarks(cells: readonly Cells[]) {
-  const found = new Map(cells.map(([kid, mark, since]) => [kid, { mark, since }]));
-  const markOf = (kid: string): number => Number(found.get(kid)?.mark ?? Number.NEGATIVE_INFINITY);
-  const since = (kid: string): number | null => {
-    const at = found.get(kid)?.since;
-    return at == null ? null : Number(at);
-  };
-  return {
-    /** Nonces of bundles that are dated before it may be forgotten. */
-    forgotten: markOf(''),
-    /** Where the hours of a tenant's verdicts that are anchored end. */
-    anchored: markOf,
-    /** When the tenant was made; null: no such tenant. */
-    since,
-  };
-}
-
-const readMarks = makeReads(TIME_MARKS);
-const readLockedMarks = makeReads(LOCKED_MARKS);
-
-/** In a transaction that writes. */
-export async function readTimeMarks(tx: HotTransaction, kids: Iterable<string> = []): Promise<TimeMarks> {
-  const [cells = []] = await (hasRowLocks(tx) ? readLockedMarks : readMarks)(tx, markedKids(kids));
-  return toTimeMarks(cells);
+/**
+ * Bundles that are dated earlier are stale. Read it where nobody else writes, or after a write: then what another node forgot before is
+ * visible.
+ */
+export async function readForgotten(tx: Transaction): Promise<number> {
+  const [row] = await runSql<{ value: string }>(tx, 'SELECT value FROM meta WHERE name = ?', [FORGOTTEN]);
+  return row ? Number(row.value) : Number.NEGATIVE_INFINITY;
 }

@@ -30,7 +30,7 @@ import { Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode } from './availability.ts';
 import type { Database } from './db.ts';
 import { rowsOf } from './sql.ts';
-import { execute, requireSqlite, SqliteUnloadable, told } from './sqlite.ts';
+import { execute, requireSqlite, SqliteUnloadable, told } from './sqlite-client.ts';
 
 /** Files that are there whole or not at all, whatever happens in between. */
 

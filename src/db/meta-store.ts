@@ -3,7 +3,8 @@ import type { Knex } from 'knex';
 import { TenantGone, Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode, isRefusal, READ_ONLY } from './availability.ts';
 import type { Database } from './db.ts';
-import { cellOf, type Hot, type HotTransaction, hasRowLocks, runHot } from './sql.ts';
+import type { Executor } from './dialect.ts';
+import { cellOf, lockClause, runSql, type Transaction } from './sql.ts';
 
 /** When the last backup was made, and how large it is. */
 export const LAST_BACKUP = 'last-backup';
@@ -82,22 +83,22 @@ export const GOING = -1;
  * Asked in the transaction that writes, which keeps the tenant from being removed until it ends.
  * @param since when the tenant was made, where that is known: a later one under its kid is another
  */
-export async function holdsTenant(tx: HotTransaction, kid: string, since?: number): Promise<boolean> {
+export async function holdsTenant(tx: Transaction, kid: string, since?: number): Promise<boolean> {
   // What a foreign key locks: a change of the tenant's settings does not wait for it.
-  const lock = hasRowLocks(tx) ? 'FOR KEY SHARE' : '';
+  const lock = lockClause(tx, 'FOR KEY SHARE');
   const sql = `SELECT created_at AS since FROM tenants WHERE kid = ? AND revision > ${GOING} ${lock}`;
-  const [row] = await runHot<{ since: number }>(tx, sql, [kid]);
+  const [row] = await runSql<{ since: number }>(tx, sql, [kid]);
   return row !== undefined && (since === undefined || Number(row.since) === since);
 }
 
 /** The same. @throws {TenantGone} */
-export async function holdTenant(tx: HotTransaction, kid: string, since?: number): Promise<void> {
+export async function holdTenant(tx: Transaction, kid: string, since?: number): Promise<void> {
   if (!(await holdsTenant(tx, kid, since))) throw new TenantGone();
 }
 
 /** Why the log of a tenant is not there: it left with its tenant, or it was lost. */
-export async function logLost(hot: Hot, kid: string): Promise<Error> {
-  const rows = await runHot(hot, 'SELECT kid FROM tenants WHERE kid = ?', [kid]);
+export async function logLost(db: Executor, kid: string): Promise<Error> {
+  const rows = await runSql(db, 'SELECT kid FROM tenants WHERE kid = ?', [kid]);
   return rows.length === 0 ? new TenantGone() : new Error('a tenant has lost its log');
 }
 

@@ -1,29 +1,13 @@
 import type { Knex } from 'knex';
-import { chunksOf, pagesBy } from '../lib/collections.ts';
-import { memoised } from '../lib/functions.ts';
-import { runSqlite, type SqliteTransaction, type StatementBatch } from './sqlite.ts';
+import { pagesBy } from '../lib/collections.ts';
+import { type Bindings, type ColumnTypes, dialectOf, type Executor } from './dialect.ts';
 
-/** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
+/** A transaction that takes the SQL of this file, and perhaps no builder. */
+export type Transaction = Knex.Transaction | Exclude<Executor, Knex>;
 
-const rowSql = new Map<string, string>();
-const CACHED_ROWS = 400;
+export type { Bindings } from './dialect.ts';
 
-export type Bindings = (string | number | boolean | null)[];
-
-/** `(?,?),(?,?)…` */
-function placeholders(columns: number, rows: number): string {
-  const key = `${columns}x${rows}`;
-  let sql = rowSql.get(key);
-  if (sql === undefined) {
-    const row = `(${Array(columns).fill('?').join(',')})`;
-    sql = Array(rows).fill(row).join(',');
-    // Wide batches come in too many shapes to keep them all.
-    if (rows <= CACHED_ROWS) rowSql.set(key, sql);
-  }
-  return sql;
-}
-
-/** knex.raw answers with rows on SQLite and with a result object on PostgreSQL. */
+/** Knex answers raw SQL with rows on SQLite and with a result object on PostgreSQL. */
 export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
@@ -73,191 +57,87 @@ export async function pageBehind<Row extends object>(
 export const pagesOf = <Row extends object>(query: Knex.QueryBuilder, key: readonly string[], size: number) =>
   pagesBy<Row>(size, (after) => pageBehind(query, key, size, after));
 
-/** Takes statements inside of one transaction. */
-export type HotTransaction = Knex.Transaction | SqliteTransaction;
-/** Takes statements, inside of a transaction or not. */
-export type Hot = Knex | HotTransaction;
-
-function bypassesKnex(hot: Hot): hot is SqliteTransaction {
-  return 'runBatch' in hot;
-}
-
 /** On PostgreSQL, where rows have locks: SQLite's one writer holds the whole file. */
-export function hasRowLocks(hot: Hot): boolean {
-  return !bypassesKnex(hot) && (hot.client as { readonly dialect: string }).dialect === 'postgresql';
-}
+export const hasRowLocks = (db: Executor): boolean => dialectOf(db).hasRowLocks;
 
-/** One parameter for all ids: a text with as many placeholders would be built, sent and parsed each time. */
+/** The clause of a SELECT that locks what it finds, where rows have locks. */
+export const lockClause = (db: Executor, clause: string): string => (hasRowLocks(db) ? clause : '');
+
+/** Only rows with one of these keys. */
 export function whereAmong(
   rows: Knex.QueryBuilder,
   db: Knex,
   column: string,
-  ids: readonly (string | number)[],
+  keys: readonly (string | number)[],
 ): Knex.QueryBuilder {
-  if (!hasRowLocks(db))
-    return rows.whereRaw('?? IN (SELECT value FROM json_each(?))', [column, JSON.stringify(ids)]);
-  const type = typeof ids[0] === 'number' ? 'bigint' : 'text';
-  // Not `= ANY`: without statistics of the column PostgreSQL then reads the whole table.
-  return rows.whereRaw(`?? IN (SELECT unnest(?::${type}[]))`, [column, ids as string[]]);
+  const { sql, bindings } = dialectOf(db).keys(keys);
+  return rows.whereRaw(`?? IN ${sql}`, [column, ...(bindings as Knex.Value[])]);
 }
 
-/** The same for few ids: SQLite sees in a list how few they are, and does not read the whole index of the tenant. */
-export const whereOneOf = (
+/** The same for few keys. */
+export function whereOneOf(
   rows: Knex.QueryBuilder,
   db: Knex,
   column: string,
-  ids: readonly string[],
-): Knex.QueryBuilder => (hasRowLocks(db) ? whereAmong(rows, db, column, ids) : rows.whereIn(column, ids));
-
-/** A statement of the hot path. Both drivers take `?`; knex turns it into PostgreSQL's form. */
-export async function runHot<Row>(hot: Hot, sql: string, bindings: Bindings): Promise<readonly Row[]> {
-  if (bypassesKnex(hot)) return (await hot.run(sql, bindings)) as readonly Row[];
-  if (!hasRowLocks(hot)) return (await runSqlite(hot, sql, bindings)) as readonly Row[];
-  return rowsOf<Row>(await hot.raw(sql, bindings as Knex.Value[]));
+  keys: readonly string[],
+): Knex.QueryBuilder {
+  const { sql, bindings } = dialectOf(db).fewKeys(keys);
+  return rows.whereRaw(`?? IN ${sql}`, [column, ...(bindings as Knex.Value[])]);
 }
 
-/** What is built the same way for each step of a long deletion: on SQLite it stays prepared, which knex's statements do not. */
-export async function runStep<Row>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Row[]> {
-  if (hasRowLocks(tx)) return (await built) as readonly Row[];
-  const { sql, bindings } = built.toSQL().toNative();
-  return (await runSqlite(tx, sql, bindings)) as readonly Row[];
-}
+/** A statement with `?` for each binding. On SQLite it stays prepared: `sql` is one of few texts. */
+export const runSql = async <Found>(
+  db: Executor,
+  sql: string,
+  bindings: Bindings,
+): Promise<readonly Found[]> => (await dialectOf(db).run(db, sql, bindings)) as readonly Found[];
 
-/** PostgreSQL takes 65,535 parameters a statement. */
-export const MAX_PARAMETERS = 60_000;
-
-/** On SQLite all rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite. */
-const fromJson = memoised((columns: number): string => {
-  const values = Array.from({ length: columns }, (_, i) => `value ->> ${i}`);
-  // Without a WHERE the parser takes the ON of ON CONFLICT for a join's (sqlite.org/lang_upsert.html).
-  return `SELECT ${values.join(', ')} FROM jsonb_each(?) WHERE true`;
-});
-
-/** `head`, all rows, `tail`, in as many statements as they need; nothing for no rows. */
-export async function insertMany<Row>(tx: Hot, head: string, rows: readonly Bindings[], tail = '') {
-  const columns = rows[0]?.length;
-  if (columns === undefined) return [];
-  if (!hasRowLocks(tx))
-    return runHot<Row>(tx, `${head} ${fromJson(columns)} ${tail}`, [JSON.stringify(rows)]);
-  const step = Math.floor(MAX_PARAMETERS / columns);
-  const results: Row[] = [];
-  for (const chunk of chunksOf(rows, step)) {
-    const sql = `${head} VALUES ${placeholders(columns, chunk.length)} ${tail}`;
-    results.push(...(await runHot<Row>(tx, sql, chunk.flat())));
-  }
-  return results;
-}
-
-/** @param tail what an existing row makes of it */
-export function insertInto(table: string, columns: readonly string[], tail = '') {
-  return { head: `INSERT INTO ${table} (${columns.join(', ')})`, columns: columns.length, tail };
-}
+/** What is built the same way for each step of a long deletion: on SQLite it stays prepared. */
+export const runStep = async <Found>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Found[]> =>
+  (await dialectOf(tx).runBuilt(tx, built)) as readonly Found[];
 
 /**
- * Inserts of one transaction that answer nothing, in their order: as raw statements they are one batch.
- * @param name of no table
- * @returns takes the rows of each
+ * Inserts all rows, as one statement where the database takes so many; nothing for no rows.
+ * @param head `INSERT INTO table (columns)`
+ * @param tail what an existing row makes of it, and what is returned
  */
-export function makeInserts(
-  name: string,
-  inserts: readonly ReturnType<typeof insertInto>[],
-): (tx: HotTransaction, rows: readonly (readonly Bindings[])[]) => Promise<void> {
-  const statements = inserts.map(({ head, columns, tail }) => `${head} ${fromJson(columns)} ${tail}`);
-  const batch: StatementBatch = { view: name, statements };
-  return async (tx, rows) => {
-    if (bypassesKnex(tx)) {
-      const bindings = rows.map((of) => JSON.stringify(of));
-      await tx.runBatch(batch, bindings);
-      return;
-    }
-    // In this order, without waiting for one's answer to send the next.
-    await Promise.all(inserts.map(({ head, tail }, i) => insertMany(tx, head, rows[i] ?? [], tail)));
-  };
+export async function insertMany<Found>(tx: Executor, head: string, rows: readonly Bindings[], tail = '') {
+  if (rows.length === 0) return [];
+  return (await dialectOf(tx).insertMany(tx, head, rows, tail)) as readonly Found[];
 }
 
-export type ColumnTypes = Readonly<Record<string, 'text' | 'integer' | 'bigint'>>;
-
-const headOf = (columns: ColumnTypes): string => `WITH q(i, ${Object.keys(columns).join(', ')}) AS`;
-
-/** The same as {@link askedRows} for SQLite: its one binding is the rows as JSON. */
-function askedJson(columns: ColumnTypes): string {
-  const values = Object.keys(columns).map((_, i) => `value ->> ${i}`);
-  return `${headOf(columns)} MATERIALIZED (SELECT key, ${values.join(', ')} FROM jsonb_each(?))`;
+/** A SELECT or UPDATE that reads a common table `q(i, …columns)` of the rows that are asked about; `bindings` follow in `sql`. */
+export async function runAsked<Found>(
+  db: Executor,
+  {
+    columns,
+    rows,
+    sql,
+  }: { readonly columns: ColumnTypes; readonly rows: readonly Bindings[]; readonly sql: string },
+  ...bindings: Bindings
+): Promise<readonly Found[]> {
+  if (rows.length === 0) return [];
+  const q = dialectOf(db).asked(columns, rows);
+  return runSql<Found>(db, `${q.sql} ${sql}`, [...q.bindings, ...bindings]);
 }
+
+type Asked<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**
- * A common table `q(i, …columns)` of the rows that are asked about, typed by the SQL types of `columns`, with the
- * bindings that fill it.
+ * Statements that do not need each other's answers. PostgreSQL gets them at once and runs them in their order, so that a lock is held for
+ * one round trip: a tenant's grants a second are a third fewer without it. SQLite runs one after the other.
  */
-export function askedRows(hot: Hot, columns: ColumnTypes, rows: readonly Bindings[]) {
-  if (!hasRowLocks(hot)) return { sql: askedJson(columns), bindings: [JSON.stringify(rows)] };
-  // PostgreSQL takes the types of a VALUES list from its first row.
-  const types = ['integer', ...Object.values(columns)];
-  const first = `(${types.map((type) => `CAST(? AS ${type})`).join(', ')})`;
-  const further = `(${types.map(() => '?').join(', ')})`;
-  const values = [first, ...Array<string>(rows.length - 1).fill(further)].join(',');
-  return {
-    sql: `${headOf(columns)} (VALUES ${values})`,
-    bindings: rows.flatMap((row, i): Bindings => [i, ...row]),
-  };
+export async function sendTogether<T extends readonly unknown[]>(
+  tx: Executor,
+  ...asked: Asked<T>
+): Promise<T> {
+  if (hasRowLocks(tx)) return (await Promise.all(asked.map((ask) => ask()))) as unknown as T;
+  const answers: unknown[] = [];
+  for (const ask of asked) answers.push(await ask());
+  return answers as unknown as T;
 }
 
 /** A boolean column: true on PostgreSQL, 1 on SQLite. */
 export function isTrue(value: unknown): boolean {
   return value === true || value === 1;
-}
-
-/** Reads that share a step, as `makeInserts` is for what is written. */
-
-export interface Read {
-  /** Of what is asked about, the table `q(i, …)` of `sql`. */
-  readonly about: ColumnTypes;
-  /** The columns of the answer. */
-  readonly columns: readonly string[];
-  readonly sql: string;
-}
-
-/** The cells of a row in the order of `columns`; a sum is a text on PostgreSQL. */
-export type Cells = readonly (string | number | boolean | null)[];
-
-type Rows<T> = readonly (readonly T[])[];
-
-/**
- * All answers as one row, a text of JSON each. A step of a connection is a turn of the thread pool and one of the event
- * loop, and each cell of a row is a call from the driver into V8: both cost more than the JSON does.
- */
-function selectAll(reads: readonly Read[]): string {
-  const answers = reads.map(({ about, columns, sql }, i) => {
-    const cells = `json_group_array(json_array(${columns.join(', ')}))`;
-    return `(SELECT ${cells} FROM (${askedJson(about)} ${sql})) AS answer${i}`;
-  });
-  return `SELECT ${answers.join(', ')}`;
-}
-
-async function inOneStep(hot: Hot, select: string, asked: Rows<Bindings>): Promise<Cells[][]> {
-  const bindings = asked.map((rows) => JSON.stringify(rows));
-  const [row] = await runHot<Record<string, string>>(hot, select, bindings);
-  return asked.map((_, i) => JSON.parse(row?.[`answer${i}`] ?? '[]') as Cells[]);
-}
-
-async function oneByOne(hot: Hot, reads: readonly Read[], asked: Rows<Bindings>): Promise<Cells[][]> {
-  const answers: Cells[][] = [];
-  for (const [i, { about, columns, sql }] of reads.entries()) {
-    const rows = asked[i] ?? [];
-    const q = rows.length === 0 ? null : askedRows(hot, about, rows);
-    const found = q ? await runHot<Record<string, string>>(hot, `${q.sql} ${sql}`, q.bindings) : [];
-    answers.push(found.map((row) => columns.map((name) => row[name] ?? null)));
-  }
-  return answers;
-}
-
-/**
- * One statement batch in a transaction that bypasses knex, else one after the other.
- * @returns takes what each is asked about, and answers the rows of each
- */
-export function makeReads(
-  ...reads: readonly Read[]
-): (hot: Hot, ...asked: Rows<Bindings>) => Promise<readonly (readonly Cells[])[]> {
-  const select = selectAll(reads);
-  return (hot, ...asked) => (bypassesKnex(hot) ? inOneStep(hot, select, asked) : oneByOne(hot, reads, asked));
 }

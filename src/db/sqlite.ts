@@ -1,325 +1,268 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Knex } from 'knex';
-import { asUnavailable, type ClientInternals, errorCode, withAvailability } from './availability.ts';
-import type { TransactionOptions } from './postgres-client.ts';
+import knexModule, { type Knex } from 'knex';
+import { ACQUIRE_TIMEOUT_MS, closingPool, type DatabaseOptions, PATIENT, SILENT } from './availability.ts';
+import {
+  BUSY_MS,
+  type Connection,
+  immediateSqliteClient,
+  type PlainTransaction,
+  runPlainTransaction,
+  runSqlite,
+} from './sqlite-client.ts';
+import { byKnex, runTransaction, snapshotOn, type TransactionOptions, type Work } from './transaction.ts';
 
-const require = createRequire(import.meta.url);
+const { knex } = knexModule;
 
-/** The native module of SQLite was not compiled, or for another machine. */
-export class SqliteUnloadable extends Error {
-  constructor(why: string, remedy: string) {
-    super(`SQLite's native module cannot be loaded (${why}): ${remedy}`);
-    this.name = 'SqliteUnloadable';
-  }
-}
+const PRAGMAS = [
+  // First: the others may have to wait for a second process.
+  `PRAGMA busy_timeout=${BUSY_MS}`,
+  'PRAGMA journal_mode=WAL',
+  'PRAGMA synchronous=FULL',
+  'PRAGMA foreign_keys=ON',
+  'PRAGMA secure_delete=ON',
+  // Pages: a checkpoint that comes less often writes a page that changed often once.
+  'PRAGMA wal_autocheckpoint=4000',
+  'PRAGMA trusted_schema=OFF',
+  // A statement of many rows keeps the pages it may have to take back: else in a temporary file, outside our directory.
+  'PRAGMA temp_store=MEMORY',
+];
 
-/** What `npm install` was not allowed to run, and has to be run by hand. */
-function remedy(): string {
-  let folder: string;
-  try {
-    folder = dirname(require.resolve('sqlite3/package.json'));
-  } catch {
-    return 'install gpd again, with its packages';
-  }
-  if (!existsSync(join(folder, 'binding.gyp'))) return 'install gpd again, in a build for this machine';
-  const owner = dirname(dirname(folder));
-  const place = /^[\w./@+-]+$/.test(owner) ? owner : `'${owner.replaceAll("'", "'\\''")}'`;
-  return `run \`npm --prefix ${place} rebuild sqlite3 --ignore-scripts=false\`; it takes a C++ compiler, make and Python 3`;
-}
+type AfterCreate = (connection: Connection, done: (error: Error | null, c: unknown) => void) => void;
 
-/** Knex would say what its own users have to install. @throws {SqliteUnloadable} */
-export function requireSqlite(): void {
-  try {
-    require('sqlite3');
-  } catch (error) {
-    const [first = ''] = (error as Error).message.split('\n');
-    throw new SqliteUnloadable(first.replace(/\. Tried:$/, ''), remedy());
-  }
-}
+const configuring =
+  (pragmas: readonly string[]): AfterCreate =>
+  (connection, done) =>
+    connection.exec(pragmas.join(';'), (error) => done(error, connection));
+const configureSqlite = configuring(PRAGMAS);
+/** Before the first page of a new file. On each connection it would be a write. */
+const configureNew = configuring(['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL']);
+/** Whose transactions wait in {@link beginImmediate}; within one nothing is busy. */
+const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
 
-interface TransactionInternals {
-  begin(connection: Connection): Promise<unknown>;
-  commit(connection: Connection, value: unknown): Promise<void>;
-  readonly readOnly?: boolean;
-  _completed: boolean;
-  _resolver(value: unknown): void;
-  _rejecter(error: unknown): void;
-}
+/** Short: waiting for the checkpoint delays the writer. */
+const CHECKPOINT_BUSY_MS = 250;
+const VACUUM_BUSY_MS = 10_000;
 
-interface SqliteInternals extends ClientInternals {
-  transaction(...args: unknown[]): TransactionInternals;
-  destroyRawConnection(connection: Connection): Promise<unknown>;
-}
+const oneConnection = (base: Knex.Config, afterCreate: AfterCreate): Knex =>
+  knex({ ...base, pool: { afterCreate, min: 1, max: 1 } });
 
-type ClientClass = new (config: Knex.Config) => SqliteInternals;
-
-/**
- * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
- * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
- *
- * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that bypass knex
- * would commit one by one. A BEGIN that rejects ends the transaction before its work.
- *
- * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
- * connection back as it is: every BEGIN after it would fail.
- * @throws {SqliteUnloadable}
- */
-export function immediateSqliteClient(): typeof Knex.Client {
-  requireSqlite();
-  const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
-  class ImmediateSqlite extends withAvailability(Base) {
-    override transaction(...args: unknown[]): TransactionInternals {
-      const transaction = super.transaction(...args);
-      const { repeatable } = args[1] as TransactionOptions;
-      transaction.begin = (connection) =>
-        transaction.readOnly === true
-          ? runPrepared(connection, 'BEGIN', [])
-          : beginImmediate(connection, repeatable !== true);
-      transaction.commit = async (connection, value) => {
-        transaction._completed = true;
-        try {
-          await runPrepared(connection, 'COMMIT', []);
-        } catch (error) {
-          await abandon(connection);
-          transaction._rejecter(error);
-          return;
-        }
-        transaction._resolver(value);
-      };
-      return transaction;
-    }
-
-    override async destroyRawConnection(connection: Connection): Promise<unknown> {
-      await finalizeAll(connection);
-      return super.destroyRawConnection(connection);
-    }
-  }
-  return ImmediateSqlite as unknown as typeof Knex.Client;
-}
-
-/**
- * One raw statement, without knex's builder and formatter, which cost more than SQLite does on the hot path; inside a
- * transaction it runs on the transaction's connection. `sql` is one of few constant texts: it stays prepared.
- * @throws when the transaction has ended: its connection may already be another's
- */
-export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
-  if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
-    throw new Error('the transaction has ended');
-  }
-  try {
-    return await onConnection(knex, (connection) => runPrepared(connection, sql, bindings));
-  } catch (error) {
-    throw asUnavailable(error);
-  }
-}
-
-/** Statements that are prepared once a connection. */
-
-export type Rows = readonly unknown[];
-
-interface Statement {
-  all(bindings: Rows, done: (error: Error | null, rows: unknown[]) => void): void;
-  finalize(done: () => void): void;
-}
-
-/** A connection of the `sqlite3` package. */
-export interface Connection {
-  prepare(sql: string, done: (error: Error | null) => void): Statement;
-  exec(sql: string, done: (error: Error | null) => void): void;
-}
-
-/** The texts of the hot path are few and constant: each is prepared once a connection. */
-const prepared = new WeakMap<Connection, Map<string, Statement>>();
-
-/** SQLite refuses to close a connection that has statements. */
-async function finalizeAll(connection: Connection): Promise<void> {
-  const statements = [...(prepared.get(connection)?.values() ?? [])];
-  prepared.delete(connection);
-  await Promise.all(
-    statements.map((statement) => new Promise<void>((resolve) => statement.finalize(resolve))),
-  );
-}
-
-function prepare(connection: Connection, sql: string): Promise<Statement> {
-  return new Promise((resolve, reject) => {
-    const statement = connection.prepare(sql, (error) => (error ? reject(error) : resolve(statement)));
+/** A separate connection, so that the writer and the readers are not blocked. */
+const withSqlite = <T>(
+  base: Knex.Config,
+  busyMs: number,
+  work: (connection: Knex) => Promise<T>,
+): Promise<T> =>
+  closingPool(oneConnection(base, configureSqlite), async (own) => {
+    await own.raw(`PRAGMA busy_timeout=${busyMs}`);
+    return work(own);
   });
-}
 
-async function statementFor(connection: Connection, sql: string): Promise<Statement> {
-  const known = prepared.get(connection) ?? new Map<string, Statement>();
-  prepared.set(connection, known);
-  const found = known.get(sql);
-  if (found) return found;
-  const statement = await prepare(connection, sql);
-  known.set(sql, statement);
-  return statement;
-}
-
-/** What the driver tells by a callback. */
-export const told = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
-  new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
-
-async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
-  const statement = await statementFor(connection, sql);
-  return told<Rows>((done) => statement.all(bindings, done));
-}
-
-/** Statements that are not kept. */
-export const execute = (connection: Pick<Connection, 'exec'>, sql: string): Promise<void> =>
-  told((done) => connection.exec(sql, done));
-
-interface Pool {
-  acquireConnection(): Promise<Connection>;
-  releaseConnection(connection: Connection): Promise<void>;
-}
-
-/** On a connection out of knex's pool; inside of its transaction on that of the transaction. */
-export async function onConnection<T>(knex: Knex, work: (connection: Connection) => Promise<T>): Promise<T> {
-  const pool = knex.client as unknown as Pool;
-  const connection = await pool.acquireConnection();
-  try {
-    return await work(connection);
-  } finally {
-    await pool.releaseConnection(connection);
-  }
-}
-
-/**
- * A transaction that knex knows nothing of: the object that knex makes for one costs more than the statements of a batch
- * do. It takes statements that are constant texts, and no builder.
- */
-export interface SqliteTransaction {
-  /** `sql` is one of few: it stays prepared. */
-  run(sql: string, bindings: Rows): Promise<Rows>;
-  /** Several statements in one step; `bindings` has one for each. */
-  runBatch(batch: StatementBatch, bindings: Rows): Promise<Rows>;
-}
-
-/** How long a transaction waits for the writer of another process. */
-export const BUSY_MS = 5000;
-const ASK_AGAIN_MS = 1;
-
-/** Whose last transaction did not wait for the disk. */
-const lax = new WeakSet<Connection>();
-
-/**
- * Each transaction sets what it needs, so that none inherits less. SQLite sets it when it prepares the statement, not when it runs it
- * (sqlite.org/pragma.html): a statement that stays prepared would do nothing the second time.
- */
-async function setDurability(connection: Connection, awaitsDisk: boolean): Promise<void> {
-  if (lax.has(connection) !== awaitsDisk) return;
-  await execute(connection, `PRAGMA synchronous=${awaitsDisk ? 'FULL' : 'NORMAL'}`);
-  if (awaitsDisk) lax.delete(connection);
-  else lax.add(connection);
-}
-
-/**
- * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
- * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
- */
-async function beginImmediate(connection: Connection, awaitsDisk = true): Promise<void> {
-  await setDurability(connection, awaitsDisk);
-  const since = performance.now();
-  for (;;) {
-    try {
-      await runPrepared(connection, 'BEGIN IMMEDIATE', []);
-      return;
-    } catch (error) {
-      const isBusy = errorCode(error as Error) === 'SQLITE_BUSY';
-      if (!isBusy || performance.now() - since > BUSY_MS) throw error;
-    }
-    await sleep(ASK_AGAIN_MS);
-  }
-}
-
-/** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
-async function abandon(connection: Connection): Promise<void> {
-  await runPrepared(connection, 'ROLLBACK', []).catch(() => {});
-}
-
-async function runOn<T>(connection: Connection, work: (tx: SqliteTransaction) => Promise<T>): Promise<T> {
-  let ended = false;
-  const step = async (run: () => Promise<Rows>): Promise<Rows> => {
-    // Its connection may already be another's.
-    if (ended) throw new Error('the transaction has ended');
-    return run();
+export async function openSqlite(options: DatabaseOptions) {
+  const base: Knex.Config = {
+    client: immediateSqliteClient(),
+    connection: { filename: options.location },
+    useNullAsDefault: true,
+    log: SILENT,
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
   };
-  await beginImmediate(connection);
-  try {
-    const result = await work({
-      run: (sql, bindings) => step(() => runPrepared(connection, sql, bindings)),
-      runBatch: (batch, bindings) => step(() => runBatch(connection, batch, bindings)),
-    });
-    ended = true;
-    await runPrepared(connection, 'COMMIT', []);
+  if (!existsSync(options.location)) {
+    if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
+    await closingPool(oneConnection(base, configureNew), (made) => made.raw('SELECT 1'));
+  }
+  const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
+  const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
+  const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
+  const longRead = knex({ ...base, ...PATIENT, pool: { afterCreate: configureSqlite, min: 0, max: 1 } });
+  const checkpointer = makeCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
+  const quiet = makeQuiet();
+  const transaction = async <T>(work: Work<T>, how?: TransactionOptions): Promise<T> => {
+    const watched = quiet.watched(work, how);
+    const result = await runTransaction(byKnex(writer, how), watched, options.onUnknownCommit);
+    checkpointer.committed();
     return result;
-  } catch (error) {
-    ended = true;
-    await abandon(connection);
-    throw error;
-  }
+  };
+  const plainTransaction = async <T>(work: Work<T, PlainTransaction>): Promise<T> => {
+    quiet.wrote();
+    const direct = (run: typeof work): Promise<T> => runPlainTransaction(writer, run);
+    const result = await runTransaction(direct, work, options.onUnknownCommit);
+    checkpointer.committed();
+    return result;
+  };
+  return {
+    kind: 'sqlite' as const,
+    read,
+    longRead,
+    snapshot: snapshotOn(read),
+    transaction,
+    plainTransaction,
+    quietMs: quiet.ms,
+    copyLog: () => checkpointer.copyLog(),
+    longTransaction: transaction,
+    file: options.location,
+    truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
+    alone: <T>(work: (connection: Knex) => Promise<T>) => withSqlite(base, VACUUM_BUSY_MS, work),
+    vacuum: () =>
+      withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
+        await connection.raw('VACUUM');
+      }),
+    async close() {
+      try {
+        await checkpointer.close();
+        await longRead.destroy();
+        await read.destroy();
+        await writer.destroy();
+      } finally {
+        await options.afterClose?.();
+      }
+    },
+  };
 }
 
 /**
- * On the connection of `writer`, whose pool of one is the queue for knex's transactions as well.
- * @throws what the driver says: `Database` translates it
+ * When somebody wrote last to a SQLite file, long deletions left out: in this process, or in another one, whose commits
+ * `PRAGMA data_version` counts (sqlite.org/pragma.html).
  */
-export function runSqliteTransaction<T>(
-  writer: Knex,
-  work: (tx: SqliteTransaction) => Promise<T>,
-): Promise<T> {
-  return onConnection(writer, async (connection) => {
-    await defineBatches(connection);
-    return runOn(connection, work);
-  });
+function makeQuiet() {
+  let wroteAt = Number.NEGATIVE_INFINITY;
+  let version: number | undefined;
+  function wrote(): void {
+    wroteAt = performance.now();
+  }
+  async function lookForOthers(tx: Knex.Transaction): Promise<void> {
+    const [seen] = (await runSqlite(tx, 'PRAGMA data_version', [])) as { data_version: number }[];
+    if (version !== undefined && version !== seen?.data_version) wrote();
+    version = seen?.data_version;
+  }
+  return {
+    ms: () => performance.now() - wroteAt,
+    wrote,
+    /** A deletion that can be repeated looks for others, anything else is one. */
+    watched<T>(work: Work<T>, how: TransactionOptions | undefined): Work<T> {
+      if (how?.repeatable !== true) {
+        wrote();
+        return work;
+      }
+      return async (tx) => {
+        await lookForOthers(tx);
+        return work(tx);
+      };
+    },
+  };
 }
 
 /**
- * Several statements in one step. Each step of a connection is a turn of the thread pool and one of the event loop,
- * which cost more than a small statement does; a trigger runs its statements without them. The trigger and the view that it
- * needs are temporary: they belong to the connection and are in no file (sqlite.org/lang_createtrigger.html).
+ * A separate connection copies what the writer appended to the write-ahead log into the database file, a little at a
+ * time. The writer's own checkpoint runs inside of a COMMIT, and copies and syncs thousands of pages while a batch waits;
+ * it stays for the rest, and restarts the log once all of it is copied (sqlite.org/wal.html).
  */
-export interface StatementBatch {
-  readonly view: string;
-  /** Each takes one parameter and answers no rows. */
-  readonly statements: readonly string[];
+
+const PAUSE_MS = 20;
+/** A command that writes a few times has no need of another connection. */
+const MIN_COMMITS = 8;
+/** Fewer pages are left to be overwritten: one that changes often is copied once for all of its changes. */
+const MIN_PAGES = 400;
+
+interface Progress {
+  readonly log: number;
+  readonly checkpointed: number;
 }
 
-/** Of a connection: false is wanted, and to be defined before its next transaction, as a rollback would undo it inside of one. */
-const known = new WeakMap<Connection, Map<StatementBatch, boolean>>();
-
-function define(connection: Connection, { view, statements }: StatementBatch): Promise<void> {
-  const columns = statements.map((_, i) => `p${i}`).join(', ');
-  const nothing = statements.map(() => 'NULL').join(', ');
-  const body = statements.map((sql, i) => `${sql.replace('?', `NEW.p${i}`)};`).join('\n');
-  const ddl = `CREATE TEMP VIEW IF NOT EXISTS ${view} (${columns}) AS SELECT ${nothing};
-    CREATE TEMP TRIGGER IF NOT EXISTS ${view}_all INSTEAD OF INSERT ON ${view} BEGIN ${body} END;`;
-  return execute(connection, ddl);
+/** PASSIVE copies what it can while nobody waits, NOOP only says how far the log is copied. */
+async function run(connection: Knex, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
+  const rows = (await runSqlite(connection, `PRAGMA wal_checkpoint(${mode})`, [])) as readonly Progress[];
+  return rows[0] ?? { log: 0, checkpointed: 0 };
 }
 
-/** Before a transaction: what an earlier one wanted is there from now on. */
-async function defineBatches(connection: Connection): Promise<void> {
-  for (const [batch, isDefined] of known.get(connection) ?? []) {
-    if (isDefined) continue;
-    await define(connection, batch);
-    known.get(connection)?.set(batch, true);
+async function checkpoint(connection: Knex): Promise<void> {
+  const { log, checkpointed } = await run(connection, 'NOOP');
+  if (log - checkpointed >= MIN_PAGES) await run(connection, 'PASSIVE');
+}
+
+const TRUNCATE_TRIES = 8;
+/** What the last step may still have to copy while the writer waits. */
+const MAX_LEFT_PAGES = 200;
+const PASSIVE_TRIES = 20;
+const ANOTHER_MS = 50;
+
+/** Copies the log without holding the writer, until little is left: for a large file this takes seconds. */
+async function copyLog(connection: Knex): Promise<void> {
+  for (let i = 0; i < PASSIVE_TRIES; i += 1) {
+    const [before] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];
+    if (!before || before.log - before.checkpointed <= MAX_LEFT_PAGES) return;
+    const [rows] = (await connection.raw('PRAGMA wal_checkpoint(PASSIVE)')) as { busy: number }[];
+    // Another checkpoint is at it.
+    if (rows?.busy !== 0) await sleep(ANOTHER_MS);
   }
 }
 
-/** In a transaction. One by one the first time, and together from the next transaction on. */
-async function runBatch(connection: Connection, batch: StatementBatch, bindings: Rows): Promise<Rows> {
-  const { view, statements } = batch;
-  const ofConnection = known.get(connection) ?? new Map<StatementBatch, boolean>();
-  known.set(connection, ofConnection);
-  if (ofConnection.get(batch) === true) {
-    const values = statements.map(() => '?').join(', ');
-    return runPrepared(connection, `INSERT INTO ${view} VALUES (${values})`, bindings);
+/** The `busy` column says whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint). */
+async function truncateWal(connection: Knex): Promise<boolean> {
+  await copyLog(connection);
+  for (let i = 0; i < TRUNCATE_TRIES; i += 1) {
+    const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
+    if (rows[0]?.busy === 0) return true;
   }
-  ofConnection.set(batch, false);
-  for (const [i, sql] of statements.entries()) await runPrepared(connection, sql, [bindings[i]]);
-  return [];
+  return false;
+}
+
+/** A log so long is copied whole before a long deletion continues. */
+const LONG_PAGES = 1000;
+const WHOLE_TRIES = 8;
+
+/** Until all of it is copied: the next write then starts again at the top of the log. */
+async function copyWhole(connection: Knex): Promise<void> {
+  let { log, checkpointed } = await run(connection, 'NOOP');
+  if (log < LONG_PAGES) return;
+  for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
+    ({ log, checkpointed } = await run(connection, 'PASSIVE'));
+}
+
+/** @param connect to the same file; called once there is something to do */
+export function makeCheckpointer(connect: () => Knex) {
+  let connection: Knex | null = null;
+  let commits = 0;
+  let timer: NodeJS.Timeout | null = null;
+  let running: Promise<void> | null = null;
+
+  async function copySome(): Promise<void> {
+    commits = 0;
+    connection ??= connect();
+    try {
+      await checkpoint(connection);
+    } catch {
+      // Another process is at it, or the disk is full: the writer meets that too, and says so.
+    }
+    running = null;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (commits < MIN_COMMITS || timer || running) return;
+    timer = setTimeout(() => {
+      timer = null;
+      running = copySome();
+    }, PAUSE_MS).unref();
+  }
+
+  return {
+    /** A transaction was committed. */
+    committed() {
+      commits += 1;
+      schedule();
+    },
+    /** What a long deletion wrote, before it continues: else the log grows until a COMMIT has to copy it, a visitor's as well. */
+    async copyLog() {
+      await running;
+      connection ??= connect();
+      // As in `copySome`.
+      await copyWhole(connection).catch(() => {});
+    },
+    async close() {
+      commits = Number.NEGATIVE_INFINITY;
+      if (timer) clearTimeout(timer);
+      await running;
+      await connection?.destroy();
+    },
+  };
 }

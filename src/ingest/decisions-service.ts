@@ -1,8 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { isoTime } from '../lib/clock.ts';
+import { findDecision, supersededBy } from './decisions-store.ts';
 import type { IngestTenant } from './ports.ts';
 import { verdictResponse } from './respond.ts';
-import { findDecision, supersededBy } from './stored.ts';
 import { CALM_SCORE } from './verdict/decide.ts';
 import { visitorIdOf } from './verdict/identity.ts';
 import { ruleText } from './verdict/policy.ts';

@@ -19,13 +19,13 @@ import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
+import { endsChain } from './decisions-store.ts';
 import { type IngestInput, type IngestServices, ingest } from './ingest.ts';
 import type { Unsealed } from './open.ts';
 import type { TenantLookup } from './ports.ts';
-import { makeRecorder } from './record-batch.ts';
 import { type IngestAnswer, refusal } from './respond.ts';
 import { makeSessions, type Sessions, sessionCookie, type Updates } from './session.ts';
-import { endsChain } from './stored.ts';
+import { makeRecorder } from './store.ts';
 
 /** POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and its cookie. */
 

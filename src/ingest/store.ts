@@ -1,212 +1,390 @@
 import { randomInt } from 'node:crypto';
-import { readTimeMarks, type TimeMarks } from '../db/clock-rule-store.ts';
+import { FORGOTTEN } from '../db/clock-rule-store.ts';
+import type { Database } from '../db/db.ts';
+import type { Executor } from '../db/dialect.ts';
+import { makeGroup, oneTenant } from '../db/group-commit.ts';
+import { GOING } from '../db/meta-store.ts';
 import {
   type Bindings,
-  type Cells,
-  type HotTransaction,
-  hasRowLocks,
-  insertInto,
   insertMany,
-  makeInserts,
-  type Read,
-  runHot,
+  lockClause,
+  runAsked,
+  runSql,
+  sendTogether,
+  type Transaction,
 } from '../db/sql.ts';
-import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
-import type { NonceClaim, RecordEntry, Recorded } from './ports.ts';
-import {
-  countBy,
-  decisionRows,
-  indexRows,
-  markRows,
-  nonceRows,
-  type SummaryEntry,
-  shadowRows,
-  sightingRows,
-  writeSummaries,
-  writeUpdates,
-} from './stored.ts';
-
-export interface Claims {
-  /** Which claims are a nonce's first, of a tenant that is there or not; of two in one batch the first is. */
-  readonly won: readonly boolean[];
-  /** Of a moment at which no other node could forget one of these nonces any more. */
-  readonly marks: TimeMarks;
-}
-
-const idOf = (kid: string, nonce: string): string => `${kid}|${nonce}`;
-
-/** A claim is a row: another node that has the same nonce waits for this transaction. */
-export async function claimRows(tx: HotTransaction, claims: readonly NonceClaim[]): Promise<Claims> {
-  const head = 'INSERT INTO nonces (kid, nonce, dated_at)';
-  const tail = 'ON CONFLICT DO NOTHING RETURNING kid, nonce';
-  const claimed = await insertMany<{ kid: string; nonce: string }>(tx, head, nonceRows(claims), tail);
-  const free = new Set(claimed.map(({ kid, nonce }) => idOf(kid, nonce)));
-  const won = claims.map(({ kid, nonce }) => free.delete(idOf(kid, nonce)));
-  // After the claims: what another node forgets meanwhile, they waited for.
-  const kids = claims.map(({ kid }) => kid);
-  const marks = await readTimeMarks(tx, kids);
-  for (const [i, claim] of claims.entries()) {
-    if (won[i] && !isOfTenant(claim, marks))
-      await runHot(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [claim.kid, claim.nonce]);
-  }
-  return { won, marks };
-}
-
-/** Whether the tenant of the bundle is there, and not another that was made under its kid since. */
-const isOfTenant = ({ kid, since }: NonceClaim, marks: TimeMarks): boolean => marks.since(kid) === since;
-
-/** Which of these nonces were claimed. */
-export const TAKEN: Read = {
-  about: { kid: 'text', nonce: 'text' },
-  sql: 'SELECT n.kid AS kid, n.nonce AS nonce FROM q JOIN nonces n ON n.kid = q.kid AND n.nonce = q.nonce',
-  columns: ['kid', 'nonce'],
-};
-
-/** What {@link TAKEN} is asked about. */
-export const askedNonces = (claims: readonly NonceClaim[]): Bindings[] =>
-  claims.map(({ kid, nonce }) => [kid, nonce]);
+import { commitVerdict } from '../ledger/entries.ts';
+import { SECOND } from '../lib/clock.ts';
+import { enqueue } from '../notify/outbox.ts';
+import { writeUpdates } from './decisions-store.ts';
+import type {
+  DeviceQuery,
+  KnownDevice,
+  NonceClaim,
+  RecordEntry,
+  Recorded,
+  Recorder,
+  Sighting,
+} from './ports.ts';
+import { writeSummaries } from './summary-store.ts';
 
 /**
- * Where nobody else writes meanwhile: what is free is won, and its row may be written later.
- * @param taken cells of {@link TAKEN}
+ * What an accepted bundle reads and writes, in one transaction for all bundles that wait (group commit): claim the nonces, lock the
+ * tenant, look the devices up, let each bundle decide on that, write. Every statement is of one tenant.
  */
-export function claimFree(claims: readonly NonceClaim[], taken: readonly Cells[]): boolean[] {
-  const gone = new Set(taken.map(([kid, nonce]) => idOf(String(kid), String(nonce))));
-  return claims.map(({ kid, nonce }) => {
-    const isFree = !gone.has(idOf(kid, nonce));
-    gone.add(idOf(kid, nonce));
-    return isFree;
+
+/** Both databases bound what one statement may carry; 8 columns × 400 rows stays far below 65,535 parameters. */
+const MAX_BATCH = 400;
+/** A second limit behind the lane's own, which is narrower. */
+const MAX_WAITING = 2000;
+
+/** @param monotonic milliseconds that no change of the clock touches */
+export function makeRecorder(database: Database, monotonic: () => number) {
+  const readTotal = makeTotals(monotonic);
+  const group = makeGroup<Sighting, Recorded>({
+    name: 'record',
+    run: (sightings) => database.plainTransaction((tx) => recordAll(tx, readTotal, sightings)),
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+    ...oneTenant(database.kind, ({ claim }: Sighting) => claim.kid),
   });
+  const record: Recorder['record'] = (sighting) => group.submit(sighting);
+  return { record, idle: () => group.idle() };
 }
 
-/** A bundle that was decided. */
-export interface Decided {
-  readonly claim: NonceClaim;
-  readonly entry: RecordEntry;
+/** One sighting in its own transaction, with what depends on it: what `also` throws leaves nothing. */
+export type RecordAlone = (sighting: Sighting, also: (tx: Transaction) => Promise<void>) => Promise<Recorded>;
+
+export function makeRecordAlone(database: Database, monotonic: () => number): RecordAlone {
+  const readTotal = makeTotals(monotonic);
+  return (sighting, also) =>
+    database.plainTransaction(async (tx) => {
+      const [recorded] = (await recordAll(tx, readTotal, [sighting])) as [Recorded];
+      if (typeof recorded !== 'string') await also(tx);
+      return recorded;
+    });
 }
 
-interface Mark {
-  readonly kid: string;
-  readonly durable: string;
-  readonly day: number;
+/** A batch is of one tenant on PostgreSQL; on SQLite tenants share the commit. */
+async function recordAll(
+  tx: Transaction,
+  readTotal: ReadTotal,
+  sightings: readonly Sighting[],
+): Promise<Recorded[]> {
+  const recorded = new Map<Sighting, Recorded>();
+  for (const kid of new Set(sightings.map(({ claim }) => claim.kid))) {
+    const own = sightings.filter(({ claim }) => claim.kid === kid);
+    await recordTenant(tx, readTotal, kid, own, recorded);
+  }
+  return sightings.map((sighting) => recorded.get(sighting) as Recorded);
+}
+
+/** @param recorded gets what became of each sighting */
+async function recordTenant(
+  tx: Transaction,
+  readTotal: ReadTotal,
+  kid: string,
+  sightings: readonly Sighting[],
+  recorded: Map<Sighting, Recorded>,
+): Promise<void> {
+  const claims = sightings.map(({ claim }) => claim);
+  const devices = sightings.flatMap(({ device }) => device ?? []);
+  // The tenant comes after the claims: what another node forgets meanwhile, they waited for.
+  const [isFirst, { since, anchoredTo, forgotten }, known] = await sendTogether(
+    tx,
+    () => claimNonces(tx, kid, claims),
+    () => lockTenant(tx, kid),
+    () => lookUpDevices(tx, readTotal, devices),
+  );
+  const gone = claims.filter((claim, i) => isFirst[i] && claim.since !== since);
+  await deleteClaims(tx, kid, gone);
+  for (const sighting of sightings) recorded.set(sighting, outcomeOf(sighting.claim, since, forgotten));
+
+  const entries: RecordEntry[] = [];
+  for (const [i, sighting] of sightings.entries()) {
+    const { claim, device, decide } = sighting;
+    const before = device && (known.shift() as KnownDevice);
+    if (!isFirst[i] || claim.since !== since || claim.datedAt < forgotten) continue;
+    // One that throws takes the batch back, which runs again in halves until it is alone.
+    const entry = decide(before);
+    recorded.set(sighting, entry);
+    entries.push(entry);
+  }
+
+  await writeEntries(tx, kid, entries, anchoredTo);
+}
+
+/** Of a claim that is not to be written. */
+function outcomeOf(claim: NonceClaim, since: number | null, forgotten: number): Recorded {
+  if (claim.since !== since) return 'gone';
+  return claim.datedAt < forgotten ? 'stale' : 'replay';
+}
+
+/** Until the transaction ends the tenant is not removed. `since` is null: no such tenant, or its removal has begun. */
+async function lockTenant(tx: Transaction, kid: string) {
+  const sql = `SELECT t.created_at AS since, h.verdicts_sealed_to AS anchored, m.value AS forgotten
+    FROM tenants t LEFT JOIN ledger_heads h ON h.kid = ? LEFT JOIN meta m ON m.name = '${FORGOTTEN}'
+    WHERE t.kid = ? AND t.revision > ${GOING} ${lockClause(tx, 'FOR KEY SHARE OF t')}`;
+  const [row] = await runSql<Readonly<Record<'since' | 'anchored' | 'forgotten', unknown>>>(tx, sql, [
+    kid,
+    kid,
+  ]);
+  return {
+    since: row ? Number(row.since) : null,
+    /** What is written now is no row of an anchored hour, whatever a clock that went back says. */
+    anchoredTo: Number(row?.anchored ?? 0),
+    /** The nonces of bundles that are dated earlier may be forgotten. */
+    forgotten: Number(row?.forgotten ?? Number.NEGATIVE_INFINITY),
+  };
+}
+
+/** One order of rows for all nodes, by the second column, keeps concurrent batches from deadlocking on PostgreSQL. */
+const inOrder = (rows: Iterable<Bindings>): Bindings[] =>
+  [...rows].sort((a, b) => (String(a[1]) < String(b[1]) ? -1 : 1));
+
+/** A claim is a row: another node that has the same nonce waits for this transaction. @returns which are their nonce's first */
+async function claimNonces(tx: Transaction, kid: string, claims: readonly NonceClaim[]) {
+  const rows = claims.map(({ nonce, datedAt }): Bindings => [kid, nonce, datedAt]);
+  const head = 'INSERT INTO nonces (kid, nonce, dated_at)';
+  const tail = 'ON CONFLICT DO NOTHING RETURNING nonce';
+  const claimed = await insertMany<{ nonce: string }>(tx, head, inOrder(rows), tail);
+  const free = new Set(claimed.map(({ nonce }) => nonce));
+  return claims.map(({ nonce }) => free.delete(nonce));
+}
+
+/** A row of a tenant that is gone would become another's, which is made later under its kid. */
+async function deleteClaims(tx: Transaction, kid: string, claims: readonly NonceClaim[]) {
+  for (const { nonce } of claims)
+    await runSql(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [kid, nonce]);
+}
+
+// What is known of a device.
+
+const WEEK_DAYS = 7;
+const TOTALS_MS = 10 * SECOND;
+
+type ReadTotal = (db: Executor, kid: string, day: number) => Promise<number>;
+
+/**
+ * A tenant's pairs of devices and networks of the week that ends with a day: one sum every ten seconds, for a share that moves slowly.
+ * @param monotonic milliseconds that no clock change touches
+ */
+export function makeTotals(monotonic: () => number): ReadTotal {
+  const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
+  return async (db, kid, day) => {
+    const now = monotonic();
+    const known = totals.get(kid);
+    if (known && now - known.at < TOTALS_MS) return known.pairs;
+    const sql = 'SELECT SUM(pairs) AS pairs FROM network_totals WHERE kid = ? AND day > ?';
+    const [sum] = await runSql<{ pairs: number | null }>(db, sql, [kid, day - WEEK_DAYS]);
+    const pairs = Number(sum?.pairs ?? 0);
+    totals.set(kid, { at: now, pairs });
+    return pairs;
+  };
+}
+
+const ASKED = { durable: 'text', day: 'integer', network: 'text' } as const;
+
+/** One seek a day: the day comes first in the key. */
+const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
+
+const DEVICES = `SELECT q.i AS i, s.seen AS seen, o.created_at AS overridden, d.networks AS today, m.day AS marked,
+    (SELECT SUM(w.networks) FROM network_days w
+      WHERE w.kid = ? AND w.day IN (${DAYS}) AND w.durable = q.durable) AS week
+  FROM q
+  LEFT JOIN sightings s ON s.kid = ? AND s.durable = q.durable
+  LEFT JOIN overrides o ON o.kid = ? AND o.durable = q.durable
+  LEFT JOIN network_days d ON d.kid = ? AND d.durable = q.durable AND d.day = q.day
+  LEFT JOIN network_marks m
+    ON m.kid = ? AND m.durable = q.durable AND m.day = q.day AND m.network = q.network`;
+
+interface DeviceRow
+  extends Readonly<Record<'seen' | 'overridden' | 'today' | 'marked' | 'week', number | null>> {
+  readonly i: number;
+}
+
+/** @param pairs what the device's tenant counted this week */
+function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: number): KnownDevice {
+  const extra = marked === null ? 1 : 0;
+  return {
+    seen: seen !== null,
+    neverAutomation: overridden !== null,
+    marked: marked !== null,
+    spread: {
+      networksToday: Number(today ?? 0) + extra,
+      pairsOfWeek: Number(week ?? 0) + extra,
+      tenantPairsOfWeek: pairs,
+    },
+  };
+}
+
+/**
+ * What is known of each device that is asked about, in that order; `spread` counts this sighting already.
+ * @param queries of one tenant
+ */
+export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
+  const [first] = queries;
+  if (!first) return [];
+  const { kid, day } = first;
+  const pairs = await readTotal(db, kid, day);
+  const rows = queries.map((query): Bindings => [query.durable, query.day, query.network]);
+  const asked = { columns: ASKED, rows, sql: DEVICES };
+  const known: KnownDevice[] = [];
+  for (const row of await runAsked<DeviceRow>(db, asked, kid, kid, kid, kid, kid))
+    known[Number(row.i)] = toKnown(row, pairs);
+  return known;
+}
+
+// What is written. A device counts once a batch, and so does its network of a day: all entries were decided before any is written.
+
+async function writeEntries(
+  tx: Transaction,
+  kid: string,
+  entries: readonly RecordEntry[],
+  anchoredTo: number,
+): Promise<void> {
+  await sendTogether(
+    tx,
+    () => writeSightings(tx, kid, entries),
+    () => writeVisitorIds(tx, kid, entries),
+    () => countNetworks(tx, kid, entries),
+    () => countShadows(tx, kid, entries),
+    () => writeDecisions(tx, kid, entries, anchoredTo),
+    () => enqueue(tx, entries.flatMap(outboxEntries)),
+  );
+  await writeSummaries(tx, kid, summariesOf(entries));
+  await writeUpdates(tx, kid, entries);
+}
+
+/** One row a device: PostgreSQL refuses to update a row twice in one statement. */
+async function writeSightings(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  const devices = new Map<string, { first: number; last: number; seen: number }>();
+  for (const { identified, verdict } of entries) {
+    if (!identified) continue;
+    const at = verdict.decidedAt;
+    const { first, last, seen } = devices.get(identified.durable) ?? { first: at, last: at, seen: 0 };
+    const now = { first: Math.min(first, at), last: Math.max(last, at), seen: seen + 1 };
+    devices.set(identified.durable, now);
+  }
+  const rows = [...devices].map(([durable, { first, last, seen }]): Bindings => {
+    return [kid, durable, first, last, seen];
+  });
+  await insertMany(
+    tx,
+    'INSERT INTO sightings (kid, durable, first_at, last_at, seen)',
+    inOrder(rows),
+    `ON CONFLICT (kid, durable) DO UPDATE SET seen = sightings.seen + excluded.seen,
+      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END`,
+  );
+}
+
+/** Of every visit: that the device was seen in this epoch does not say that the index has its visitorId still. */
+async function writeVisitorIds(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  const rows = new Map<string, Bindings>();
+  for (const { identified } of entries) {
+    if (!identified) continue;
+    const { visitorId, durable, epoch, epochEndsAt } = identified;
+    rows.set(visitorId, [kid, visitorId, durable, epoch, epochEndsAt]);
+  }
+  const head = 'INSERT INTO visitor_index (kid, visitor_id, durable, epoch, ends_at)';
+  await insertMany(tx, head, inOrder(rows.values()), 'ON CONFLICT DO NOTHING');
 }
 
 /** Each node adds to a shard that it picks, so that writers of a tenant's total do not queue. */
 const SHARDS = 8;
 const shard = randomInt(SHARDS);
 
-/** Another node may have marked some of them since they were looked up: those are counted already. */
-async function claimMarks(tx: HotTransaction, rows: readonly Bindings[]): Promise<readonly Mark[]> {
-  const head = 'INSERT INTO network_marks (kid, durable, day, network)';
-  return insertMany<Mark>(tx, head, rows, 'ON CONFLICT DO NOTHING RETURNING kid, durable, day');
+/** The networks of a device on a day, with the counts that outlive their marks. */
+async function countNetworks(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  const marks = new Map<string, Bindings>();
+  for (const { identified } of entries) {
+    if (!identified || identified.marked) continue;
+    const { durable, day, network } = identified;
+    marks.set(`${durable}|${day}|${network}`, [kid, durable, day, network]);
+  }
+  // Another node may have marked some of them since they were looked up: those are counted already.
+  const claimed = await insertMany<{ durable: string; day: number }>(
+    tx,
+    'INSERT INTO network_marks (kid, durable, day, network)',
+    inOrder(marks.values()),
+    'ON CONFLICT DO NOTHING RETURNING durable, day',
+  );
+  const perDevice = claimed.map(({ durable, day }): Bindings => [kid, durable, day]);
+  await addCounts(tx, 'network_days', ['kid', 'durable', 'day'], 'networks', perDevice);
+  const perTenant = claimed.map(({ day }): Bindings => [kid, day, shard]);
+  await addCounts(tx, 'network_totals', ['kid', 'day', 'shard'], 'pairs', perTenant);
 }
 
-const toMark = ([kid, durable, day]: Bindings): Mark => ({
-  kid: String(kid),
-  durable: String(durable),
-  day: Number(day),
-});
+/** How often the shadow agrees and how often it does not. */
+async function countShadows(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  const counted = entries.flatMap(({ shadow, verdict }): Bindings[] =>
+    shadow ? [[kid, shadow.day, shadow.policyVersion, verdict.class, shadow.class]] : [],
+  );
+  const key = ['kid', 'day', 'policy_version', 'live_class', 'shadow_class'];
+  await addCounts(tx, 'shadow_counts', key, 'verdicts', counted);
+}
 
-/** A count that is added to the one which the key has. */
-const addTo = (table: string, key: readonly string[], count: string) => {
-  const sum = `${count} = ${table}.${count} + excluded.${count}`;
-  return insertInto(table, [...key, count], `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${sum}`);
-};
-
-const writeRows = makeInserts('ingest_rows', [
-  insertInto('nonces', ['kid', 'nonce', 'dated_at']),
-  insertInto(
-    'sightings',
-    ['kid', 'durable', 'first_at', 'last_at', 'seen'],
-    `ON CONFLICT (kid, durable) DO UPDATE SET seen = sightings.seen + excluded.seen,
-      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END`,
-  ),
-  insertInto('visitor_index', ['kid', 'visitor_id', 'durable', 'epoch', 'ends_at'], 'ON CONFLICT DO NOTHING'),
-  insertInto('network_marks', ['kid', 'durable', 'day', 'network'], 'ON CONFLICT DO NOTHING'),
-  addTo('network_days', ['kid', 'durable', 'day'], 'networks'),
-  addTo('network_totals', ['kid', 'day', 'shard'], 'pairs'),
-  addTo('shadow_counts', ['kid', 'day', 'policy_version', 'live_class', 'shadow_class'], 'verdicts'),
-  insertInto('decisions', [
-    'kid',
-    'request_id',
-    'decided_at',
-    'class',
-    'durable',
-    'verdict',
-    'salt',
-    'commitment',
-  ]),
-]);
-
-/** A tenant's webhooks get only the decision's id. */
-function outboxEntries(entries: readonly RecordEntry[]): OutboxEntry[] {
-  return entries.flatMap(({ kid, verdict, webhooks }) =>
-    webhooks.map((webhook) => ({
-      kid,
-      webhook,
-      event: 'decision.recorded' as const,
-      requestId: verdict.requestId,
-      principal: null,
-      sealed: null,
-      at: verdict.decidedAt,
-    })),
+/** Adds to the count of each of these keys how often it is among them, in the order of the keys. */
+async function addCounts(
+  tx: Transaction,
+  table: string,
+  key: readonly string[],
+  count: string,
+  keys: readonly Bindings[],
+): Promise<void> {
+  const sums = new Map<string, number>();
+  for (const one of keys) {
+    const id = JSON.stringify(one);
+    sums.set(id, (sums.get(id) ?? 0) + 1);
+  }
+  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
+  await insertMany(
+    tx,
+    `INSERT INTO ${table} (${[...key, count].join(', ')})`,
+    rows.map(([id, sum]): Bindings => [...(JSON.parse(id) as Bindings), sum]),
+    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${count} = ${table}.${count} + excluded.${count}`,
   );
 }
 
-/** Entries of a batch were decided before any of them was written: a device and its network of the day count once. */
-function summariesOf(entries: readonly RecordEntry[]): SummaryEntry[] {
-  const counted = new Set<string>();
-  const isFirst = (...key: readonly unknown[]): boolean => {
-    const name = key.join('|');
-    return !counted.has(name) && counted.add(name) !== undefined;
-  };
-  return entries.flatMap(({ kid, verdict, summary, identified }) => {
-    if (!summary) return [];
-    const { requestId } = verdict;
-    if (!identified) return [{ kid, requestId, request: summary }];
-    const { durable, network, day } = identified;
-    const newDevice = summary.newDevice && isFirst(kid, durable);
-    const counts = summary.counts && isFirst(kid, durable, day, network);
-    return [{ kid, requestId, request: { ...summary, newDevice, counts } }];
-  });
-}
-
-/**
- * Nonces that are not written yet, sightings, index entries, networks of a device with the counts that outlive their
- * marks, decisions, and what is kept and told of them.
- */
-async function writeAccepted(
-  tx: HotTransaction,
-  accepted: readonly Decided[],
-  anchoredTo: (kid: string) => number,
+async function writeDecisions(
+  tx: Transaction,
+  kid: string,
+  entries: readonly RecordEntry[],
+  anchoredTo: number,
 ): Promise<void> {
-  const entries = accepted.map(({ entry }) => entry);
-  const marks = markRows(entries);
-  const shared = hasRowLocks(tx);
-  const fresh = shared ? await claimMarks(tx, marks) : marks.map(toMark);
-  await writeRows(tx, [
-    shared ? [] : nonceRows(accepted.map(({ claim }) => claim)),
-    sightingRows(entries),
-    indexRows(entries),
-    shared ? [] : marks,
-    countBy(fresh, ({ kid, durable, day }) => [kid, durable, day]),
-    countBy(fresh, ({ kid, day }) => [kid, day, shard]),
-    shadowRows(entries),
-    decisionRows(entries, anchoredTo),
-  ]);
-  await writeSummaries(tx, summariesOf(entries));
-  await writeUpdates(tx, entries);
-  await enqueue(tx, outboxEntries(entries));
+  const rows = entries.map(({ verdict, salt }): Bindings => {
+    const { requestId, decidedAt, class: visitorClass, durable } = verdict;
+    const text = JSON.stringify(verdict);
+    const commitment = commitVerdict(Buffer.from(salt, 'base64url'), kid, requestId, text);
+    const at = Math.max(decidedAt, anchoredTo);
+    return [kid, requestId, at, visitorClass, durable, text, salt, commitment];
+  });
+  const columns = 'kid, request_id, decided_at, class, durable, verdict, salt, commitment';
+  await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);
 }
 
-/** Writes what won its nonce, of tenants that are there: whole, or not at all. */
-export async function writeDecided(tx: HotTransaction, decided: readonly Decided[], { won, marks }: Claims) {
-  const outcomes = decided.map(({ claim, entry }, i): Recorded => {
-    if (!isOfTenant(claim, marks)) return 'gone';
-    if (won[i] !== true) return 'replay';
-    return claim.datedAt < marks.forgotten ? 'stale' : entry;
+/** A device and its network of the day count once in the population. */
+function summariesOf(entries: readonly RecordEntry[]) {
+  const counted = new Set<string>();
+  const isFirst = (id: string): boolean => !counted.has(id) && counted.add(id) !== undefined;
+  return entries.flatMap(({ verdict: { requestId }, summary, identified }) => {
+    if (!summary) return [];
+    if (!identified) return [{ requestId, request: summary }];
+    const { durable, network, day } = identified;
+    const newDevice = summary.newDevice && isFirst(durable);
+    const counts = summary.counts && isFirst(`${durable}|${day}|${network}`);
+    return [{ requestId, request: { ...summary, newDevice, counts } }];
   });
-  const accepted = decided.filter(({ entry }, i) => outcomes[i] === entry);
-  if (accepted.length > 0) await writeAccepted(tx, accepted, marks.anchored);
-  return outcomes;
 }
+
+/** A tenant's webhooks get only the decision's id. */
+const outboxEntries = ({ kid, verdict, webhooks }: RecordEntry) =>
+  webhooks.map((webhook) => ({
+    kid,
+    webhook,
+    event: 'decision.recorded' as const,
+    requestId: verdict.requestId,
+    principal: null,
+    sealed: null,
+    at: verdict.decidedAt,
+  }));

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { cellOf, hasRowLocks } from '../db/sql.ts';
+import { cellOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { LogHead } from './entries.ts';
 
@@ -61,7 +61,7 @@ export function addCosignatures(
   return database.transaction(async (tx) => {
     const about = { kid, size, note: text };
     const query = tx('checkpoints').where(about);
-    const lines = await cellOf<string>(hasRowLocks(tx) ? query.forUpdate() : query, 'cosignatures');
+    const lines = await cellOf<string>(query.forUpdate(), 'cosignatures');
     if (lines === undefined) return;
     const merged = merge(lines).join('');
     await tx('checkpoints').where(about).update({ cosignatures: merged });

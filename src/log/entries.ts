@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { logLost } from '../db/meta-store.ts';
-import { type Bindings, type HotTransaction, hasRowLocks, insertMany, runHot } from '../db/sql.ts';
+import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';
 import { genesisEntry } from '../ledger/entries.ts';
 import {
@@ -55,63 +55,74 @@ export async function createLog(
  * read after this, never before.
  * @returns the head, or why there is no head
  */
-export async function takeHead(tx: HotTransaction, kid: string): Promise<Head | Error> {
-  const lock = hasRowLocks(tx) ? 'FOR UPDATE OF h' : '';
+export async function takeHead(tx: Transaction, kid: string): Promise<Head | Error> {
+  const lock = lockClause(tx, 'FOR UPDATE OF h');
   const sql = `SELECT t.created_at AS since, h.size AS size, h.frontier AS frontier
     FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
-  const [row] = await runHot<Head>(tx, sql, [kid]);
+  const [row] = await runSql<Head>(tx, sql, [kid]);
   return row ?? logLost(tx, kid);
 }
 
 /** The same. @throws {TenantGone} and for a tenant that is there and has no log */
-export async function lockHead(tx: HotTransaction, kid: string): Promise<Head> {
+export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
   const taken = await takeHead(tx, kid);
   if (taken instanceof Error) throw taken;
   return taken;
 }
 
-/**
- * Appends whole entries in their order, gap-free. The head has to be locked.
- * @param known the head, where nothing was appended since it was locked; else it is read
- * @param macs for entries that are not about a person: without its MAC such an entry counts as forged
- */
-export async function appendEntries(
-  tx: HotTransaction,
-  kid: string,
-  entries: readonly Uint8Array[],
-  { known, macs }: { readonly known?: Head | undefined; readonly macs?: EntryMacs | undefined } = {},
-): Promise<readonly AppendedEntry[]> {
-  const head = known ?? (await lockHead(tx, kid));
+/** Where whole entries get their place, gap-free and in their order: pure, under a head that is locked. */
+export function placeEntries(head: Head, entries: readonly Uint8Array[]) {
   const frontier = decodeFrontier(head.frontier);
   if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
   const leaves = entries.map(leafHash);
   const { frontier: next, completed } = appendLeaves(frontier, leaves);
-  const appended = leaves.map((leaf, i) => ({ seq: frontier.size + i, hash: leaf.toString('hex') }));
-  const rows = appended.map(
-    ({ seq, hash }, i): Bindings => [
-      kid,
-      seq,
-      hash,
-      Buffer.from(entries[i] ?? []).toString(),
-      ...(macs ? [macs.ofEntry(seq, hash)] : []),
-    ],
+  const appended = leaves.map(
+    (leaf, i): AppendedEntry => ({ seq: frontier.size + i, hash: leaf.toString('hex') }),
   );
-  await insertMany(tx, `INSERT INTO ledger_entries (kid, seq, hash, entry${macs ? ', mac' : ''})`, rows);
+  return { appended, entries, next, completed };
+}
+
+/** @param macs for entries that are not about a person: without its MAC such an entry counts as forged */
+export async function writePlaced(
+  tx: Transaction,
+  kid: string,
+  { appended, entries, next, completed }: ReturnType<typeof placeEntries>,
+  macs?: EntryMacs,
+): Promise<void> {
+  const last = appended.at(-1);
+  if (!last) return;
+  const rows = appended.map(({ seq, hash }, i): Bindings => {
+    const entry = Buffer.from(entries[i] ?? []).toString();
+    return [kid, seq, hash, entry, ...(macs ? [macs.ofEntry(seq, hash)] : [])];
+  });
   const blocks = completed.map(
     ({ level, index, hash }): Bindings => [kid, level, index, hash.toString('hex')],
   );
-  await insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks);
-  const last = appended.at(-1);
-  if (last) {
-    const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
-    await runHot(tx, change, [next.size, encodeFrontier(next), last.hash, kid]);
-  }
-  return appended;
+  const columns = `kid, seq, hash, entry${macs ? ', mac' : ''}`;
+  const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
+  await sendTogether(
+    tx,
+    () => insertMany(tx, `INSERT INTO ledger_entries (${columns})`, rows),
+    () => insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks),
+    () => runSql(tx, change, [next.size, encodeFrontier(next), last.hash, kid]),
+  );
+}
+
+/** Appends whole entries in their order, gap-free. The head has to be locked. */
+export async function appendEntries(
+  tx: Transaction,
+  kid: string,
+  entries: readonly Uint8Array[],
+  { macs }: { readonly macs?: EntryMacs | undefined } = {},
+): Promise<readonly AppendedEntry[]> {
+  const placed = placeEntries(await lockHead(tx, kid), entries);
+  await writePlaced(tx, kid, placed, macs);
+  return placed.appended;
 }
 
 /** One impersonal entry, in its own transaction. */
 export async function appendOne(
-  tx: HotTransaction,
+  tx: Transaction,
   kid: string,
   entry: Uint8Array,
   macs: EntryMacs | undefined,
@@ -207,16 +218,21 @@ export interface StoredEntry {
 const PAGE = 500;
 
 /** Entries as NDJSON, without holding the log in memory. */
-export async function* entryLines(database: Database, kid: string): AsyncGenerator<string> {
+export async function* entryLines(database: Pick<Database, 'read'>, kid: string): AsyncGenerator<string> {
   const next = (last?: StoredEntry) => readEntries(database, kid, last ? last.seq + 1 : 0, PAGE);
   for await (const page of pagesBy(PAGE, next)) for (const one of page) yield `${JSON.stringify(one)}\n`;
 }
 
-const entriesFrom = ({ read }: Database, kid: string, start: number, limit: number) =>
+const entriesFrom = ({ read }: Pick<Database, 'read'>, kid: string, start: number, limit: number) =>
   read('ledger_entries').where({ kid }).where('seq', '>=', start).orderBy('seq').limit(limit);
 
 /** Entries from `start`, at most `limit` of them. */
-export async function readEntries(database: Database, kid: string, start: number, limit: number) {
+export async function readEntries(
+  database: Pick<Database, 'read'>,
+  kid: string,
+  start: number,
+  limit: number,
+) {
   const rows = await entriesFrom(database, kid, start, limit).select<StoredEntry[]>('seq', 'hash', 'entry');
   return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
 }

@@ -62,6 +62,6 @@ export function makeLogService(deps: CheckpointDeps) {
       }
       return encodeHashTile(await makeHashReader(database, kid).read(tile.level, span.start, span.end));
     },
-    exportLines: (kid: string) => entryLines({ ...database, read: database.longRead }, kid),
+    exportLines: (kid: string) => entryLines({ read: database.longRead }, kid),
   };
 }

@@ -1,5 +1,5 @@
 import { rightsRef } from '../audit/audit.ts';
-import type { HotTransaction } from '../db/sql.ts';
+import type { Transaction } from '../db/sql.ts';
 import { type MasterKey, outboxContext } from '../keys/master-key.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { TenantSettings } from '../tenants/settings.ts';
@@ -92,7 +92,7 @@ function mailRows(tenant: NotifyTenant, { event, number, hasEmail = false }: Not
 }
 
 /** Adds a notice to the outbox, in the transaction of the change that it reports. */
-export function notify(tx: HotTransaction, tenant: NotifyTenant, notice: Notice): Promise<void> {
+export function notify(tx: Transaction, tenant: NotifyTenant, notice: Notice): Promise<void> {
   const { event, data, principal = null, at } = notice;
   const rows = [...webhookRows(tenant, event, data), ...mailRows(tenant, notice)];
   return enqueue(

@@ -1,7 +1,15 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
-import { askedRows, type Bindings, type HotTransaction, insertMany, pagesOf, rowsOf } from '../db/sql.ts';
+import {
+  type Bindings,
+  insertMany,
+  lockClause,
+  pagesOf,
+  rowsOf,
+  runAsked,
+  type Transaction,
+} from '../db/sql.ts';
 import { HOUR } from '../lib/clock.ts';
 import type { Columns } from '../lib/collections.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -30,7 +38,7 @@ export interface OutboxEntry {
   readonly at: number;
 }
 
-export async function enqueue(tx: HotTransaction, entries: readonly OutboxEntry[]): Promise<void> {
+export async function enqueue(tx: Transaction, entries: readonly OutboxEntry[]): Promise<void> {
   const rows = entries.map(({ kid, webhook, event, requestId, principal, sealed, at }): Bindings => {
     return [kid, webhook, event, requestId, principal, sealed, at, 'waiting', 0, at];
   });
@@ -71,9 +79,8 @@ export async function dueLanes(
   const due = rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, Array(4).fill(now)));
   if (staff.length === 0) return due;
   const rows = staff.map(({ kid, webhook }): Bindings => [kid, webhook]);
-  const { sql, bindings } = askedRows(read, { kid: 'text', webhook: 'text' }, rows);
-  const asked = [...bindings, ...Array<number>(4).fill(now)] as Knex.Value[];
-  return [...due, ...rowsOf<Lane>(await read.raw(`${sql} ${DUE_STAFF}`, asked))];
+  const asked = { columns: { kid: 'text', webhook: 'text' }, rows, sql: DUE_STAFF } as const;
+  return [...due, ...(await runAsked<Lane>(read, asked, ...Array<number>(4).fill(now)))];
 }
 
 const LEASE_MS = 60_000;
@@ -90,7 +97,7 @@ export function takeDue(
   ): string => `UPDATE webhook_outbox SET leased_until = ?, attempts = attempts + 1
     WHERE seq IN (SELECT seq FROM webhook_outbox
       WHERE kid = ? AND webhook = ? AND state = 'waiting' AND next_at <= ? AND leased_until <= ? ${condition}
-      ORDER BY next_at, seq LIMIT ? ${isPostgres ? 'FOR UPDATE SKIP LOCKED' : ''})
+      ORDER BY next_at, seq LIMIT ? ${lockClause(database.read, 'FOR UPDATE SKIP LOCKED')})
     RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
   const rested = `AND ${isRested('webhook_outbox.kid', 'webhook_outbox.webhook')}`;
   return database.transaction(async (tx) => {
@@ -146,14 +153,11 @@ const ATTEMPT = { seq: 'bigint', state: 'text', next_at: 'bigint', failure: 'tex
  */
 export async function recordAttempts(database: Database, attempts: readonly Attempt[]): Promise<void> {
   const rows = attempts.map(({ seq, state, nextAt, failure }): Bindings => [seq, state, nextAt, failure]);
-  await database.transaction((tx) => {
-    const { sql, bindings } = askedRows(tx, ATTEMPT, rows);
-    const change = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
-      sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END,
-      principal = CASE WHEN q.state = 'delivered' AND q.next_at > 0 THEN webhook ELSE principal END
-      FROM q WHERE webhook_outbox.seq = q.seq`;
-    return tx.raw(`${sql} ${change}`, bindings as Knex.Value[]);
-  });
+  const sql = `UPDATE webhook_outbox SET state = q.state, next_at = q.next_at, leased_until = 0, failure = q.failure,
+    sealed = CASE q.state WHEN 'delivered' THEN NULL ELSE sealed END,
+    principal = CASE WHEN q.state = 'delivered' AND q.next_at > 0 THEN webhook ELSE principal END
+    FROM q WHERE webhook_outbox.seq = q.seq`;
+  await database.transaction((tx) => runAsked(tx, { columns: ATTEMPT, rows, sql }));
 }
 
 /** The row of a delivery that arrived: after a mail to staff the lane rests. */

@@ -1,7 +1,8 @@
 import type { Database } from '../db/db.ts';
+import type { Executor } from '../db/dialect.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
-import { type Bindings, type Hot, insertMany } from '../db/sql.ts';
+import { type Bindings, insertMany } from '../db/sql.ts';
 import type { SharedCounter } from '../http/limiter.ts';
 
 type Hit = Parameters<SharedCounter>[0];
@@ -22,16 +23,16 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
     const { bucket, client, windowEnds, hits } = counts.get(id) as Required<Hit>;
     return [bucket, client, windowEnds, hits];
   });
-  const add = (hot: Hot) =>
+  const add = (db: Executor) =>
     insertMany<HitRow>(
-      hot,
+      db,
       'INSERT INTO rate_counters (bucket, client, window_ends, hits)',
       rows,
       `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
        RETURNING bucket, client, window_ends, hits`,
     );
   // On PostgreSQL one round trip: a single statement is its own transaction, and an unlogged table waits for no disk and no standby.
-  const totals = await (database.kind === 'postgres' ? add(database.read) : database.hotTransaction(add));
+  const totals = await (database.kind === 'postgres' ? add(database.read) : database.plainTransaction(add));
   const total = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
   // Each hit gets the count at its own turn, the last one all of them: a burst over the limit loses only its excess.
   const backwards = batch.toReversed().map((hit) => {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { holdTenant } from '../db/meta-store.ts';
-import { hasRowLocks, pagesOf } from '../db/sql.ts';
+import { pagesOf } from '../db/sql.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -48,8 +48,8 @@ const FINDINGS: Readonly<Record<ReportedOutcome, Finding | null>> = {
 };
 
 /** On PostgreSQL the row stays as it is until the transaction ends, and one that another changes is waited for. */
-async function cellKept(tx: Knex.Transaction, rows: Knex.QueryBuilder, column: string): Promise<unknown> {
-  const row = await (hasRowLocks(tx) ? rows.forShare() : rows).first<object | undefined>({ cell: column });
+async function cellKept(rows: Knex.QueryBuilder, column: string): Promise<unknown> {
+  const row = await rows.forShare().first<object | undefined>({ cell: column });
   return row && 'cell' in row ? row.cell : undefined;
 }
 
@@ -65,7 +65,7 @@ export function insertOutcome(
   return database.transaction(async (tx): Promise<(Stored & { readonly created: boolean }) | null> => {
     await holdTenant(tx, kid);
     const decision = tx('decisions').where(ids);
-    if ((await cellKept(tx, decision, 'request_id')) === undefined) return null;
+    if ((await cellKept(decision, 'request_id')) === undefined) return null;
     const rows = tx('decision_outcomes').insert({ ...ids, outcome, at });
     const inserted = await rows.onConflict(['kid', 'request_id']).ignore().returning('request_id');
     if (inserted.length === 0) {
@@ -73,7 +73,7 @@ export function insertOutcome(
       return stored ? { outcome: stored.outcome, at: Number(stored.at), created: false } : null;
     }
     // A ruling outweighs what was reported, and is counted alone.
-    const ruled = (await cellKept(tx, tx('contests').where(ids), 'status')) === 'resolved';
+    const ruled = (await cellKept(tx('contests').where(ids), 'status')) === 'resolved';
     const finding = ruled ? null : FINDINGS[outcome];
     if (finding) await countReview(tx, kid, requestId, finding);
     return { outcome, at, created: true };

@@ -1,7 +1,7 @@
 import { actorRef } from '../audit/audit.ts';
 import type { Claimant } from '../auth/tokens.ts';
 import type { Database } from '../db/db.ts';
-import { findDecision, tenantOfDecision } from '../ingest/stored.ts';
+import { findDecision, tenantOfDecision } from '../ingest/decisions-store.ts';
 import type { Actor } from '../lib/act.ts';
 import { Refusal } from '../lib/errors.ts';
 import { bound } from '../lib/functions.ts';

@@ -1,11 +1,11 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { driverError, errorCode } from '../db/availability.ts';
-import { type Database, type DatabaseOptions, openDatabase } from '../db/db.ts';
+import { type DatabaseOptions, driverError, errorCode } from '../db/availability.ts';
+import { type Database, openDatabase } from '../db/db.ts';
 import { lockFile, makeEmpty, type Release, refuseLink } from '../db/files.ts';
 import { migrate } from '../db/migrate.ts';
-import { requireSqlite } from '../db/sqlite.ts';
+import { requireSqlite } from '../db/sqlite-client.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { closing, works } from '../lib/functions.ts';
 
@@ -61,15 +61,7 @@ export async function openData(
   if (config.database_url === null) refuseLink(sqliteFile(config));
   const release = config.database_url === null ? await share(config) : nothing;
   try {
-    const database = await openDatabase({ location: databaseLocation(config), ...options });
-    const close = async (): Promise<void> => {
-      try {
-        await database.close();
-      } finally {
-        await release();
-      }
-    };
-    return { ...database, close };
+    return await openDatabase({ location: databaseLocation(config), afterClose: release, ...options });
   } catch (error) {
     await release();
     throw error;

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { locationName } from '../db/availability.ts';
-import type { Database, DatabaseOptions } from '../db/db.ts';
+import { type DatabaseOptions, locationName } from '../db/availability.ts';
+import type { Database } from '../db/db.ts';
 import { makeFolder } from '../db/files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { schemaState } from '../db/migrate.ts';
-import { requireSqlite } from '../db/sqlite.ts';
+import { requireSqlite } from '../db/sqlite-client.ts';
 import {
   type MasterKey,
   makeMasterKey,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
-import { withTls } from '../../src/db/postgres-client.ts';
+import { withTls } from '../../src/db/postgres.ts';
 import { closing } from '../../src/lib/functions.ts';
 import { scrubFiles } from '../../src/rights/erase/scrub.ts';
 import { addApiKey } from '../support/api-key.ts';

@@ -9,7 +9,7 @@ import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
 import { inPieces } from '../../src/db/purge.ts';
-import { type HotTransaction, runHot } from '../../src/db/sql.ts';
+import { runSql, type Transaction } from '../../src/db/sql.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { holdTransaction } from './contract/database.ts';
 
@@ -148,32 +148,31 @@ function deferred(): { readonly promise: Promise<void>; resolve(): void } {
   return { promise, resolve: () => resolve() };
 }
 
-/** By a statement of the hot path, which both kinds of transaction take. */
-const put = (tx: HotTransaction, n: number): Promise<unknown> =>
-  runHot(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
+/** By a raw statement, which stays prepared. */
+const put = (tx: Transaction, n: number): Promise<unknown> => runSql(tx, 'INSERT INTO t (n) VALUES (?)', [n]);
 
 describe('the disk', () => {
   const FULL = 2;
   const NORMAL = 1;
 
   it('is not waited for by a transaction that can be repeated, and by each one after it', async () => {
-    const level = async (tx: HotTransaction) => {
-      const [row] = await runHot<{ synchronous: number }>(tx, 'PRAGMA synchronous', []);
+    const level = async (tx: Transaction) => {
+      const [row] = await runSql<{ synchronous: number }>(tx, 'PRAGMA synchronous', []);
       return row?.synchronous;
     };
     const repeatable = { repeatable: true };
-    const failing = async (tx: HotTransaction) => {
+    const failing = async (tx: Transaction) => {
       await level(tx);
       throw new Error('fails');
     };
     expect(await database.transaction(level)).toBe(FULL);
     expect(await database.transaction(level, repeatable)).toBe(NORMAL);
     expect(await database.transaction(level, repeatable)).toBe(NORMAL);
-    expect(await database.hotTransaction(level)).toBe(FULL);
+    expect(await database.plainTransaction(level)).toBe(FULL);
+    await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
+    expect(await database.plainTransaction(level)).toBe(FULL);
     await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
     expect(await database.transaction(level)).toBe(FULL);
-    await expect(database.transaction(failing, repeatable)).rejects.toThrow('fails');
-    expect(await database.hotTransaction(level)).toBe(FULL);
   });
 });
 
@@ -236,13 +235,11 @@ describe('a long deletion', () => {
   it('knows how long nobody has written, but for deletions that can be repeated', async () => {
     const advance = stopClock();
     const nothing = (): Promise<void> => Promise.resolve();
-    for (const write of ['transaction', 'hotTransaction'] as const) {
-      await database[write](nothing);
-      advance(50);
-      await database.transaction(nothing, { repeatable: true });
-      await database.snapshot(nothing);
-      expect(database.quietMs()).toBe(50);
-    }
+    await database.transaction(nothing);
+    advance(50);
+    await database.transaction(nothing, { repeatable: true });
+    await database.snapshot(nothing);
+    expect(database.quietMs()).toBe(50);
   });
 
   it('knows that another process wrote, once it deletes again', async () => {
@@ -292,11 +289,12 @@ describe('a long deletion', () => {
   });
 });
 
-describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
-  const run = <T>(work: (tx: HotTransaction) => Promise<T>): Promise<T> => database[kind](work);
+/** By knex, or past it: the same promises. */
+describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
+  const run = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => database[kind](work);
 
   it('commits what the work did, and answers with its result', async () => {
-    const work = async (tx: HotTransaction): Promise<string> => {
+    const work = async (tx: Transaction): Promise<string> => {
       await put(tx, 1);
       return 'done';
     };
@@ -323,7 +321,7 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
     );
     const orphan = run(async (tx) => {
       await put(tx, 1);
-      await runHot(tx, 'INSERT INTO child (n) VALUES (?)', [99]);
+      await runSql(tx, 'INSERT INTO child (n) VALUES (?)', [99]);
     });
     await expect(orphan).rejects.toThrow('FOREIGN KEY');
     expect(await numbers()).toEqual([]);
@@ -333,16 +331,15 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
 
   it('comes after the one before, in the order in which they came, and beside none of the other kind', async () => {
     const order: string[] = [];
-    const kinds = [kind, 'transaction', kind, 'hotTransaction', kind] as const;
     await Promise.all(
-      kinds.map((each, n) => {
-        const work = async (tx: HotTransaction): Promise<void> => {
+      [0, 1, 2, 3, 4].map((n) => {
+        const work = async (tx: Transaction): Promise<void> => {
           order.push(`begin ${n}`);
           await put(tx, n);
           await sleep(5);
           order.push(`end ${n}`);
         };
-        return database[each](work);
+        return database[n % 2 === 0 ? kind : 'transaction'](work);
       }),
     );
     const begun = order.filter((_, i) => i % 2 === 0).map((said) => Number(said.split(' ')[1]));
@@ -355,21 +352,20 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
     const other = await openDatabase({ location });
     const [began, end] = [deferred(), deferred()];
     const holder = run(async (tx) => {
-      await runHot(tx, 'SELECT n FROM t', []);
+      await runSql(tx, 'SELECT n FROM t', []);
       began.resolve();
       await end.promise;
     });
     await began.promise;
-    const waiting: string[] = [];
-    const writing = (['transaction', 'hotTransaction'] as const).map((each, n) => {
-      const work = async (tx: HotTransaction): Promise<void> => {
-        waiting.push(each);
+    const begun: number[] = [];
+    const writing = [0, 1].map((n) =>
+      other.transaction(async (tx) => {
+        begun.push(n);
         await put(tx, n);
-      };
-      return other[each](work);
-    });
+      }),
+    );
     await sleep(100);
-    expect(waiting).toEqual([]);
+    expect(begun).toEqual([]);
     end.resolve();
     await Promise.all([holder, ...writing]);
     expect(await numbers()).toEqual([0, 1]);
@@ -381,7 +377,7 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
     const [steps, writes] = [200, 10];
     let deleted = 0;
     const deletion = inPieces(other, Array.from({ length: 250 * steps }), async (tx, some) => {
-      await runHot(tx, 'SELECT n FROM t', []);
+      await runSql(tx, 'SELECT n FROM t', []);
       await sleep(7);
       deleted += some.length;
       return some.length;
@@ -414,7 +410,7 @@ describe.each(['transaction', 'hotTransaction'] as const)('a %s', (kind) => {
   });
 
   it('takes no statement once it has ended, nor while it commits', async () => {
-    let ended: HotTransaction | undefined;
+    let ended: Transaction | undefined;
     await run((tx) => {
       ended = tx;
       return put(tx, 1);

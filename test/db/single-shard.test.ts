@@ -67,9 +67,9 @@ describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
     let transactions = 0;
     const watched: Database = {
       ...db.database,
-      hotTransaction: (work) => {
+      plainTransaction: (work) => {
         transactions += 1;
-        return db.database.hotTransaction(work);
+        return db.database.plainTransaction(work);
       },
     };
     const queries = vi.fn();

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { closeWhenUseless } from '../../src/db/availability.ts';
+import { closeWhenUseless } from '../../src/db/postgres.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { describeFault } from '../../src/ops/log.ts';
 

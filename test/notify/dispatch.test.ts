@@ -88,7 +88,7 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     onFault: (error: unknown) => faults.push(error),
   };
   const put: Place['put'] = (sealed, requestId, webhook = 'w1') =>
-    database.hotTransaction((tx) =>
+    database.transaction((tx) =>
       enqueue(tx, [
         { kid: KID, webhook, event: EVENT, requestId: requestId ?? null, principal: null, sealed, at: NOW },
       ]),

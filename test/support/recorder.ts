@@ -1,10 +1,6 @@
 import type { Database } from '../../src/db/db.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
-import {
-  lookUpDevices,
-  makeRecorder as makeRealRecorder,
-  makeTotals,
-} from '../../src/ingest/record-batch.ts';
+import { lookUpDevices, makeRecorder as makeRealRecorder, makeTotals } from '../../src/ingest/store.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { makeNewTenant, NOW, type TestEntry } from './make.ts';
 

@@ -1,5 +1,5 @@
 import { dueIn } from '../../console/words.ts';
-import { findDecision } from '../../ingest/stored.ts';
+import { findDecision } from '../../ingest/decisions-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { activeClaim, type Contest, outcomeText } from '../../rights/contests/contest.ts';

@@ -7,7 +7,7 @@ import { postBundle } from '../../egress/gpd-client.ts';
 import { type IngestServices, ingest } from '../../ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../ingest/open.ts';
 import type { IngestTenant } from '../../ingest/ports.ts';
-import { lookUpDevices, makeTotals } from '../../ingest/record-batch.ts';
+import { lookUpDevices, makeTotals } from '../../ingest/store.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { TenantPolicy } from '../../schema/policy.ts';

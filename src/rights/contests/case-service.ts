@@ -1,6 +1,6 @@
 import { rightsRef } from '../../audit/audit.ts';
 import type { Database } from '../../db/db.ts';
-import { findDecision } from '../../ingest/stored.ts';
+import { findDecision } from '../../ingest/decisions-store.ts';
 import { ruleText } from '../../ingest/verdict/policy.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';

@@ -3,7 +3,7 @@ import { writeAudit } from '../../audit/store.ts';
 import { clearDoubt } from '../../consent/doubts.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
-import { decisionKey } from '../../ingest/stored.ts';
+import { decisionKey } from '../../ingest/decisions-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
 import { makeUlid, type Random } from '../../lib/crypto.ts';

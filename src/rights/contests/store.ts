@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { cellOf, countOf, countUpTo, hasRowLocks } from '../../db/sql.ts';
+import { cellOf, countOf, countUpTo } from '../../db/sql.ts';
 import { type Columns, fromColumns, inChunks, toColumns } from '../../lib/collections.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import {
@@ -131,8 +131,7 @@ export async function openContests(
 /** By its id, locked until the transaction ends. */
 export function lockContest(tx: Knex.Transaction, contestTexts: ContestTexts, contestId: string) {
   const query = tx('contests').where({ contest_id: contestId });
-  if (hasRowLocks(tx)) query.forUpdate();
-  return oneOf(query, contestTexts);
+  return oneOf(query.forUpdate(), contestTexts);
 }
 
 /** @returns false when the decision has a contest already */

@@ -1,7 +1,7 @@
 import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
-import { countOpenings } from '../../consent/principals-store.ts';
+import { countOpenings } from '../../consent/append-store.ts';
 import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';

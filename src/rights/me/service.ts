@@ -2,13 +2,8 @@ import type { Presented } from '../../attest/ceremony.ts';
 import { displayHandle, rightsRef } from '../../audit/audit.ts';
 import { recordAudit, writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
-import {
-  decisionKey,
-  findDecision,
-  findSummary,
-  type StoredDecision,
-  withLater,
-} from '../../ingest/stored.ts';
+import { decisionKey, findDecision, type StoredDecision, withLater } from '../../ingest/decisions-store.ts';
+import { findSummary } from '../../ingest/summary-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';

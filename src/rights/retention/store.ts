@@ -142,7 +142,6 @@ async function sayRetained(
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const rows = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
   const going = unlessHeld(rows, 'visitor_index');
-  if (hasRowLocks(tx)) return going.delete();
   // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
   const ids = (await going.pluck('visitor_id')) as string[];
   return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addCredential, findCredential, takeCredential } from '../../../src/attest/credential-store.ts';
-import { makeRecordAlone } from '../../../src/ingest/record-batch.ts';
+import { makeRecordAlone } from '../../../src/ingest/store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { ensureTenant } from '../../support/recorder.ts';
@@ -17,9 +17,9 @@ export function credentialContract(make: MakeDatabase): void {
     const key = (durable: string) => ({ kid: 'k', durable });
     const made = { publicKey: 'pk', counter: 4_000_000_000, deviceBound: true };
     const add = (durable: string, credential = made) =>
-      db.database.hotTransaction((tx) => addCredential(tx, key(durable), credential, NOW));
+      db.database.transaction((tx) => addCredential(tx, key(durable), credential, NOW));
     const take = (durable: string, from: number, to: number) =>
-      db.database.hotTransaction((tx) => takeCredential(tx, key(durable), { from, to }, NOW + 1));
+      db.database.transaction((tx) => takeCredential(tx, key(durable), { from, to }, NOW + 1));
 
     it('are there once, of one tenant, with their counter', async () => {
       expect(await add('a')).toBe(true);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { commitTime, followClock, keepNoncesFrom } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { purgeNonces } from '../../../src/ingest/decisions-store.ts';
 import { isFresh } from '../../../src/ingest/open.ts';
-import { purgeNonces } from '../../../src/ingest/stored.ts';
 import { DAY, HOUR, isoTime, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
 import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from '../../ops/contract/house.ts';

@@ -65,7 +65,7 @@ export async function holdTransaction(
   return { commit: () => finish(true), giveBack: () => finish(false) };
 }
 
-/** Lets `run` write on a database whose hot transaction has done all and does not commit until it is told to. */
+/** Lets `run` write on a database whose transaction has done all and does not commit until it is told to. */
 export async function holdHot<T>(
   database: Database,
   run: (holding: Database) => Promise<T>,
@@ -77,8 +77,8 @@ export async function holdHot<T>(
   return new Promise((held, reject) => {
     const holding: Database = {
       ...database,
-      hotTransaction: (work) =>
-        database.hotTransaction(async (tx) => {
+      plainTransaction: (work) =>
+        database.plainTransaction(async (tx) => {
           const result = await work(tx);
           held({
             commit() {

@@ -3,7 +3,6 @@ import { credentialContract } from '../../attest/contract/credentials.ts';
 import { actContract } from '../../audit/contract/acts.ts';
 import { apiKeyContract } from '../../auth/contract/api-keys.ts';
 import { bannerContract } from '../../consent/contract/banners.ts';
-import { roundTripContract } from '../../consent/contract/round-trips.ts';
 import { tamperedLogContract } from '../../consent/contract/tampered-log.ts';
 import { termsContract } from '../../consent/contract/terms.ts';
 import { verifyBesideContract } from '../../consent/contract/verify-beside.ts';
@@ -42,7 +41,6 @@ import { clockContract } from './clock.ts';
 import type { MakeDatabase } from './database.ts';
 import { metaContract } from './meta.ts';
 import { migrateContract } from './migrate.ts';
-import { readsContract } from './reads.ts';
 
 /** What every database has to do, in three parts of about one length; here the suites of each port, in the order in which a server needs them. */
 export function storageContract(make: MakeDatabase): void {
@@ -53,14 +51,12 @@ export function storageContract(make: MakeDatabase): void {
   sealKeyContract(make);
   apiKeyContract(make);
   snapshotContract(make);
-  readsContract(make);
   recorderContract(make);
   crossingContract(make);
   deviceContract(make);
   decisionContract(make);
   policyContract(make);
   agentContract(make);
-  roundTripContract(make);
   termsContract(make);
   bannerContract(make);
   networkContract(make);

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { endsChain, findDecision, MAX_UPDATES, purgeNonces, withLater } from '../../../src/ingest/stored.ts';
+import {
+  endsChain,
+  findDecision,
+  MAX_UPDATES,
+  purgeNonces,
+  withLater,
+} from '../../../src/ingest/decisions-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
+import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
-import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/record-batch.ts';
-import { findDecision } from '../../../src/ingest/stored.ts';
+import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/store.ts';
 import { commitVerdict } from '../../../src/ledger/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeConsentState, makeEntry, NOW, type TestEntry } from '../../support/make.ts';
@@ -126,6 +126,7 @@ export function recorderContract(make: MakeDatabase): void {
             return makeEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
           },
         });
+      await ensureTenant(db.database, 'own-c');
       const networks = [['own-a', 'd', 1] as const, ['own-b', 'd', 2] as const, ['own-b', 'e', 3] as const];
       for (const [kid, durable, count] of networks)
         for (let i = 0; i < count; i += 1)
@@ -155,13 +156,13 @@ export function recorderContract(make: MakeDatabase): void {
       let rounds = 0;
       const twice: Database = {
         ...db.database,
-        async hotTransaction(work) {
-          const rolledBack = db.database.hotTransaction(async (tx) => {
+        async plainTransaction(work) {
+          const rolledBack = db.database.plainTransaction(async (tx) => {
             await work(tx);
             throw new Error('rolled back');
           });
           await expect(rolledBack).rejects.toThrow('rolled back');
-          return db.database.hotTransaction(work);
+          return db.database.plainTransaction(work);
         },
       };
       await ensureTenant(db.database, 'anew');

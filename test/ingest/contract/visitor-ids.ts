@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { makeRecorder } from '../../../src/ingest/record-batch.ts';
+import { makeRecorder } from '../../../src/ingest/store.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { knowsPrincipal } from '../../../src/consent/principals-store.ts';
+import { knowsPrincipal } from '../../../src/consent/append-store.ts';
 import { insertSession } from '../../../src/consent/sessions.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
-import { onConnection } from '../../../src/db/sqlite.ts';
+import { onConnection } from '../../../src/db/sqlite-client.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { retain } from '../../../src/rights/retention/store.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
+import { setUpTables } from '../../../src/db/migrate.ts';
 import { countOf, rowsOf } from '../../../src/db/sql.ts';
-import { setUpTables } from '../../../src/db/table-settings.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { missingTables } from '../../../src/ops/doctor/inspect-store.ts';
 import type { PersonColumn, TableName } from '../../../src/rights/person-map.ts';

@@ -5,8 +5,7 @@ import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bumpTenant } from '../../../src/db/meta-store.ts';
 import type { Recorded } from '../../../src/ingest/ports.ts';
-import { makeRecorder } from '../../../src/ingest/record-batch.ts';
-import { claimRows } from '../../../src/ingest/store.ts';
+import { makeRecorder } from '../../../src/ingest/store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 import { runJobs } from '../../../src/lib/jobs.ts';
@@ -120,10 +119,13 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('keeps the nonce of a bundle, though its repetition in the batch is of an earlier tenant', async () => {
       const kid = await addTenant(db.database, 'repeated');
-      const { claim } = makeEntry({ kid, id: 'repeated' });
-      const both = [NOW, NOW - DAY].map((since) => ({ ...claim, since }));
-      const { won } = await db.database.hotTransaction((tx) => claimRows(tx, both));
-      expect(won).toEqual([true, false]);
+      const recorder = makeRecorder(db.database, () => performance.now());
+      const entry = makeEntry({ kid, id: 'repeated' });
+      const sight = (since: number) =>
+        recorder.record({ claim: { ...entry.claim, since }, device: null, decide: () => entry });
+      expect(await Promise.all([sight(NOW), sight(NOW - DAY)])).toEqual([entry, 'gone']);
+      expect(await sight(NOW - DAY)).toBe('gone');
+      expect(await sight(NOW)).toBe('replay');
       expect(await rowsOf(kid)).toMatchObject({ nonces: 1 });
     });
 

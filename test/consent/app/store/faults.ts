@@ -27,9 +27,9 @@ export function faultsContract(make: MakeDatabase): void {
       let transactions = 0;
       const counted: Database = {
         ...db.database,
-        hotTransaction: (work) => {
+        plainTransaction: (work) => {
           transactions += 1;
-          return db.database.hotTransaction(work);
+          return db.database.plainTransaction(work);
         },
       };
       const appender = makeAppender(counted);

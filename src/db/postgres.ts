@@ -1,23 +1,31 @@
 import { createRequire } from 'node:module';
-import type { Knex } from 'knex';
+import knexModule, { type Knex } from 'knex';
 import { parseUrl } from '../lib/text.ts';
+import {
+  ACQUIRE_TIMEOUT_MS,
+  closingPool,
+  type DatabaseOptions,
+  errorCode,
+  PATIENT,
+  READ_ONLY,
+  SILENT,
+  withAvailability,
+} from './availability.ts';
+import {
+  byKnex,
+  RolledBack,
+  runTransaction,
+  snapshotOn,
+  type TransactionOptions,
+  type Work,
+} from './transaction.ts';
 
+const { knex } = knexModule;
 const require = createRequire(import.meta.url);
 
 interface Connection {
   query(sql: string): Promise<unknown>;
 }
-
-export interface TransactionOptions {
-  /**
-   * A crash of PostgreSQL may lose its last 600 ms, one of SQLite's machine what the disk has not got, and nothing that is committed after
-   * it and is kept: for deletions that are repeated. Nobody waits for the disk then while rows, a tenant's log or SQLite's writer are locked.
-   */
-  readonly repeatable?: boolean;
-}
-
-/** A statement of it failed, so PostgreSQL took the COMMIT for a ROLLBACK, which is no error there. */
-export class RolledBack extends Error {}
 
 interface TransactionInternals {
   readonly readOnly?: boolean;
@@ -82,7 +90,7 @@ const BY_INDEX = [
  * As on SQLite, a BEGIN that fails ends the transaction before its work: a pool in statement mode refuses it, and
  * statements would commit one by one.
  */
-export function poolableClient(limitMs: number): typeof Knex.Client {
+function poolableClient(limitMs: number): typeof Knex.Client {
   const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
   const setting = `; SET LOCAL statement_timeout = ${limitMs}`;
   const write = ['BEGIN', setting, ...(limitMs === 0 ? [] : BY_INDEX)].join('');
@@ -121,4 +129,101 @@ export function poolableClient(limitMs: number): typeof Knex.Client {
     }
   }
   return Poolable as unknown as typeof Knex.Client;
+}
+
+interface PostgresConnection {
+  __knex__disposed?: unknown;
+  readonly connection: { readonly stream: { destroy(): void } };
+  query(...args: unknown[]): unknown;
+}
+
+/**
+ * For knex's `afterCreate`: connections that no other caller may get. pg's query_timeout gives the caller up and not the
+ * query: the connection would go back into the pool with its answer still to come, or in the middle of a transaction. It is
+ * closed at once. One to a server that only reads is closed when it is given back: the next may lead to the new primary.
+ */
+export function closeWhenUseless(
+  connection: PostgresConnection,
+  done: (error: Error | null, c: unknown) => void,
+): void {
+  const query = connection.query.bind(connection);
+  const watch = (error: Error): void => {
+    const hangs = error.message === 'Query read timeout';
+    if (hangs || errorCode(error) === READ_ONLY) connection.__knex__disposed = error;
+    if (hangs) connection.connection.stream.destroy();
+  };
+  connection.query = (...args) => {
+    const answer = args.at(-1) as ((error: Error | null, result: unknown) => void) | undefined;
+    if (typeof answer !== 'function') {
+      const promised = query(...args);
+      // As a BEGIN is sent.
+      if (promised instanceof Promise) promised.catch(watch);
+      return promised;
+    }
+    return query(...args.slice(0, -1), (error: Error | null, result: unknown): void => {
+      if (error) watch(error);
+      answer(error, result);
+    });
+  };
+  done(null, connection);
+}
+
+/** int8 (20) as a JavaScript number: gpd stores milliseconds and counts, all below 2^53. */
+async function parseInt8AsNumber(): Promise<void> {
+  const { default: pg } = await import('pg');
+  pg.types.setTypeParser(20, Number);
+}
+
+const STATEMENT_MS = 9000;
+
+function postgresPool(location: string, max: number, limitMs: number, more: Knex.Config = {}): Knex {
+  // After a statement that PostgreSQL ends, the connection can be used again; after the client's own limit it cannot.
+  const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
+  return knex({
+    client: withAvailability(poolableClient(limitMs)),
+    log: SILENT,
+    connection: {
+      connectionString: withTls(location),
+      ...limits,
+      application_name: 'gpd',
+      // What `sendTogether` asks at once shares a round trip.
+      pipeline: true,
+    } as Knex.PgConnectionConfig & { pipeline: true },
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    pool: { min: 0, max, afterCreate: closeWhenUseless },
+    ...more,
+  });
+}
+
+export async function openPostgres({ location, onUnknownCommit, afterClose }: DatabaseOptions) {
+  await parseInt8AsNumber();
+  const pool = postgresPool(location, 10, STATEMENT_MS);
+  const longRead = postgresPool(location, 2, STATEMENT_MS, PATIENT);
+  const transaction = <T>(work: Work<T>, how?: TransactionOptions): Promise<T> =>
+    runTransaction(byKnex(pool, how), work, onUnknownCommit);
+  const alone = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
+    closingPool(postgresPool(location, 1, 0), work);
+  return {
+    kind: 'postgres' as const,
+    read: pool,
+    longRead,
+    snapshot: snapshotOn(pool),
+    transaction,
+    plainTransaction: <T>(work: Work<T>) => transaction(work),
+    quietMs: () => Number.POSITIVE_INFINITY,
+    copyLog: async () => {},
+    longTransaction: <T>(work: Work<T>) => alone((own) => runTransaction(byKnex(own), work, onUnknownCommit)),
+    alone,
+    file: null,
+    truncateLog: () => Promise.resolve(true),
+    vacuum: () => Promise.resolve(),
+    async close() {
+      try {
+        await longRead.destroy();
+        await pool.destroy();
+      } finally {
+        await afterClose?.();
+      }
+    },
+  };
 }

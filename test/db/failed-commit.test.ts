@@ -1,14 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
-import { inOneStatement } from '../../src/db/round-trip.ts';
-import { type Bindings, runHot } from '../../src/db/sql.ts';
+import { type Bindings, runSql } from '../../src/db/sql.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { missingPgBouncer, type PgBouncer, startPgBouncer } from '../cluster/support/pgbouncer.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
 import { describeWithTool } from '../support/tools.ts';
 
-/** A write that goes out with its COMMIT: COMMIT of a failed transaction answers ROLLBACK, which is no error there. */
+/** What the failure of a transaction says: COMMIT of a failed one answers ROLLBACK, which is no error there. */
 
 /** One row, then an effect that only the server has. */
 const SCHEMA = [
@@ -42,13 +40,11 @@ function contract(name: string, missing: string | null, pooled: boolean): void {
     });
 
     const write = (n: number, also = '1', ...bindings: Bindings): Promise<string> =>
-      database.hotTransaction((tx) =>
-        inOneStatement(tx, async (writes) => {
-          const sql = `INSERT INTO rows SELECT CAST(? AS integer) WHERE ${also} IS NOT NULL`;
-          await runHot(writes, sql, [n, ...bindings]);
-          return 'done';
-        }),
-      );
+      database.transaction(async (tx) => {
+        const sql = `INSERT INTO rows SELECT CAST(? AS integer) WHERE ${also} IS NOT NULL`;
+        await runSql(tx, sql, [n, ...bindings]);
+        return 'done';
+      });
     const rows = async (): Promise<number[]> => database.read('rows').orderBy('n').pluck('n');
     /** What the pool may still hold of a session that has gone is not asked. */
     const eventually = (n: number, there: boolean) =>
@@ -76,9 +72,9 @@ function contract(name: string, missing: string | null, pooled: boolean): void {
         return 'done';
       });
       await expect(swallowed).rejects.toThrow();
-      const last = database.hotTransaction(async (tx) => {
-        await runHot(tx, 'SELECT 1 / 0', []).catch(() => {});
-        return inOneStatement(tx, (writes) => runHot(writes, 'INSERT INTO rows VALUES (?)', [4]));
+      const last = database.transaction(async (tx) => {
+        await runSql(tx, 'SELECT 1 / 0', []).catch(() => {});
+        return runSql(tx, 'INSERT INTO rows VALUES (?)', [4]);
       });
       await expect(last).rejects.toMatchObject({ code: '25P02' });
       expect(await rows()).not.toContain(4);
@@ -100,48 +96,20 @@ function contract(name: string, missing: string | null, pooled: boolean): void {
       expect(await rows()).not.toContain(20);
     });
 
-    it('is nobody knows what when the connection goes, before the COMMIT or in it', async () => {
-      await expect(write(30, 'leave()')).rejects.toBeInstanceOf(OutcomeUnknown);
+    it('is not done when the connection goes before the COMMIT, and nobody knows when it goes in it', async () => {
+      const gone = write(30, 'leave()');
+      await expect(gone).rejects.toBeInstanceOf(Unavailable);
+      await expect(gone).rejects.not.toBeInstanceOf(OutcomeUnknown);
       await expect(write(99)).rejects.toBeInstanceOf(OutcomeUnknown);
       await eventually(30, false);
       await eventually(99, false);
       await eventually(1, true);
       expect(await write(31)).toBe('done');
     });
-
-    it('is not done when the driver could not send it, though COMMIT succeeds', async () => {
-      const unsendable = {
-        toPostgres(): never {
-          throw new Error('no binding');
-        },
-      };
-      await expect(write(40, 'CAST(? AS text)', unsendable as never)).rejects.toThrow('no binding');
-      expect(await rows()).not.toContain(40);
-      expect(await write(41)).toBe('done');
-    });
-
-    it('fails what is sent behind it with its own error', async () => {
-      const followed = database.hotTransaction(async (tx) => {
-        await inOneStatement(tx, (writes) => runHot(writes, 'INSERT INTO rows VALUES (?)', [-1]));
-        await runHot(tx, 'SELECT 1', []);
-      });
-      await expect(followed).rejects.toMatchObject({ code: '23514' });
-      expect(await write(51)).toBe('done');
-    });
-
-    it('is left behind by what throws after it', async () => {
-      const thrown = database.hotTransaction(async (tx) => {
-        await inOneStatement(tx, (writes) => runHot(writes, 'INSERT INTO rows VALUES (?)', [50]));
-        await sleep(1);
-        throw new Error('after');
-      });
-      await expect(thrown).rejects.toThrow('after');
-      expect(await rows()).not.toContain(50);
-    });
   });
 }
 
-describe('a write that is sent with its COMMIT', async () => {
+describe('a transaction', async () => {
   const missing = await missingPostgres();
   contract('to PostgreSQL', missing, false);
   contract('through PgBouncer in transaction pooling', missing ?? missingPgBouncer(), true);

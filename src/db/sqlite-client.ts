@@ -1,0 +1,261 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Knex } from 'knex';
+import { asUnavailable, type ClientInternals, errorCode, withAvailability } from './availability.ts';
+import type { TransactionOptions } from './transaction.ts';
+
+const require = createRequire(import.meta.url);
+
+/** The native module of SQLite was not compiled, or for another machine. */
+export class SqliteUnloadable extends Error {
+  constructor(why: string, remedy: string) {
+    super(`SQLite's native module cannot be loaded (${why}): ${remedy}`);
+    this.name = 'SqliteUnloadable';
+  }
+}
+
+/** What `npm install` was not allowed to run, and has to be run by hand. */
+function remedy(): string {
+  let folder: string;
+  try {
+    folder = dirname(require.resolve('sqlite3/package.json'));
+  } catch {
+    return 'install gpd again, with its packages';
+  }
+  if (!existsSync(join(folder, 'binding.gyp'))) return 'install gpd again, in a build for this machine';
+  const owner = dirname(dirname(folder));
+  const place = /^[\w./@+-]+$/.test(owner) ? owner : `'${owner.replaceAll("'", "'\\''")}'`;
+  return `run \`npm --prefix ${place} rebuild sqlite3 --ignore-scripts=false\`; it takes a C++ compiler, make and Python 3`;
+}
+
+/** Knex would say what its own users have to install. @throws {SqliteUnloadable} */
+export function requireSqlite(): void {
+  try {
+    require('sqlite3');
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('\n');
+    throw new SqliteUnloadable(first.replace(/\. Tried:$/, ''), remedy());
+  }
+}
+
+interface TransactionInternals {
+  begin(connection: Connection): Promise<unknown>;
+  commit(connection: Connection, value: unknown): Promise<void>;
+  readonly readOnly?: boolean;
+  _completed: boolean;
+  _resolver(value: unknown): void;
+  _rejecter(error: unknown): void;
+}
+
+interface SqliteInternals extends ClientInternals {
+  transaction(...args: unknown[]): TransactionInternals;
+  destroyRawConnection(connection: Connection): Promise<unknown>;
+}
+
+type ClientClass = new (config: Knex.Config) => SqliteInternals;
+
+/**
+ * Knex's SQLite client, whose write transactions start with BEGIN IMMEDIATE: a deferred BEGIN that turns into a write next to
+ * a second process fails at once with SQLITE_BUSY, whatever busy_timeout says (sqlite.org/lang_transaction.html).
+ *
+ * Knex runs the work even when its own BEGIN failed and counts on each query to notice; statements that bypass knex
+ * would commit one by one. A BEGIN that rejects ends the transaction before its work.
+ *
+ * A COMMIT that failed can leave the transaction open (sqlite.org/lang_transaction.html section 3), and knex gives the
+ * connection back as it is: every BEGIN after it would fail.
+ * @throws {SqliteUnloadable}
+ */
+export function immediateSqliteClient(): typeof Knex.Client {
+  requireSqlite();
+  const Base = require('knex/lib/dialects/sqlite3/index.js') as ClientClass;
+  class ImmediateSqlite extends withAvailability(Base) {
+    override transaction(...args: unknown[]): TransactionInternals {
+      const transaction = super.transaction(...args);
+      const { repeatable } = args[1] as TransactionOptions;
+      transaction.begin = (connection) =>
+        transaction.readOnly === true
+          ? runPrepared(connection, 'BEGIN', [])
+          : beginImmediate(connection, repeatable !== true);
+      transaction.commit = async (connection, value) => {
+        transaction._completed = true;
+        try {
+          await runPrepared(connection, 'COMMIT', []);
+        } catch (error) {
+          await abandon(connection);
+          transaction._rejecter(error);
+          return;
+        }
+        transaction._resolver(value);
+      };
+      return transaction;
+    }
+
+    override async destroyRawConnection(connection: Connection): Promise<unknown> {
+      await finalizeAll(connection);
+      return super.destroyRawConnection(connection);
+    }
+  }
+  return ImmediateSqlite as unknown as typeof Knex.Client;
+}
+
+/**
+ * One raw statement, without knex's builder and formatter, which cost more than SQLite does; inside a transaction it runs on
+ * the transaction's connection. `sql` is one of few constant texts: it stays prepared, which saves a tenth of an ingest.
+ * @throws when the transaction has ended: its connection may already be another's
+ */
+export async function runSqlite(knex: Knex, sql: string, bindings: Rows): Promise<Rows> {
+  if (knex.isTransaction === true && (knex as Knex.Transaction).isCompleted()) {
+    throw new Error('the transaction has ended');
+  }
+  try {
+    return await onConnection(knex, (connection) => runPrepared(connection, sql, bindings));
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}
+
+export type Rows = readonly unknown[];
+
+interface Statement {
+  all(bindings: Rows, done: (error: Error | null, rows: unknown[]) => void): void;
+  finalize(done: () => void): void;
+}
+
+/** A connection of the `sqlite3` package. */
+export interface Connection {
+  prepare(sql: string, done: (error: Error | null) => void): Statement;
+  exec(sql: string, done: (error: Error | null) => void): void;
+}
+
+/** The statements of a connection that stay prepared, by their text. */
+const prepared = new WeakMap<Connection, Map<string, Statement>>();
+
+/** SQLite refuses to close a connection that has statements. */
+async function finalizeAll(connection: Connection): Promise<void> {
+  const statements = [...(prepared.get(connection)?.values() ?? [])];
+  prepared.delete(connection);
+  await Promise.all(
+    statements.map((statement) => new Promise<void>((resolve) => statement.finalize(resolve))),
+  );
+}
+
+function prepare(connection: Connection, sql: string): Promise<Statement> {
+  return new Promise((resolve, reject) => {
+    const statement = connection.prepare(sql, (error) => (error ? reject(error) : resolve(statement)));
+  });
+}
+
+async function statementFor(connection: Connection, sql: string): Promise<Statement> {
+  const known = prepared.get(connection) ?? new Map<string, Statement>();
+  prepared.set(connection, known);
+  const found = known.get(sql);
+  if (found) return found;
+  const statement = await prepare(connection, sql);
+  known.set(sql, statement);
+  return statement;
+}
+
+/** What the driver tells by a callback. */
+export const told = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
+  new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
+
+async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
+  const statement = await statementFor(connection, sql);
+  return told<Rows>((done) => statement.all(bindings, done));
+}
+
+/** Statements that are not kept. */
+export const execute = (connection: Pick<Connection, 'exec'>, sql: string): Promise<void> =>
+  told((done) => connection.exec(sql, done));
+
+interface Pool {
+  acquireConnection(): Promise<Connection>;
+  releaseConnection(connection: Connection): Promise<void>;
+}
+
+/** On a connection out of knex's pool; inside of its transaction on that of the transaction. */
+export async function onConnection<T>(knex: Knex, work: (connection: Connection) => Promise<T>): Promise<T> {
+  const pool = knex.client as unknown as Pool;
+  const connection = await pool.acquireConnection();
+  try {
+    return await work(connection);
+  } finally {
+    await pool.releaseConnection(connection);
+  }
+}
+
+/** How long a transaction waits for the writer of another process. */
+export const BUSY_MS = 5000;
+const ASK_AGAIN_MS = 1;
+
+/** Whose last transaction did not wait for the disk. */
+const lax = new WeakSet<Connection>();
+
+/**
+ * Each transaction sets what it needs, so that none inherits less. SQLite sets it when it prepares the statement, not when it runs it
+ * (sqlite.org/pragma.html): a statement that stays prepared would do nothing the second time.
+ */
+async function setDurability(connection: Connection, awaitsDisk: boolean): Promise<void> {
+  if (lax.has(connection) !== awaitsDisk) return;
+  await execute(connection, `PRAGMA synchronous=${awaitsDisk ? 'FULL' : 'NORMAL'}`);
+  if (awaitsDisk) lax.delete(connection);
+  else lax.add(connection);
+}
+
+/**
+ * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
+ * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
+ */
+async function beginImmediate(connection: Connection, awaitsDisk: boolean): Promise<void> {
+  await setDurability(connection, awaitsDisk);
+  const since = performance.now();
+  for (;;) {
+    try {
+      await runPrepared(connection, 'BEGIN IMMEDIATE', []);
+      return;
+    } catch (error) {
+      const isBusy = errorCode(error as Error) === 'SQLITE_BUSY';
+      if (!isBusy || performance.now() - since > BUSY_MS) throw error;
+    }
+    await sleep(ASK_AGAIN_MS);
+  }
+}
+
+/** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
+async function abandon(connection: Connection): Promise<void> {
+  await runPrepared(connection, 'ROLLBACK', []).catch(() => {});
+}
+
+/**
+ * A transaction that knex knows nothing of: the object that knex makes for one costs 7 % of an ingest, most of it as garbage. It takes
+ * raw SQL and no builder.
+ */
+export interface PlainTransaction {
+  readonly client: { readonly dialect: 'sqlite3' };
+  run(sql: string, bindings: Rows): Promise<Rows>;
+}
+
+/** On the connection of `writer`, whose pool of one is the queue for knex's transactions as well. */
+export function runPlainTransaction<T>(writer: Knex, work: (tx: PlainTransaction) => Promise<T>): Promise<T> {
+  return onConnection(writer, async (connection) => {
+    let ended = false;
+    async function run(sql: string, bindings: Rows): Promise<Rows> {
+      // Its connection may already be another's.
+      if (ended) throw new Error('the transaction has ended');
+      return runPrepared(connection, sql, bindings);
+    }
+    await beginImmediate(connection, true);
+    try {
+      const result = await work({ client: { dialect: 'sqlite3' }, run });
+      ended = true;
+      await runPrepared(connection, 'COMMIT', []);
+      return result;
+    } catch (error) {
+      ended = true;
+      await abandon(connection);
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,98 @@
+import type { Knex } from 'knex';
+import { raiseForgotten } from '../db/clock-rule-store.ts';
+import type { Database } from '../db/db.ts';
+import { purge } from '../db/purge.ts';
+import { cellOf, rowsOf, runSql, type Transaction } from '../db/sql.ts';
+import type { RecordEntry } from './ports.ts';
+import type { Verdict } from './verdict/verdict.ts';
+
+/** Reads of decisions, and which of them a later bundle of the same session supersedes. */
+
+export type StoredDecision = NonNullable<Awaited<ReturnType<typeof findDecision>>>;
+
+type DecisionRow = Readonly<Record<'verdict', string> & Record<'status' | 'outcome', string | null>>;
+
+/** One verdict of one tenant; another tenant's looks like none. */
+export async function findDecision(database: Database, kid: string, requestId: string) {
+  const query = database
+    .read('decisions as d')
+    .leftJoin('contests as c', (join) => join.on('c.kid', 'd.kid').andOn('c.request_id', 'd.request_id'))
+    .where({ 'd.kid': kid, 'd.request_id': requestId });
+  const columns = ['d.verdict', 'c.status', 'c.outcome'];
+  const row = await query.first<DecisionRow | undefined>(columns);
+  if (!row) return null;
+  return {
+    verdict: JSON.parse(row.verdict) as Verdict,
+    /** A contest is open: nobody should act on it (contract 6.2). */
+    restricted: row.status === 'open',
+    /** A reviewer found that the person is no automation. */
+    overturned: row.outcome === 'overturned',
+  };
+}
+
+/** Which tenant has this decision. Ids are unique over all tenants; asked for staff only, who get "not yours". */
+export async function tenantOfDecision({ read }: Database, requestId: string): Promise<string | null> {
+  const rows = read('decisions')
+    .whereIn('kid', read('tenants').select('kid'))
+    .where({ request_id: requestId });
+  return (await cellOf<string>(rows, 'kid')) ?? null;
+}
+
+/** What a contest, a link or an erasure needs to know of a decision. */
+export async function decisionKey(db: Knex, kid: string, requestId: string) {
+  const rows = db('decisions').where({ kid, request_id: requestId });
+  const row = await rows.first<{ durable: string | null; class: string } | undefined>('durable', 'class');
+  return row ? { requestId, durable: row.durable, class: row.class } : null;
+}
+
+/** Forgets the nonces of bundles that are dated before `from`, and notes that it did. Returns how many went. */
+export function purgeNonces(database: Database, from: number): Promise<number> {
+  const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
+  return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('dated_at', '<', from), note);
+}
+
+/** What each of these bundles of a tenant supersedes. A decision that was erased meanwhile, or superseded already, is left alone. */
+export async function writeUpdates(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  for (const { after, verdict } of entries) {
+    if (after === undefined) continue;
+    await runSql(
+      tx,
+      `INSERT INTO decision_updates (kid, earlier, request_id)
+        SELECT kid, request_id, ? FROM decisions WHERE kid = ? AND request_id = ? ON CONFLICT DO NOTHING`,
+      [verdict.requestId, kid, after],
+    );
+  }
+}
+
+export async function supersededBy({ read }: Database, kid: string, requestId: string) {
+  const rows = read('decision_updates').where({ kid, earlier: requestId });
+  return (await cellOf<string>(rows, 'request_id')) ?? null;
+}
+
+/** A longer chain is not made, so that one short query reads a whole one. */
+export const MAX_UPDATES = 32;
+
+type End = 'earlier' | 'request_id';
+
+/** That request, then each that a step leads to: from an `earlier` to what superseded it, or back. */
+async function walk({ read }: Database, kid: string, requestId: string, [from, to]: readonly [End, End]) {
+  // A scalar subquery: PostgreSQL has no statistics of these columns, and might join by reading the whole table.
+  const next = `SELECT ${to} FROM decision_updates WHERE kid = ? AND ${from} = chain.id`;
+  const found: unknown = await read.raw(
+    `WITH RECURSIVE chain(id, step) AS (
+      SELECT CAST(? AS text), 0 UNION ALL
+      SELECT (${next}), step + 1 FROM chain WHERE id IS NOT NULL AND step < ${MAX_UPDATES}
+    ) SELECT id FROM chain WHERE id IS NOT NULL ORDER BY step`,
+    [requestId, kid],
+  );
+  return rowsOf<{ readonly id: string }>(found).map(({ id }) => id);
+}
+
+/** What a right that is presented with this request reaches: it, and what superseded it. */
+export const withLater = (database: Database, kid: string, requestId: string): Promise<string[]> =>
+  walk(database, kid, requestId, ['earlier', 'request_id']);
+
+/** Whether this request supersedes so many in a row that no other may supersede it. */
+export async function endsChain(database: Database, kid: string, requestId: string): Promise<boolean> {
+  return (await walk(database, kid, requestId, ['request_id', 'earlier'])).length > MAX_UPDATES;
+}
