@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { tellInvalid } from '../db/meta-store.ts';
-import { type Bindings, countOf, insertMany, runAsked, sendTogether, type Transaction } from '../db/sql.ts';
+import { type Bindings, countOf, insertMany, joinRow, runAsked, sendTogether, type Transaction } from '../db/sql.ts';
 import { type MasterKey, makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
@@ -139,7 +139,8 @@ async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
   const marks = [...new Set(batch.flatMap((request) => retryMark(request) ?? []))];
   const rows = marks.flatMap((mark) => [MARKED, ERASED].map((caller): Bindings => [caller, mark]));
   const sql = `SELECT k.caller AS caller, k.key AS mark, k.body_hash AS hash, k.answer AS answer
-    FROM q JOIN idempotency_keys k ON k.kid = ? AND k.caller = q.caller AND k.key = q.key WHERE k.expires_at > ?`;
+    FROM q ${joinRow(tx, 'idempotency_keys', 'k', 'k.kid = ? AND k.caller = q.caller AND k.key = q.key')}
+    WHERE k.expires_at > ?`;
   const now = Math.max(...batch.map((request) => request.now));
   const found = await runAsked<Readonly<Record<'caller' | 'mark' | 'hash' | 'answer', string>>>(
     tx,
@@ -236,7 +237,7 @@ async function loadPrincipals(tx: Transaction, kid: string, batch: Batch) {
   const refs = new Set(batch.map((request) => request.principal));
   const sql = `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc, p.gpc_except AS gpc_except,
       p.erased_at AS erased_at, p.mac AS mac
-    FROM q JOIN consent_principals p ON p.kid = ? AND p.principal = q.principal`;
+    FROM q ${joinRow(tx, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')} WHERE p.principal IS NOT NULL`;
   const asked = {
     columns: { principal: 'text' },
     rows: [...refs].map((ref): Bindings => [ref]),

@@ -1,7 +1,8 @@
+import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, logLost } from '../db/meta-store.ts';
-import { type Bindings, isTrue, runAsked } from '../db/sql.ts';
+import { type Bindings, isTrue, joinRow, runAsked } from '../db/sql.ts';
 import type { Columns } from '../lib/collections.ts';
 import { macFits, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
@@ -67,14 +68,14 @@ interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
 }
 
 const COLUMNS = { principal: 'text', purpose: 'text' } as const;
-const SELECT = `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
+const select = (db: Knex): string => `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
     p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
     s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
     s.mac AS mac, h.size AS size, h.head_hash AS head_hash
   FROM q
   JOIN ledger_heads h ON h.kid = ?
-  LEFT JOIN consent_principals p ON p.kid = ? AND p.principal = q.principal
-  LEFT JOIN consent_state s ON s.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose`;
+  ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
+  ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}`;
 
 /** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
 function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | Fault {
@@ -94,7 +95,7 @@ function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): Princi
 /** One statement, so that states, principals and the head of the log are of one moment. */
 async function readTenant({ read }: Database, kid: string, queries: readonly StateQuery[]) {
   const rows = queries.map(({ principal, purpose }): Bindings => [principal, purpose]);
-  const found = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: SELECT }, kid, kid, kid);
+  const found = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: select(read) }, kid, kid, kid);
   if (found.length === 0) {
     const lost = new Fault(await logLost(read, kid));
     return queries.map(() => lost);

@@ -39,6 +39,8 @@ export interface Dialect {
   fewKeys(keys: readonly (string | number)[]): Bound;
   /** A common table `q(i, …columns)` of the rows that are asked about. */
   asked(columns: ColumnTypes, rows: readonly Bindings[]): Bound;
+  /** A join with the one row that a unique key finds, or with none. */
+  joinRow(table: string, alias: string, condition: string): string;
 }
 
 const placeholders = (count: number): string => Array(count).fill('?').join(',');
@@ -72,6 +74,7 @@ const sqlite: Dialect = {
       bindings: [JSON.stringify(rows)],
     };
   },
+  joinRow: (table, alias, condition) => `LEFT JOIN ${table} ${alias} ON ${condition}`,
 };
 
 /** PostgreSQL takes 65,535 parameters a statement. */
@@ -120,6 +123,9 @@ const postgres: Dialect = {
       bindings: rows.flatMap((row, i): Bindings => [i, ...row]),
     };
   },
+  /** It has no statistics of columns that name a person, and in a plain join would compare each row of the tenant. */
+  joinRow: (table, alias, condition) =>
+    `LEFT JOIN LATERAL (SELECT * FROM ${table} ${alias} WHERE ${condition} LIMIT 1) ${alias} ON true`,
 };
 
 /** The dialect of a pool or of a transaction. */

@@ -121,6 +121,10 @@ export async function runAsked<Found>(
   return runSql<Found>(db, `${q.sql} ${sql}`, [...q.bindings, ...bindings]);
 }
 
+/** For {@link runAsked}: a LEFT JOIN of `q` with the one row that a unique key finds; `?` and columns of `q` stand in `condition`. */
+export const joinRow = (db: Executor, table: string, alias: string, condition: string): string =>
+  dialectOf(db).joinRow(table, alias, condition);
+
 type Asked<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**

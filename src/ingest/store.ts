@@ -188,15 +188,16 @@ const ASKED = { durable: 'text', day: 'integer', network: 'text' } as const;
 /** One seek a day: the day comes first in the key. */
 const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
 
-const DEVICES = `SELECT q.i AS i, s.seen AS seen, o.created_at AS overridden, d.networks AS today, m.day AS marked,
+/** Subqueries and not joins: each is one seek, whatever PostgreSQL believes of the tables. */
+const DEVICES = `SELECT q.i AS i,
+    (SELECT s.seen FROM sightings s WHERE s.kid = ? AND s.durable = q.durable) AS seen,
+    (SELECT o.created_at FROM overrides o WHERE o.kid = ? AND o.durable = q.durable) AS overridden,
+    (SELECT m.day FROM network_marks m
+      WHERE m.kid = ? AND m.durable = q.durable AND m.day = q.day AND m.network = q.network) AS marked,
+    (SELECT d.networks FROM network_days d WHERE d.kid = ? AND d.durable = q.durable AND d.day = q.day) AS today,
     (SELECT SUM(w.networks) FROM network_days w
-      WHERE w.kid = ? AND w.day IN (${DAYS}) AND w.durable = q.durable) AS week
-  FROM q
-  LEFT JOIN sightings s ON s.kid = ? AND s.durable = q.durable
-  LEFT JOIN overrides o ON o.kid = ? AND o.durable = q.durable
-  LEFT JOIN network_days d ON d.kid = ? AND d.durable = q.durable AND d.day = q.day
-  LEFT JOIN network_marks m
-    ON m.kid = ? AND m.durable = q.durable AND m.day = q.day AND m.network = q.network`;
+      WHERE w.kid = ? AND w.durable = q.durable AND w.day IN (${DAYS})) AS week
+  FROM q`;
 
 interface DeviceRow
   extends Readonly<Record<'seen' | 'overridden' | 'today' | 'marked' | 'week', number | null>> {

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
-import { type Bindings, cellOf, insertMany, runAsked, type Transaction } from '../db/sql.ts';
+import { type Bindings, cellOf, insertMany, joinRow, runAsked, type Transaction } from '../db/sql.ts';
 import { unlessRequestHeld } from './networks.ts';
 import type { StoredSummary, SummaryRequest } from './ports.ts';
 
@@ -57,7 +57,8 @@ async function readCounts(tx: Transaction, kid: string, entries: readonly Summar
       columns: { signal: 'text', value: 'text' },
       rows: [...asked.values()],
       sql: `SELECT p.signal AS name, p.value AS value, p.devices AS devices
-        FROM q JOIN population p ON p.kid = ? AND p.signal = q.signal AND p.value = q.value`,
+        FROM q ${joinRow(tx, 'population', 'p', 'p.kid = ? AND p.signal = q.signal AND p.value = q.value')}
+        WHERE p.devices IS NOT NULL`,
     },
     kid,
   );
