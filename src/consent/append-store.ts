@@ -3,7 +3,15 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { tellInvalid } from '../db/meta-store.ts';
-import { type Bindings, countOf, insertMany, joinRow, runAsked, sendTogether, type Transaction } from '../db/sql.ts';
+import {
+  type Bindings,
+  countOf,
+  insertMany,
+  joinRow,
+  runAsked,
+  sendTogether,
+  type Transaction,
+} from '../db/sql.ts';
 import { type MasterKey, makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';

@@ -68,7 +68,9 @@ interface Row extends PrincipalColumns, Omit<StateColumns, 'choice'> {
 }
 
 const COLUMNS = { principal: 'text', purpose: 'text' } as const;
-const select = (db: Knex): string => `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
+const select = (
+  db: Knex,
+): string => `SELECT q.i AS i, p.principal AS principal, p.gpc AS gpc, p.gpc_except AS gpc_except, p.erased_at AS erased_at,
     p.mac AS principal_mac, s.choice AS choice, s.policy_version AS policy_version, s.expires_at AS expires_at,
     s.at AS at, s.seq AS seq, s.hash AS hash, s.over_gpc AS over_gpc, s.given AS given, s.doubt_seq AS doubt_seq,
     s.mac AS mac, h.size AS size, h.head_hash AS head_hash

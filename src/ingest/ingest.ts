@@ -243,12 +243,7 @@ function decideOn(
     verdict,
     shadow: shadow && { policyVersion: shadow.policyVersion, class: shadow.class, day },
     salt: random(SALT_BYTES).toString('base64url'),
-    summary: summary && {
-      ...summary,
-      newDevice: !known.seen,
-      counts: !known.marked,
-      expiresAt: now + SUMMARY_TTL_MS,
-    },
+    summary: summary && { ...summary, expiresAt: now + SUMMARY_TTL_MS },
     webhooks: tenant.decisionWebhooks,
     after,
   };

@@ -62,10 +62,6 @@ export interface KeyedSignals {
  * population, for the life of the token. Values are counted under a keyed hash and are in no row.
  */
 export interface SummaryRequest extends KeyedSignals {
-  /** The device was never seen before. */
-  readonly newDevice: boolean;
-  /** It was not counted from this network today: identical devices count once a network and day. */
-  readonly counts: boolean;
   readonly expiresAt: number;
 }
 

@@ -2,7 +2,7 @@ import type { ConsentEvent } from '../consent/decide.ts';
 import type { GrantClaim } from '../consent/doubts.ts';
 import { cookieValues } from '../http/request.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { equalBytes, hmacSha256, makeHmacSha256, ulidTime } from '../lib/crypto.ts';
+import { equalBytes, hmacSha256, hmacSha256Text, ulidTime } from '../lib/crypto.ts';
 import type { IngestTenant } from './ports.ts';
 
 /** The session of a request: its cookie, and whether a later bundle of the session may supersede the request (contract-2 section 18). */
@@ -17,8 +17,8 @@ const PREFIX = 'req_';
 
 /** gp_session is a MAC of its request, so that a later bundle can be checked against it and nothing is stored (ADR 0054). */
 export function makeSessions(serverSecret: Uint8Array) {
-  const mac = makeHmacSha256(hmacSha256(serverSecret, 'gpd/session/v1'));
-  const of = (kid: string, requestId: string): string => mac(`${kid} ${requestId}`);
+  const key = hmacSha256(serverSecret, 'gpd/session/v1');
+  const of = (kid: string, requestId: string): string => hmacSha256Text(key, `${kid} ${requestId}`);
   return {
     of,
     /**

@@ -244,20 +244,23 @@ async function writeEntries(
   entries: readonly RecordEntry[],
   anchoredTo: number,
 ): Promise<void> {
-  await sendTogether(
+  const [newDevices, newPairs] = await sendTogether(
     tx,
     () => writeSightings(tx, kid, entries),
-    () => writeVisitorIds(tx, kid, entries),
     () => countNetworks(tx, kid, entries),
+    () => writeVisitorIds(tx, kid, entries),
     () => countShadows(tx, kid, entries),
     () => writeDecisions(tx, kid, entries, anchoredTo),
     () => enqueue(tx, entries.flatMap(outboxEntries)),
   );
-  await writeSummaries(tx, kid, summariesOf(entries));
+  await writeSummaries(tx, kid, summariesOf(entries, newDevices, newPairs));
   await writeUpdates(tx, kid, entries);
 }
 
-/** One row a device: PostgreSQL refuses to update a row twice in one statement. */
+/**
+ * One row a device: PostgreSQL refuses to update a row twice in one statement.
+ * @returns the devices that were never seen before
+ */
 async function writeSightings(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   const devices = new Map<string, { first: number; last: number; seen: number }>();
   for (const { identified, verdict } of entries) {
@@ -270,13 +273,17 @@ async function writeSightings(tx: Transaction, kid: string, entries: readonly Re
   const rows = [...devices].map(([durable, { first, last, seen }]): Bindings => {
     return [kid, durable, first, last, seen];
   });
-  await insertMany(
+  const written = await insertMany<{ durable: string; seen: number }>(
     tx,
     'INSERT INTO sightings (kid, durable, first_at, last_at, seen)',
     inOrder(rows),
     `ON CONFLICT (kid, durable) DO UPDATE SET seen = sightings.seen + excluded.seen,
-      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END`,
+      last_at = CASE WHEN excluded.last_at > sightings.last_at THEN excluded.last_at ELSE sightings.last_at END
+      RETURNING durable, seen`,
   );
+  const isNew = ({ durable, seen }: { durable: string; seen: number }): boolean =>
+    seen === devices.get(durable)?.seen;
+  return new Set(written.filter(isNew).map(({ durable }) => durable));
 }
 
 /** Of every visit: that the device was seen in this epoch does not say that the index has its visitorId still. */
@@ -295,25 +302,33 @@ async function writeVisitorIds(tx: Transaction, kid: string, entries: readonly R
 const SHARDS = 8;
 const shard = randomInt(SHARDS);
 
-/** The networks of a device on a day, with the counts that outlive their marks. */
+/** A device and its network of a day. */
+const pairOf = ({ durable, day, network }: { durable: string; day: number; network: string }): string =>
+  `${durable}|${day}|${network}`;
+
+/**
+ * The networks of a device on a day, with the counts that outlive their marks.
+ * @returns the pairs that were not marked before
+ */
 async function countNetworks(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   const marks = new Map<string, Bindings>();
   for (const { identified } of entries) {
     if (!identified || identified.marked) continue;
     const { durable, day, network } = identified;
-    marks.set(`${durable}|${day}|${network}`, [kid, durable, day, network]);
+    marks.set(pairOf(identified), [kid, durable, day, network]);
   }
   // Another node may have marked some of them since they were looked up: those are counted already.
-  const claimed = await insertMany<{ durable: string; day: number }>(
+  const claimed = await insertMany<{ durable: string; day: number; network: string }>(
     tx,
     'INSERT INTO network_marks (kid, durable, day, network)',
     inOrder(marks.values()),
-    'ON CONFLICT DO NOTHING RETURNING durable, day',
+    'ON CONFLICT DO NOTHING RETURNING durable, day, network',
   );
   const perDevice = claimed.map(({ durable, day }): Bindings => [kid, durable, day]);
   await addCounts(tx, 'network_days', ['kid', 'durable', 'day'], 'networks', perDevice);
   const perTenant = claimed.map(({ day }): Bindings => [kid, day, shard]);
   await addCounts(tx, 'network_totals', ['kid', 'day', 'shard'], 'pairs', perTenant);
+  return new Set(claimed.map(pairOf));
 }
 
 /** How often the shadow agrees and how often it does not. */
@@ -364,17 +379,20 @@ async function writeDecisions(
   await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);
 }
 
-/** A device and its network of the day count once in the population. */
-function summariesOf(entries: readonly RecordEntry[]) {
+/** A device counts once in the population, and so does its pair: with the first of its entries. */
+function summariesOf(
+  entries: readonly RecordEntry[],
+  newDevices: ReadonlySet<string>,
+  newPairs: ReadonlySet<string>,
+) {
   const counted = new Set<string>();
   const isFirst = (id: string): boolean => !counted.has(id) && counted.add(id) !== undefined;
   return entries.flatMap(({ verdict: { requestId }, summary, identified }) => {
     if (!summary) return [];
-    if (!identified) return [{ requestId, request: summary }];
-    const { durable, network, day } = identified;
-    const newDevice = summary.newDevice && isFirst(durable);
-    const counts = summary.counts && isFirst(`${durable}|${day}|${network}`);
-    return [{ requestId, request: { ...summary, newDevice, counts } }];
+    const isNewDevice =
+      identified !== null && newDevices.has(identified.durable) && isFirst(identified.durable);
+    const isNewPair = identified !== null && newPairs.has(pairOf(identified)) && isFirst(pairOf(identified));
+    return [{ requestId, request: summary, isNewDevice, isNewPair }];
   });
 }
 

@@ -11,9 +11,14 @@ const DEVICES: Cell = { name: '*devices', value: '' };
 const COUNTED: Cell = { name: '*counted', value: '' };
 const JOINT = '*joint';
 
+/** A request whose signals are summed up, and what it adds to the population. */
 interface SummaryEntry {
   readonly requestId: string;
   readonly request: SummaryRequest;
+  /** The device was never seen before. */
+  readonly isNewDevice: boolean;
+  /** It was not counted from this network today: identical devices count once a network and day. */
+  readonly isNewPair: boolean;
 }
 
 interface Cell {
@@ -23,8 +28,8 @@ interface Cell {
 
 const cellsOf = ({ signals, joint }: SummaryRequest): Cell[] => [...signals, { name: JOINT, value: joint }];
 
-function counted(request: SummaryRequest): Cell[] {
-  return [...(request.newDevice ? [DEVICES] : []), ...(request.counts ? [COUNTED, ...cellsOf(request)] : [])];
+function countedCells({ request, isNewDevice, isNewPair }: SummaryEntry): Cell[] {
+  return [...(isNewDevice ? [DEVICES] : []), ...(isNewPair ? [COUNTED, ...cellsOf(request)] : [])];
 }
 
 const idOf = ({ name, value }: Cell): string => `${name}|${value}`;
@@ -32,7 +37,7 @@ const idOf = ({ name, value }: Cell): string => `${name}|${value}`;
 /** In one order for all nodes: batches must not deadlock on PostgreSQL. */
 async function countAll(tx: Transaction, kid: string, entries: readonly SummaryEntry[]): Promise<void> {
   const sums = new Map<string, { readonly cell: Cell; devices: number }>();
-  for (const cell of entries.flatMap(({ request }) => counted(request))) {
+  for (const cell of entries.flatMap(countedCells)) {
     const sum = sums.get(idOf(cell));
     if (sum) sum.devices += 1;
     else sums.set(idOf(cell), { cell, devices: 1 });

@@ -1,4 +1,4 @@
-import { equalBytes, makeHmacSha256 } from '../lib/crypto.ts';
+import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
 import type { ConsentChoice, Given } from '../schema/consent.ts';
 import type { ConsentPolicy, Purpose } from './purposes.ts';
 
@@ -42,7 +42,7 @@ interface Terms {
 export type StateMac = ReturnType<typeof makeStateMac>;
 
 export function makeStateMac(kid: string, key: Uint8Array) {
-  const mac = makeHmacSha256(key);
+  const mac = (text: string): string => hmacSha256Text(key, text);
   return {
     ofState: (
       principal: string,

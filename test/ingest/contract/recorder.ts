@@ -58,16 +58,9 @@ export function recorderContract(make: MakeDatabase): void {
           claim: makeEntry({ ...asked, id }).claim,
           device: asked,
           decide(known) {
-            const counts = known?.marked !== true;
             const signals = [{ name: 'gpu', value: 'keyed' }];
-            const summary = {
-              signals,
-              joint: 'j',
-              newDevice: known?.seen !== true,
-              counts,
-              expiresAt: NOW + DAY,
-            };
-            return makeEntry({ ...asked, id, marked: !counts, summary });
+            const summary = { signals, joint: 'j', expiresAt: NOW + DAY };
+            return makeEntry({ ...asked, id, marked: known?.marked === true, summary });
           },
         });
       };

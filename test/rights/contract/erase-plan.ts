@@ -59,7 +59,7 @@ export function erasePlanContract(make: MakeDatabase): void {
 
     /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
     async function fill(kid: string): Promise<void> {
-      const summary = { signals: [], joint: 'j', newDevice: false, counts: false, expiresAt: NOW + DAY };
+      const summary = { signals: [], joint: 'j', expiresAt: NOW + DAY };
       const recorder = makeRecorder(db.database);
       for (const durable of ['one', 'two', 'else'])
         for (const visit of ['a', 'b', 'c'])

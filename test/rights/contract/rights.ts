@@ -211,7 +211,7 @@ export function rightsContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'erase');
       const mine = { durable: 'mine' };
       const signals = [{ name: 'gpu', value: 'keyed' }];
-      const summary = { signals, joint: 'all', newDevice: true, counts: true, expiresAt: NOW + DAY };
+      const summary = { signals, joint: 'all', expiresAt: NOW + DAY };
       await record(kid, 'm1', { ...mine, summary });
       await record(kid, 'm2', mine);
       await record(kid, 'o1', { durable: 'theirs', summary });

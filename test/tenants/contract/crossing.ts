@@ -98,7 +98,7 @@ export function crossingContract(make: MakeDatabase): void {
 
     it('counts the populations of many tenants', async () => {
       const signals = [{ name: 'screen', value: 'v' }];
-      const summary = { signals, joint: 'j', newDevice: false, counts: true, expiresAt: NOW + 1 };
+      const summary = { signals, joint: 'j', expiresAt: NOW + 1 };
       const kidOf = (i: number): string => `population-${i}`;
       // Marked: nothing else of these entries is in a row that both nodes write.
       const entries = (node: string) =>

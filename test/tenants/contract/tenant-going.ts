@@ -50,7 +50,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       const id = `v${visits}`;
       const durable = `device-${visits % 7}`;
       const { claim } = makeEntry({ kid, id });
-      const summary = { signals: [], joint: 'j', newDevice: true, counts: true, expiresAt: NOW };
+      const summary = { signals: [], joint: 'j', expiresAt: NOW };
       const webhooks = ['w1'];
       return recorder.record({
         claim: { ...claim, since },
