@@ -80,6 +80,35 @@ function rightsPage(page: string): string {
   return lines.join('\n');
 }
 
+const SCALE = 'docs/scale.md';
+
+/** Fills the table of docs/scale.md that says how a distributed PostgreSQL places each table, from the keys in the map of a person. */
+function scalePage(page: string): string {
+  const hasKid = ({ key }: { readonly key: readonly string[] }): boolean => key.includes('kid');
+  const placed: Readonly<Record<string, readonly TableName[]>> = {
+    'by `kid`, colocated': tablesWhere(hasKid),
+    'of a tenant, but its key lacks `kid`: stays on the coordinator until the key begins with it':
+      tablesWhere((row) => !hasKid(row) && row.tenant !== 'stays'),
+    'of no tenant: by its own key': tablesWhere(
+      ({ tenant, expires }) => tenant === 'stays' && expires.includes('time'),
+    ),
+    'reference table, the same on every node': tablesWhere(
+      ({ tenant, expires }) => tenant === 'stays' && !expires.includes('time'),
+    ),
+  };
+  const rows = Object.entries(placed).map(([how, tables]) => {
+    const named = tables.map((table) =>
+      hasKid(rowOf(table)) ? `\`${table}\`` : `\`${table}\` (${rowOf(table).key.join(', ')})`,
+    );
+    return `| ${how} | ${named.join(', ')} |`;
+  });
+  const lines = page.split('\n');
+  const at = lines.indexOf('| placed | tables |') + 2;
+  if (at === 1) throw new Error(`${SCALE} has lost the table of placed tables`);
+  const end = lines.findIndex((line, i) => i >= at && !line.startsWith('|'));
+  return lines.toSpliced(at, end - at, ...rows).join('\n');
+}
+
 const API_KEYS = 'docs/api-keys.md';
 function pages(): Readonly<Record<string, string>> {
   return {
@@ -87,6 +116,7 @@ function pages(): Readonly<Record<string, string>> {
     [API_KEYS]: apiKeysPage(read(pathOf(API_KEYS)) ?? ''),
     'docs/settings.md': settingsPage(),
     [INVENTORY]: rightsPage(read(pathOf(INVENTORY)) ?? ''),
+    [SCALE]: scalePage(read(pathOf(SCALE)) ?? ''),
     'docs/openapi.json': `${JSON.stringify(openApiDocument(VERSION), null, 2)}\n`,
   };
 }
