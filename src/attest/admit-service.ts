@@ -1,13 +1,12 @@
 import type { Check } from '../consent/service.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
-import type { IngestTenant } from '../ingest/ports.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { FailedDeps, OpenedToken, Presented } from './ceremony.ts';
 import { relyingPartyOf } from './ceremony.ts';
 
@@ -17,7 +16,7 @@ export interface AdmitDeps extends FailedDeps {
   readonly database: Database;
   readonly serverSecret: Uint8Array;
   readonly clock: Clock;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
   /** From the database: a withdrawal counts at once. */
   readonly check: (kid: string, check: Check) => Promise<{ readonly allowed: boolean }>;
 }
@@ -33,7 +32,7 @@ export interface Asker {
 }
 
 interface Visit extends OpenedToken {
-  readonly tenant: IngestTenant;
+  readonly tenant: Tenant;
   readonly verdict: Verdict;
 }
 

@@ -1,6 +1,6 @@
 import { reconcile } from '../ingest/decisions-service.ts';
 import type { IssueToken } from '../ingest/ingest.ts';
-import type { IngestTenant, KnownDevice, RecordEntry } from '../ingest/ports.ts';
+import type { KnownDevice, RecordEntry } from '../ingest/ports.ts';
 import { verdictResponse } from '../ingest/respond.ts';
 import type { RecordAlone } from '../ingest/store.ts';
 import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/verdict/identity.ts';
@@ -9,6 +9,7 @@ import type { Random } from '../lib/crypto.ts';
 import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { IngestResponse } from '../schema/responses.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { type AdmitDeps, type Admitted, type Asker, admit, requireConsent } from './admit-service.ts';
 import {
   type Ceremony,
@@ -41,7 +42,7 @@ const USER_ID_BYTES = 16;
 const SALT_BYTES = 16;
 
 /** Before it no durable id begins: those of signals are of 32 bytes. */
-const durableOf = ({ durableKey }: IngestTenant, credentialId: string): string =>
+const durableOf = ({ durableKey }: Tenant, credentialId: string): string =>
   hmacSha256Text(durableKey, `gpd/passkey/v1 ${credentialId}`);
 
 interface Proven {

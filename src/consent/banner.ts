@@ -9,8 +9,8 @@ import { appendOne, type EntryMacs, lockHead } from '../log/entries.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
 import { firstPurpose, type Purpose } from '../tenants/purposes.ts';
 import { bannerSettings } from '../tenants/settings.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
-import type { ConsentTenant } from './tenant.ts';
 
 /** What the consent banner of a tenant gets; the log records that it did. */
 
@@ -41,7 +41,7 @@ function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'd
 }
 
 /** All that a person may be shown, in all languages: what the log's hash is of. */
-function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
+function allTexts({ kid, settings, purposes, rules }: Tenant): string {
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
   const banner = bannerSettings(settings);
   const shown = { kid, banner, purposes, policyVersion: rules.currentVersion, ...translated };
@@ -49,7 +49,7 @@ function allTexts({ kid, settings, purposes, rules }: ConsentTenant): string {
 }
 
 /** Without an entry in the log: for previews. */
-export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerRequest): BannerResponse {
+export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, purposes, rules, kid } = tenant;
   const banner = bannerSettings(settings);
   const own = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
@@ -75,9 +75,9 @@ export function bannerAnswer(tenant: ConsentTenant, { language, gpc }: BannerReq
 
 export function makeBanner({ database, clock, script }: Deps) {
   /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
-  const told = new Map<string, { tenant: ConsentTenant; hash: string; done: Promise<unknown> }>();
+  const told = new Map<string, { tenant: Tenant; hash: string; done: Promise<unknown> }>();
 
-  function publish(tenant: ConsentTenant, hash: string): Promise<unknown> {
+  function publish(tenant: Tenant, hash: string): Promise<unknown> {
     const { kid, revision, rules } = tenant;
     const known = told.get(kid);
     // The directory makes a new object of a tenant that changed.
@@ -98,7 +98,7 @@ export function makeBanner({ database, clock, script }: Deps) {
   }
 
   /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
-  return async (tenant: ConsentTenant, request: BannerRequest) => {
+  return async (tenant: Tenant, request: BannerRequest) => {
     await publish(tenant, await script());
     return bannerAnswer(tenant, request);
   };

@@ -9,16 +9,16 @@ import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, takeHead } from '../log/entries.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import { macFits, type StateRow } from '../tenants/state-mac.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { type ConsentEvent, GIVEN_BY, isDoubted, type ProofRef } from './decide.ts';
 import { type ConsentStateReader, type StateColumns, toStateRow } from './state-store.ts';
-import type { ConsentTenant } from './tenant.ts';
 
 /** What a verdict says of the grant that its bundle rode on (contract-2 section 18). */
 
 interface Deps {
   readonly reader: ConsentStateReader;
   readonly marker: Marker;
-  readonly tenantOf: (kid: string) => ConsentTenant;
+  readonly tenantOf: (kid: string) => Tenant;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -69,7 +69,7 @@ export type Grants = ReturnType<typeof makeGrants>;
 
 const SALT_BYTES = 16;
 
-type Marked = Pick<ConsentTenant, 'kid' | 'since' | 'principalWrap' | 'wrapper' | 'stateMac'>;
+type Marked = Pick<Tenant, 'kid' | 'since' | 'principalWrap' | 'wrapper' | 'stateMac'>;
 
 export interface Mark {
   readonly tenant: Marked;

@@ -1,10 +1,10 @@
 import type { Database } from '../db/db.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { readEntries } from '../log/entries.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentDecision } from './decide.ts';
 import type { GrantClaim } from './doubts.ts';
 import type { ConsentService } from './service.ts';
-import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';
 
 /** What a tenant's own ledger says of the consent that a bundle names (contract 3.3). */
@@ -26,7 +26,7 @@ interface ConsentClaim extends GrantClaim {
 /** Is the grant that this proof names an entry of the principal's own, and is the grant still live? */
 async function isLiveGrant(
   database: Database,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   { principalId, purpose, proof }: GrantClaim,
   decision: ConsentDecision | undefined,
 ): Promise<boolean> {
@@ -43,7 +43,7 @@ async function isLiveGrant(
 export function makeProveConsent(
   database: Database,
   service: Pick<ConsentService, 'decideAll'>,
-  tenantOf: (kid: string) => ConsentTenant,
+  tenantOf: (kid: string) => Tenant,
 ): ProveConsent {
   const prove: ProveConsent = async (claim) => {
     const { principalId, purposes, overGpc } = claim;

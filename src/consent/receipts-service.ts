@@ -3,8 +3,8 @@ import type { Database } from '../db/db.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/entries.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import type { ConsentTenant } from './tenant.ts';
 import { findOpening } from './terms-store.ts';
 
 /**
@@ -14,7 +14,7 @@ import { findOpening } from './terms-store.ts';
  */
 export async function issueReceipt(
   deps: { readonly database: Database; readonly clock: Clock },
-  tenant: ConsentTenant,
+  tenant: Tenant,
   seq: number,
   asked: { readonly principal: string; readonly principalId: string } | null,
 ): Promise<IssuedReceipt | 'not-yours' | null> {

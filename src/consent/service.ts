@@ -16,13 +16,13 @@ import type {
   WriteResponse,
 } from '../schema/consent.ts';
 import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { knowsPrincipal } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import type { ConsentStateReader, StateQuery } from './state-store.ts';
-import type { ConsentTenant } from './tenant.ts';
 import { listHistory, listState } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
@@ -55,15 +55,15 @@ function toAnswer(decision: ConsentDecision): DecisionAnswer {
 }
 
 /** @throws {ConsentStateInvalid} */
-function requireTerms({ termsFit, kid }: ConsentTenant): void {
+function requireTerms({ termsFit, kid }: Tenant): void {
   if (!termsFit) throw new ConsentStateInvalid(kid);
 }
 
-function queryOf(tenant: ConsentTenant, { principalId, purpose }: Check): StateQuery {
+function queryOf(tenant: Tenant, { principalId, purpose }: Check): StateQuery {
   return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
 }
 
-async function check({ reader, clock }: Deps, tenant: ConsentTenant, request: Check) {
+async function check({ reader, clock }: Deps, tenant: Tenant, request: Check) {
   requireTerms(tenant);
   const query = queryOf(tenant, request);
   const { minSeq } = request;
@@ -78,21 +78,21 @@ async function check({ reader, clock }: Deps, tenant: ConsentTenant, request: Ch
 }
 
 /** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
-async function decideAll({ reader, clock }: Deps, tenant: ConsentTenant, checks: readonly Check[]) {
+async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly Check[]) {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
   const now = clock();
   return states.map((state, i) => decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now));
 }
 
-const checkAll = async (deps: Deps, tenant: ConsentTenant, checks: readonly Check[]) =>
+const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly Check[]) =>
   (await decideAll(deps, tenant, checks)).map(toAnswer);
 
 /** Whether the principal ever said anything. */
-const knows = ({ database }: Deps, tenant: ConsentTenant, principalId: string) =>
+const knows = ({ database }: Deps, tenant: Tenant, principalId: string) =>
   knowsPrincipal(database, tenant.kid, tenant.refOf(principalId));
 
-function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): number {
+function policyVersionOf(tenant: Tenant, asked: number | undefined): number {
   const { currentVersion } = tenant.rules;
   if (asked === undefined) return currentVersion;
   const known = asked === currentVersion || tenant.policies.some((policy) => policy.version === asked);
@@ -101,7 +101,7 @@ function policyVersionOf(tenant: ConsentTenant, asked: number | undefined): numb
 }
 
 /** What a write names has to exist. @throws {Refusal} */
-function checkTerms(tenant: ConsentTenant, body: ConsentWrite): void {
+function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
   if (unknown.length > 0) throw new Refusal('unknown-purpose', { details: unknown });
@@ -110,7 +110,7 @@ function checkTerms(tenant: ConsentTenant, body: ConsentWrite): void {
 
 async function write(
   { appender, clock }: Deps,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
   // How long a grant lasts is one of the terms; a refusal needs none, and is always written.
@@ -149,7 +149,7 @@ async function write(
   return { entries: answer.entries, seq: last.seq, hash: last.hash };
 }
 
-async function state(deps: Deps, tenant: ConsentTenant, principalId: string) {
+async function state(deps: Deps, tenant: Tenant, principalId: string) {
   const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
   const said = new Map(rows.map((row) => [row.purpose, row]));
   // Built in: nobody has to define it, and who agreed to it has to find it here.
@@ -167,7 +167,7 @@ async function state(deps: Deps, tenant: ConsentTenant, principalId: string) {
 
 async function history(
   { database }: Deps,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   principalId: string,
   { cursor, limit = HISTORY_PAGE }: HistoryPage,
 ): Promise<HistoryResponse> {
@@ -200,7 +200,7 @@ export type ConsentService = ReturnType<typeof makeConsentService>;
 interface FreshDeps {
   readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
   /** @throws {TenantGone} */
-  readonly tenantOf: (kid: string) => ConsentTenant;
+  readonly tenantOf: (kid: string) => Tenant;
   /** Reads what changed in the database before this call. */
   readonly refresh: () => Promise<void>;
 }

@@ -5,8 +5,8 @@ import { purge } from '../db/purge.ts';
 import { sessionContext } from '../keys/master-key.ts';
 import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
-import type { Random } from '../lib/crypto.ts';
-import type { ConsentTenant } from './tenant.ts';
+import { decodeBase64Url, type Random, sha256Text } from '../lib/crypto.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 
 /** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
 
@@ -19,7 +19,7 @@ export interface SessionDeps {
 /** @param keyId the API key that opens it, and ends it */
 export async function openSession(
   { database, clock, random }: SessionDeps,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   principalId: string,
   keyId: string,
 ) {
@@ -35,7 +35,7 @@ export async function openSession(
 
 export async function readSession(
   { database, clock }: Omit<SessionDeps, 'random'>,
-  tenantOf: (kid: string) => ConsentTenant | undefined,
+  tenantOf: (kid: string) => Tenant | undefined,
   token: string,
 ): Promise<PrincipalSession | null> {
   const hash = hashSecret(token);
@@ -86,4 +86,12 @@ export async function purgeExpired(database: Database, now: number): Promise<voi
   for (const [table, key] of Object.entries(keys)) {
     await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
   }
+}
+
+const SECRET_BYTES = 32;
+
+/** A browser principal's id: `b_` + base64url(SHA-256(its 32 secret bytes)). */
+export function browserPrincipalId(principalSecret: string): string | null {
+  const bytes = decodeBase64Url(principalSecret);
+  return bytes?.length === SECRET_BYTES ? `b_${sha256Text(bytes)}` : null;
 }

@@ -4,8 +4,8 @@ import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { Purpose } from '../tenants/purposes.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
-import type { ConsentTenant } from './tenant.ts';
 import { listPolicies, publishPolicy, savePurposes } from './terms-store.ts';
 
 /** Purposes and policy versions of a tenant, by the consent API. */
@@ -18,7 +18,7 @@ export interface TermsDeps {
 }
 
 /** Who changed it: the key, by its id. */
-function actOf({ clock }: TermsDeps, { rightsKey }: ConsentTenant, apiKey: string): Act {
+function actOf({ clock }: TermsDeps, { rightsKey }: Tenant, apiKey: string): Act {
   return { ...operatorActor(rightsKey, 'gpd api key', apiKey), at: clock(), apiKey };
 }
 
@@ -29,7 +29,7 @@ export async function purposesOf({ database }: TermsDeps, kid: string) {
 /** @throws {TenantGone} */
 export async function definePurposes(
   deps: TermsDeps,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   purposes: readonly Purpose[],
   apiKey: string,
 ) {
@@ -49,7 +49,7 @@ export async function policiesOf({ database }: TermsDeps, kid: string) {
 /** @throws {TenantGone} */
 export async function publishNextPolicy(
   deps: TermsDeps,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   policy: { readonly text: string; readonly material: boolean },
   apiKey: string,
 ) {

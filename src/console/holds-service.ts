@@ -1,6 +1,5 @@
 import { displayHandle, rightsRef } from '../audit/audit.ts';
 import { writeAudit } from '../audit/store.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import { isoTime } from '../lib/clock.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { type ErasureTarget, isEmptyTarget, NOTHING } from '../rights/erase/erasure.ts';
@@ -14,6 +13,7 @@ import {
 } from '../rights/erase/hold.ts';
 import { heldReceipts, type StoredErasure } from '../rights/erase/receipts.ts';
 import type { ErasureReceipt } from '../schema/rights.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 
 /** Legal holds (GDPR articles 17(3) and 18(2)) as a dpo places, lists and releases them. A page names a device by its keyed reference. */
@@ -23,12 +23,12 @@ type HoldContext = Pick<Context, 'database' | 'eraser' | 'tenantOf' | 'clock' | 
 /** Holds that are shown on a page. */
 const PAGE = 100;
 
-const referenceOf = ({ rightsKey }: ConsentTenant, durable: string): string =>
+const referenceOf = ({ rightsKey }: Tenant, durable: string): string =>
   rightsRef(rightsKey, 'durable', durable);
 
 async function findHold(
   { database }: HoldContext,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   device: string,
 ): Promise<LegalHold | null> {
   for await (const hold of allHolds(database, tenant.kid))
@@ -37,11 +37,7 @@ async function findHold(
 }
 
 /** Receipts of erasures that this hold limited. */
-const limitedBy = (
-  receipts: readonly StoredErasure[],
-  tenant: ConsentTenant,
-  { durable, createdAt }: LegalHold,
-) =>
+const limitedBy = (receipts: readonly StoredErasure[], tenant: Tenant, { durable, createdAt }: LegalHold) =>
   receipts.filter(
     ({ held, erasedAt }) => erasedAt >= createdAt && held?.includes(referenceOf(tenant, durable)),
   );
@@ -88,7 +84,7 @@ export async function placeHoldOn(
 /** The part of a receipt's target that the hold of this device kept. A receipt has references alone; the device leads to their ids. */
 async function keptTarget(
   { database }: HoldContext,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   { durable }: LegalHold,
   { refs }: StoredErasure,
 ): Promise<ErasureTarget> {

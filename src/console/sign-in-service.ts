@@ -13,8 +13,8 @@ import {
 import type { Claims } from '../auth/tokens.ts';
 import { type Claimant, ClaimRefused, readClaimant } from '../auth/tokens.ts';
 import type { Config } from '../config.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import { environmentName } from '../schema/settings.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { insertConsoleSession } from './session-store.ts';
@@ -86,7 +86,7 @@ async function identify({ config, onLoginFault }: Context, login: VerifiedLogin)
 
 async function openSession(
   { database, clock, random, keys }: Context,
-  tenant: ConsentTenant,
+  tenant: Tenant,
   { claimant, claims }: { readonly claimant: Claimant; readonly claims: Claims },
   idToken: string,
 ) {

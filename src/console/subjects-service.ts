@@ -2,7 +2,6 @@ import type { Writable } from 'node:stream';
 import type { AuditEvent } from '../audit/audit.ts';
 import { displayHandle } from '../audit/audit.ts';
 import { recordAudit } from '../audit/store.ts';
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Database } from '../db/db.ts';
 import { holdsOn } from '../ingest/networks.ts';
 import { isoTime } from '../lib/clock.ts';
@@ -14,6 +13,7 @@ import type { Dsar } from '../rights/dsar/service.ts';
 import { deviceTrail } from '../rights/dsar/store.ts';
 import { KEEP_NOTHING, planErasure } from '../rights/erase/erase.ts';
 import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { placeHoldOn } from './holds-service.ts';
 
@@ -39,7 +39,7 @@ async function targetOf({ rights }: Context, { kid }: Staff, key: SubjectKey): P
   }
 }
 
-function handleOf(tenant: ConsentTenant, target: ErasureTarget): string {
+function handleOf(tenant: Tenant, target: ErasureTarget): string {
   const named = target.durables[0] ?? target.principal?.ref ?? target.requests[0] ?? '';
   return displayHandle(tenant.rightsKey, named);
 }

@@ -3,7 +3,7 @@ import type { ProveConsent } from '../consent/proven-purposes-service.ts';
 import type { ConsentReceipt } from '../schema/bundle.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { ConsentState } from '../schema/responses.ts';
-import type { IngestTenant } from './ports.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 
 /** The consent that a bundle asserts, what Global Privacy Control leaves of it, and what the tenant's ledger proves of it. */
 
@@ -45,7 +45,7 @@ type GatedConsent = ReturnType<typeof consentGate>;
  * for one whose policy is `ask` is handed on with what the bundle brings to prove it (contract-2 section 13).
  */
 export function consentGate(
-  tenant: Pick<IngestTenant, 'kid' | 'gpcPolicy' | 'needsProof'>,
+  tenant: Pick<Tenant, 'kid' | 'gpcPolicy' | 'needsProof'>,
   receipt: ConsentReceipt,
   { inHeader, inSignals }: GpcSignals,
 ) {
@@ -82,7 +82,7 @@ export function consentGate(
  */
 export async function proveConsent(
   ledger: { readonly proveConsent: ProveConsent },
-  { needsProof }: Pick<IngestTenant, 'needsProof'>,
+  { needsProof }: Pick<Tenant, 'needsProof'>,
   { claimedGrant, asserted, overGpc }: GatedConsent,
 ): Promise<ConsentState | null> {
   if (!claimedGrant) return null;

@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts';
 import { isoTime } from '../lib/clock.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { findDecision, supersededBy } from './decisions-store.ts';
-import type { IngestTenant } from './ports.ts';
 import { verdictResponse } from './respond.ts';
 import { CALM_SCORE } from './verdict/decide.ts';
 import { visitorIdOf } from './verdict/identity.ts';
@@ -23,7 +23,7 @@ export function reconcile(verdict: Verdict): Verdict {
 }
 
 /** The stored verdict as the backend reads it; the visitorId is computed again and never stored with it. */
-export function makeDecisionFinder(database: Database, tenantOf: (kid: string) => IngestTenant | undefined) {
+export function makeDecisionFinder(database: Database, tenantOf: (kid: string) => Tenant | undefined) {
   return async (kid: string, requestId: string) => {
     const tenant = tenantOf(kid);
     const stored = await findDecision(database, kid, requestId);

@@ -12,11 +12,11 @@ import type { Plaintext } from '../schema/bundle.ts';
 import type { ConsentState } from '../schema/responses.ts';
 import { readSignals } from '../schema/signals.ts';
 import type { NoteVisit } from '../tenants/key-use-service.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { consentGate, proveConsent } from './consent-gate.ts';
 import { isFresh, readPlaintext, reasonForNoTenant, type Unsealed } from './open.ts';
 import type {
   Identity,
-  IngestTenant,
   KnownDevice,
   RecordEntry,
   Recorded,
@@ -159,7 +159,7 @@ function hashNonce(nonce: string): string {
 }
 
 /** All that later steps need of the signals: ids of rules, weights, keyed hashes and flags. */
-function judge(tenant: IngestTenant, facts: Facts, identity: Identity | null) {
+function judge(tenant: Tenant, facts: Facts, identity: Identity | null) {
   return {
     identity,
     classification: classify(facts, policyOf(tenant.policy).rules),
@@ -175,7 +175,7 @@ function judge(tenant: IngestTenant, facts: Facts, identity: Identity | null) {
 
 /** Everything that the verdict is decided on, besides the device's past. A batch holds many of them while it waits. */
 interface Visit {
-  readonly tenant: IngestTenant;
+  readonly tenant: Tenant;
   readonly now: number;
   /** Hash of the bundle's nonce. */
   readonly nonce: string;
@@ -261,7 +261,7 @@ function refuseUnrecorded(
 }
 
 /** The origin of the page, where it is the tenant's. */
-function firstPartyOrigin({ origin }: IngestInput['headers'], tenant: IngestTenant): string | null {
+function firstPartyOrigin({ origin }: IngestInput['headers'], tenant: Tenant): string | null {
   return typeof origin === 'string' && tenant.origins.has(origin) ? origin : null;
 }
 

@@ -6,7 +6,8 @@ import { orElse } from '../lib/functions.ts';
 import { parseStrictJson } from '../lib/json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
 import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
-import type { IngestTenant, TenantLookup } from './ports.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import type { TenantLookup } from './ports.ts';
 
 /** From the body of a request to the plaintext of its bundle. The first two steps may run in a thread (decrypt/). */
 
@@ -36,7 +37,7 @@ export interface Unsealed {
   readonly plaintext: Buffer | null;
 }
 
-export type Openers = Pick<IngestTenant, 'openers' | 'symmetricOpener'>;
+export type Openers = Pick<Tenant, 'openers' | 'symmetricOpener'>;
 
 function decrypt(bundle: SealedBundle, keys: Openers): Buffer | null {
   if (bundle.epk === undefined) return keys.symmetricOpener?.(bundle) ?? null;

@@ -4,9 +4,7 @@ import type { Verdict } from './verdict/verdict.ts';
 
 /** The values that go to the store and come back from it. */
 
-export type IngestTenant = Tenant;
-
-export type TenantLookup = (kid: string) => IngestTenant | undefined;
+export type TenantLookup = (kid: string) => Tenant | undefined;
 
 /** The past of a device, before this sighting. */
 export interface KnownDevice {

@@ -3,7 +3,7 @@ import type { GrantClaim } from '../consent/doubts.ts';
 import { cookieValues } from '../http/request.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, hmacSha256Text, ulidTime } from '../lib/crypto.ts';
-import type { IngestTenant } from './ports.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 
 /** The session of a request: its cookie, and whether a later bundle of the session may supersede the request (contract-2 section 18). */
 
@@ -58,7 +58,7 @@ interface Later {
 /** A bundle that supersedes one needs the session of that request; and a stolen cookie supersedes no request that is linked to a principal. */
 export async function maySupersede(
   { sessions, updates }: { readonly sessions: Pick<Sessions, 'has'>; readonly updates: Updates },
-  { kid, refOf }: Pick<IngestTenant, 'kid' | 'refOf'>,
+  { kid, refOf }: Pick<Tenant, 'kid' | 'refOf'>,
   { after, cookie, now, claimedGrant, grant }: Later,
 ): Promise<boolean> {
   if (after === undefined) return true;

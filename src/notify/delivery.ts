@@ -2,9 +2,10 @@ import { postWebhook } from '../egress/send.ts';
 import { type MasterKey, outboxContext, webhookSecretContext } from '../keys/master-key.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import type { Webhook } from '../tenants/tenant-store.ts';
 import { type MailDeps, type MailRow, mailNotices } from './mail.ts';
-import type { MailPayload, NotifyTenant } from './notify.ts';
+import type { MailPayload } from './notify.ts';
 import { type Due, isStaffLane, MAIL_LANE } from './outbox.ts';
 import { webhookHeaders } from './webhooks.ts';
 
@@ -14,7 +15,7 @@ export interface DeliveryDeps {
   readonly masterKey: () => MasterKey;
   readonly clock: Clock;
   readonly webhook: (kid: string, id: string) => Webhook | undefined;
-  readonly tenantOf: (kid: string) => NotifyTenant | undefined;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
   /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
   /** Null: no relay is configured. */

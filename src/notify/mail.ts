@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Mail, type Relay, sendMail } from '../egress/smtp.ts';
-import { type MailPayload, type NotifyTenant, OPEN_CONTEST_EVENTS } from './notify.ts';
+import type { Tenant } from '../tenants/tenant.ts';
+import { type MailPayload, OPEN_CONTEST_EVENTS } from './notify.ts';
 import type { Due } from './outbox.ts';
 
 /** A mail contains numbers, due dates and links; never a text that a person wrote, never a person's id. */
@@ -98,7 +99,7 @@ function composeMail({ from, origin }: MailDeps, told: readonly [Told, ...Told[]
  */
 export async function mailNotices(
   deps: MailDeps,
-  { settings }: NotifyTenant,
+  { settings }: Tenant,
   rows: readonly MailRow[],
 ): Promise<boolean> {
   const told: Told[] = [];

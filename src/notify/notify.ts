@@ -1,22 +1,11 @@
 import { rightsRef } from '../audit/audit.ts';
 import type { Transaction } from '../db/sql.ts';
-import { type MasterKey, outboxContext } from '../keys/master-key.ts';
+import { outboxContext } from '../keys/master-key.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
-import type { TenantSettings } from '../tenants/settings.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { enqueue, type Lane, MAIL_LANE, type OutboxEntry, STAFF_LANES } from './outbox.ts';
 
 /** Tells anybody anything: one row of the outbox for each webhook and each addressee, which the dispatcher delivers. */
-
-/** A tenant, as far as its notices need it. */
-export interface NotifyTenant {
-  readonly kid: string;
-  readonly settings: Pick<TenantSettings, 'notify.email'>;
-  /** Encrypts the payloads. */
-  readonly wrapper: MasterKey;
-  readonly rightsKey: Uint8Array;
-  /** Ids of the webhooks that want this event. */
-  readonly webhooksFor: (event: WebhookEvent) => readonly string[];
-}
 
 export interface Notice {
   readonly event: WebhookEvent;
@@ -57,29 +46,29 @@ const STAFF_EVENTS: readonly WebhookEvent[] = [
   'log.fork',
 ];
 
-const encrypt = ({ wrapper, kid }: NotifyTenant, payload: object): string =>
+const encrypt = ({ wrapper, kid }: Tenant, payload: object): string =>
   wrapper.wrap(Buffer.from(JSON.stringify(payload)), outboxContext(kid));
 
 type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly sealed: string };
 
 /** Rows for the webhooks that want the event, all with one ciphertext. */
-export function webhookRows(tenant: NotifyTenant, event: WebhookEvent, data: object): readonly Row[] {
+export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): readonly Row[] {
   const webhooks = tenant.webhooksFor(event);
   if (webhooks.length === 0) return [];
   const sealed = encrypt(tenant, data);
   return webhooks.map((webhook) => ({ webhook, event, sealed }));
 }
 
-const staffLane = ({ rightsKey }: NotifyTenant, address: string): string =>
+const staffLane = ({ rightsKey }: Tenant, address: string): string =>
   STAFF_LANES + rightsRef(rightsKey, 'addressee', address);
 
 /** The lanes of the staff of these tenants: a lane for each address, so that a refused one holds up no other. */
-export const staffLanesOf = (tenants: readonly NotifyTenant[]): readonly Lane[] =>
+export const staffLanesOf = (tenants: readonly Tenant[]): readonly Lane[] =>
   tenants.flatMap((tenant) =>
     tenant.settings['notify.email'].map((to) => ({ kid: tenant.kid, webhook: staffLane(tenant, to) })),
   );
 
-function mailRows(tenant: NotifyTenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
+function mailRows(tenant: Tenant, { event, number, hasEmail = false }: Notice): readonly Row[] {
   const addresses = STAFF_EVENTS.includes(event) ? tenant.settings['notify.email'] : [];
   const staff = addresses.map((to): Row => {
     return { webhook: staffLane(tenant, to), event, sealed: encrypt(tenant, { to, number: number ?? null }) };
@@ -92,7 +81,7 @@ function mailRows(tenant: NotifyTenant, { event, number, hasEmail = false }: Not
 }
 
 /** Adds a notice to the outbox, in the transaction of the change that it reports. */
-export function notify(tx: Transaction, tenant: NotifyTenant, notice: Notice): Promise<void> {
+export function notify(tx: Transaction, tenant: Tenant, notice: Notice): Promise<void> {
   const { event, data, principal = null, at } = notice;
   const rows = [...webhookRows(tenant, event, data), ...mailRows(tenant, notice)];
   return enqueue(

@@ -1,5 +1,5 @@
-import type { ConsentTenant } from '../consent/tenant.ts';
 import type { Policy } from '../ingest/verdict/policy.ts';
+import type { Tenant } from '../tenants/tenant.ts';
 import { PERIODS } from './contests/contest.ts';
 
 /** Notices to people, as the tenant's settings fill them in. Pure. */
@@ -13,7 +13,7 @@ export interface NoticeTexts {
   readonly words: Readonly<Record<string, string>>;
 }
 
-export type NoticeTenant = Pick<ConsentTenant, 'kid' | 'settings' | 'purposes'>;
+export type NoticeTenant = Pick<Tenant, 'kid' | 'settings' | 'purposes'>;
 
 /**
  * What a setting leaves open is in brackets, under the setting's name; so is what only the operator knows.

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { consentGate, NO_CONSENT_STATE } from '../../src/ingest/consent-gate.ts';
-import type { IngestTenant } from '../../src/ingest/ports.ts';
 import type { ConsentReceipt } from '../../src/schema/bundle.ts';
 import { consentStateSchema } from '../../src/schema/responses.ts';
+import type { Tenant } from '../../src/tenants/tenant.ts';
 import { makeReceipt } from '../support/make.ts';
 
 const DEVICE = 'device-identification';
@@ -11,7 +11,7 @@ interface Given {
   readonly receipt?: ConsentReceipt;
   readonly inHeader?: boolean;
   readonly inSignals?: boolean;
-  readonly gpcPolicy?: IngestTenant['gpcPolicy'];
+  readonly gpcPolicy?: Tenant['gpcPolicy'];
 }
 
 const gate = ({
@@ -47,7 +47,7 @@ describe('consentGate', () => {
   it('hands on a claim that a person overruled GPC, where the policy is ask and the bundle brings a proof', () => {
     const claim = { principalId: 'b_1', proof: { seq: 1, hash: 'a'.repeat(64) } };
     const policies = { [DEVICE]: 'ask', ads: 'opt-out', fraud: 'ignore' } as const;
-    const gpcPolicy: IngestTenant['gpcPolicy'] = (purpose) => policies[purpose as keyof typeof policies];
+    const gpcPolicy: Tenant['gpcPolicy'] = (purpose) => policies[purpose as keyof typeof policies];
     const receipt = makeReceipt({ purposes: [DEVICE, 'ads', 'fraud'], gpc: true, ...claim });
     expect(gate({ receipt, gpcPolicy })).toMatchObject({
       isAllowed: true,

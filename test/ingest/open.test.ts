@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readPlaintext, unseal } from '../../src/ingest/open.ts';
-import type { IngestTenant, TenantLookup } from '../../src/ingest/ports.ts';
+import type { TenantLookup } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { makeSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
+import type { Tenant } from '../../src/tenants/tenant.ts';
 import { makePair } from '../seal/support.ts';
 import { makeIngestTenant, makePlaintext, seededRandom } from '../support/make.ts';
 
@@ -16,8 +17,8 @@ const tenant = makeIngestTenant([newest.scalar, older.scalar], {
 const withoutSymmetric = makeIngestTenant([newest.scalar]);
 
 const lookup =
-  (...tenants: readonly IngestTenant[]) =>
-  (kid: string): IngestTenant | undefined =>
+  (...tenants: readonly Tenant[]) =>
+  (kid: string): Tenant | undefined =>
     tenants.find((candidate) => candidate.kid === kid);
 
 const openBundle = (bundle: SealedBundle, tenants: TenantLookup) =>

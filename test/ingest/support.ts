@@ -1,9 +1,10 @@
 import { type IngestInput, type IngestServices, ingest } from '../../src/ingest/ingest.ts';
 import { unseal } from '../../src/ingest/open.ts';
-import type { IngestTenant, KnownDevice, NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
+import type { KnownDevice, NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
+import type { Tenant } from '../../src/tenants/tenant.ts';
 import { makePair } from '../seal/support.ts';
 import { ORIGIN } from '../support/constants.ts';
 import { makeIngestTenant, makePlaintext, NOW, seededRandom } from '../support/make.ts';
@@ -43,7 +44,7 @@ export const SETTINGS: IngestServices['config'] = {
 };
 
 export interface World {
-  readonly tenant?: Partial<IngestTenant>;
+  readonly tenant?: Partial<Tenant>;
   readonly known?: Partial<KnownDevice>;
   readonly outcome?: 'recorded' | 'replay' | 'gone' | Error;
   readonly agent?: string;

@@ -6,10 +6,10 @@ import type { Database } from '../../src/db/db.ts';
 import { makeMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { startDispatcher } from '../../src/notify/dispatcher.ts';
-import type { NotifyTenant } from '../../src/notify/notify.ts';
 import { enqueue } from '../../src/notify/outbox.ts';
 import { insertWebhook } from '../../src/notify/webhooks.ts';
 import { openStore } from '../../src/tenants/installation-files.ts';
+import type { Tenant } from '../../src/tenants/tenant.ts';
 import type { Webhook } from '../../src/tenants/tenant-store.ts';
 import { operatorAt } from '../support/act.ts';
 import { KID } from '../support/constants.ts';
@@ -81,7 +81,7 @@ async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
     masterKey: () => masterKey,
     clock: () => now,
     webhook: (_kid: string, id: string) => webhooks.get(id),
-    tenantOf: () => ({ wrapper }) as NotifyTenant,
+    tenantOf: () => ({ wrapper }) as Tenant,
     staffLanes: () => [],
     findDecision: () => Promise.resolve({}),
     mail: null,

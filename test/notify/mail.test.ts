@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ConsentTenant } from '../../src/consent/tenant.ts';
 import { type Mail, parseRelay, type Relay, sendMail } from '../../src/egress/smtp.ts';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
 import { startDispatcher } from '../../src/notify/dispatcher.ts';
 import { MAIL_WORDS } from '../../src/notify/mail.ts';
 import { type Notice, notify, staffLanesOf } from '../../src/notify/notify.ts';
+import type { Tenant } from '../../src/tenants/tenant.ts';
 import { open } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
@@ -133,10 +133,10 @@ describe('a contest', () => {
 });
 
 interface Place {
-  readonly tenant: ConsentTenant;
+  readonly tenant: Tenant;
   /** Returns when the dispatchers have looked for work a few times. */
   readonly looked: () => Promise<void>;
-  readonly tell: (notice: Notice, about?: ConsentTenant) => Promise<void>;
+  readonly tell: (notice: Notice, about?: Tenant) => Promise<void>;
   readonly advance: (ms: number) => void;
   /** The dispatchers of nodes with this relay until `done` holds. */
   readonly run: (relay: Relay, done: () => Promise<void>, nodes?: number) => Promise<void>;
@@ -151,7 +151,7 @@ async function withPlace(work: (place: Place) => Promise<void>, settings: object
   const { database } = store;
   let now = Date.parse('2026-11-20T10:00:00Z');
   const over = { 'notify.email': [DPO], ...settings };
-  const tenant = { ...store.tenant, settings: { ...store.tenant.settings, ...over } } as ConsentTenant;
+  const tenant = { ...store.tenant, settings: { ...store.tenant.settings, ...over } } as Tenant;
   const faults: unknown[] = [];
   let looks = 0;
   const node = (relay: Relay) =>

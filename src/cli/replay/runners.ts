@@ -6,12 +6,12 @@ import type { Database } from '../../db/db.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
 import { type IngestServices, ingest } from '../../ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../ingest/open.ts';
-import type { IngestTenant } from '../../ingest/ports.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/store.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
 import { MAX_BODY_BYTES } from '../../schema/bundle.ts';
 import type { TenantPolicy } from '../../schema/policy.ts';
 import type { Services } from '../../services.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import type { ReplayLine } from './lines.ts';
 
 export interface ReplayAnswer {
@@ -52,8 +52,8 @@ function memoryRecorder(
 }
 
 /** The policy of a file replaces the tenant's shadow. */
-function withShadow(tenant: IngestTenant | undefined, policy: TenantPolicy | null): IngestTenant | undefined {
-  return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as IngestTenant) : tenant;
+function withShadow(tenant: Tenant | undefined, policy: TenantPolicy | null): Tenant | undefined {
+  return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as Tenant) : tenant;
 }
 
 /** The ingest of the server on this database, each bundle at its own time, with the writes left out. */

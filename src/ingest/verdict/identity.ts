@@ -3,7 +3,8 @@ import { DAY } from '../../lib/clock.ts';
 import { hmacSha256, hmacSha256Text } from '../../lib/crypto.ts';
 import type { Json } from '../../lib/json.ts';
 import { type Signals, saysAnything } from '../../schema/signals.ts';
-import type { Identified, Identity, IngestTenant, KeyedSignals, KnownDevice } from '../ports.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
+import type { Identified, Identity, KeyedSignals, KnownDevice } from '../ports.ts';
 import type { Facts } from './facts.ts';
 
 /** Who this is: the stable signals, the ids that follow from them, and when such an id may belong to several people. */
@@ -142,13 +143,13 @@ export function epochEnd(epoch: number, epochDays: number): number {
 }
 
 /** visitorId = base64url(HMAC(tenant epoch key, durableId)), 22 characters. */
-export function visitorIdOf(tenant: IngestTenant, durable: string, epoch: number): string {
+export function visitorIdOf(tenant: Tenant, durable: string, epoch: number): string {
   const full = hmacSha256(tenant.epochKey(epoch), `${tenant.kid}|${durable}`);
   return full.subarray(0, VISITOR_ID_BYTES).toString('base64url');
 }
 
 /** Exact match only: the same stable signals are the same visitor. Null below the identity floor. */
-export function identify(tenant: IngestTenant, facts: DeviceFacts, epoch: number): Identity | null {
+export function identify(tenant: Tenant, facts: DeviceFacts, epoch: number): Identity | null {
   const inputs = stableInputs(facts);
   if (!aboveFloor(facts.signals, inputs)) return null;
   const stableHash = hmacSha256(tenant.identityKey, JSON.stringify(inputs));

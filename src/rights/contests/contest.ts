@@ -1,10 +1,10 @@
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import { isReconciled } from '../../ingest/decisions-service.ts';
 import { contestContext } from '../../keys/master-key.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
 import type { Extension, Outcome, Ruling } from '../../schema/rights.ts';
 import type { RightsProfile } from '../../tenants/settings.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import { quotedClass } from '../dsar/dsar.ts';
 
 /** In the order in which a row holds them. */
@@ -37,7 +37,7 @@ export const NO_TEXTS: Texts = { ...NOTHING, earlier: [] };
 export type ContestTexts = ReturnType<typeof contestTextsOf>;
 
 /** Under the key that also wraps the keys of principals and the messages that wait. */
-export function contestTextsOf(tenantOf: (kid: string) => Pick<ConsentTenant, 'wrapper'> | undefined) {
+export function contestTextsOf(tenantOf: (kid: string) => Pick<Tenant, 'wrapper'> | undefined) {
   return {
     /** Null when nobody wrote anything. @throws for a tenant whose key is not known: nothing is written in the clear */
     encrypt(kid: string, contestId: string, texts: Texts): string | null {

@@ -1,7 +1,6 @@
 import { type AuditAction, type AuditEvent, rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import { clearDoubt } from '../../consent/doubts.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { decisionKey } from '../../ingest/decisions-store.ts';
 import type { Actor } from '../../lib/act.ts';
@@ -13,6 +12,7 @@ import { lockHead } from '../../log/entries.ts';
 import { notify } from '../../notify/notify.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import { countRuling } from '../outcomes.ts';
 import { type Reach, reaches } from '../subject.ts';
 import {
@@ -167,7 +167,7 @@ export function makeContestService(deps: ContestDeps) {
 
 export interface ContestDeps {
   readonly database: Database;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly contestTexts: ContestTexts;
@@ -175,7 +175,7 @@ export interface ContestDeps {
 
 export type Tx = Parameters<Parameters<Database['transaction']>[0]>[0];
 
-export function tenantFor({ tenantOf }: ContestDeps, kid: string): ConsentTenant {
+export function tenantFor({ tenantOf }: ContestDeps, kid: string): Tenant {
   const tenant = tenantOf(kid);
   if (!tenant) throw new TenantGone();
   return tenant;

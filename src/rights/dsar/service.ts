@@ -1,9 +1,7 @@
 import { rightsRef } from '../../audit/audit.ts';
 import { recordAudit } from '../../audit/store.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
 import type { Database } from '../../db/db.ts';
-import type { IngestTenant } from '../../ingest/ports.ts';
 import { visitorIdOf } from '../../ingest/verdict/identity.ts';
 import { ruleText } from '../../ingest/verdict/policy.ts';
 import { classByRules, explain } from '../../ingest/verdict/score.ts';
@@ -14,6 +12,7 @@ import { pagesBy } from '../../lib/collections.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { isLoopback } from '../../lib/ip.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
 import type { ContestDeps } from '../contests/service.ts';
@@ -74,7 +73,7 @@ function whatWouldHaveChanged(verdict: Verdict) {
   return { text: changeText(counterfactual, ruleText), ...counterfactual };
 }
 
-export function describeDecision(held: HeldDecision, tenant: IngestTenant, contest: Contest | undefined) {
+export function describeDecision(held: HeldDecision, tenant: Tenant, contest: Contest | undefined) {
   const { verdict } = held;
   const { durable, epoch } = verdict;
   return {
@@ -142,7 +141,7 @@ async function readHeld({ database, contestTexts }: DsarDeps, reach: Reach) {
   return { where, device, total, contests, override, links, consent };
 }
 
-function referenceOf({ rightsKey }: ConsentTenant, { durable, principal, linked }: Reach): string {
+function referenceOf({ rightsKey }: Tenant, { durable, principal, linked }: Reach): string {
   if (durable !== null) return rightsRef(rightsKey, 'durable', durable);
   if (principal !== null) return rightsRef(rightsKey, 'principal', principal);
   const [request = ''] = linked;
@@ -155,7 +154,7 @@ async function recipientsOf(database: Database, kid: string): Promise<string[]> 
   return [...new Set(all.map(({ url }) => new URL(url).hostname))].filter((host) => !isLoopback(host));
 }
 
-export async function noticeOf(database: Database, { kid, settings, purposes }: ConsentTenant) {
+export async function noticeOf(database: Database, { kid, settings, purposes }: Tenant) {
   const titles = purposes.map(({ title }) => title);
   return makeNotice(settings, titles, await recipientsOf(database, kid));
 }

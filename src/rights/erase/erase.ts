@@ -2,7 +2,6 @@ import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/append-store.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import type { Database } from '../../db/db.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { inPieces } from '../../db/purge.ts';
@@ -14,6 +13,7 @@ import { makeAnchoredPlaces } from '../../log/anchors.ts';
 import { lockHead } from '../../log/entries.ts';
 import { webhookRows } from '../../notify/notify.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import type { Tx } from '../contests/service.ts';
 import { type CleanDeps, makeCleaner } from './clean.ts';
 import {
@@ -66,7 +66,7 @@ import { shredWithin } from './shred.ts';
  */
 
 export interface EraseRequest {
-  readonly tenant: ConsentTenant;
+  readonly tenant: Tenant;
   readonly target: ErasureTarget;
   readonly requestedBy: Requester;
   readonly actor: Actor;
@@ -84,7 +84,7 @@ export interface EraseDeps extends OutsideLog, Pick<CleanDeps, 'rewriteWindow' |
   readonly database: Database;
   readonly clock: Clock;
   readonly random: Random;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
   /** What held up an erasure whose rows are gone: the job finishes it. */
   readonly onFault: (error: unknown) => void;
   /** How long an answer waits for steps and for the search before it says `pending`. */

@@ -1,8 +1,8 @@
 import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
-import type { ConsentTenant } from '../../consent/tenant.ts';
 import { timelineOf } from '../../db/meta-store.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
 import { endKeysAgain, type LostLines, makeLostLines } from './ended.ts';
@@ -17,7 +17,7 @@ import { placeHold, releaseHold } from './hold.ts';
  */
 export interface ReapplyDeps extends OutsideLog {
   readonly eraser: EraseService;
-  readonly tenantOf: (kid: string) => ConsentTenant | undefined;
+  readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly clock: Clock;
   /** What is wrong with the log of erasures; what can be read of it is applied all the same. */
   readonly onBroken: (problem: string) => void;
@@ -30,7 +30,7 @@ const COLUMNS = { durable: 'durable', request: 'request_id' } as const;
 type Kind = keyof typeof COLUMNS;
 
 /** The ids behind the references of each line. */
-async function resolve({ database }: ReapplyDeps, tenant: ConsentTenant, lines: readonly Line[]) {
+async function resolve({ database }: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const found = new Map<Line, Record<Kind, Set<string>>>();
   // By reference: one device may have been erased more than once, and each time something else was kept.
   const wanted = new Map<string, Line[]>();
@@ -65,7 +65,7 @@ async function reapplyHold({ database }: ReapplyDeps, line: HoldLine, durables: 
 }
 
 /** In the order in which it happened: a hold keeps what was to be erased after it, and not what was before. */
-async function reapplyTenant(deps: ReapplyDeps, tenant: ConsentTenant, lines: readonly Line[]) {
+async function reapplyTenant(deps: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
   const found = await resolve(deps, tenant, lines);
   for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
     const ids = found.get(line);

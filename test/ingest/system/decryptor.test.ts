@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { chooseDecryptor, type Decryptor } from '../../../src/ingest/decrypt/decrypt-worker.ts';
 import type { KeyMaterial } from '../../../src/ingest/decrypt/messages.ts';
 import type { Unsealed } from '../../../src/ingest/open.ts';
-import type { IngestTenant } from '../../../src/ingest/ports.ts';
 import { makeSymmetricOpener } from '../../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../../src/seal/seal.ts';
+import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { makePair } from '../../seal/support.ts';
 import { tempDir } from '../../support/command.ts';
 import { makeIngestTenant, seededRandom } from '../../support/make.ts';
@@ -37,7 +37,7 @@ interface World {
   readonly processors?: number;
   /** Generations that are live no more. */
   readonly ended?: readonly number[];
-  readonly tenant?: IngestTenant;
+  readonly tenant?: Tenant;
 }
 
 const begun: Decryptor[] = [];

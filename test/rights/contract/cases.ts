@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
@@ -8,6 +7,7 @@ import { hashCaseKey, makeCaseService } from '../../../src/rights/contests/case-
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -36,7 +36,7 @@ export function casesContract(make: MakeDatabase): void {
         webhooksFor: () => [],
         wrapper,
       };
-      const tenantOf = (id: string) => (id === kid ? (tenant as unknown as ConsentTenant) : undefined);
+      const tenantOf = (id: string) => (id === kid ? (tenant as unknown as Tenant) : undefined);
       const deps = {
         database: db.database,
         tenantOf,

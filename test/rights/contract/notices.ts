@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { tellDue, tellUnfinished } from '../../../src/rights/notices.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -30,7 +30,7 @@ export function noticesContract(make: MakeDatabase): void {
         settings: tenantSettingsSchema.parse({}),
         wrapper: makeMasterKey(Buffer.alloc(32, 7), randomBytes),
         webhooksFor: () => ['w1'],
-      } as unknown as ConsentTenant;
+      } as unknown as Tenant;
       const deps = {
         database,
         tenantOf: () => tenant,

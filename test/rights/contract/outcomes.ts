@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
@@ -14,6 +13,7 @@ import { ruleReviews } from '../../../src/rights/tally-store.ts';
 import type { ReportedOutcome } from '../../../src/schema/responses.ts';
 import type { Outcome } from '../../../src/schema/rights.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
+import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -71,7 +71,7 @@ export function outcomesContract(make: MakeDatabase): void {
       const contestsOf = (database: Database) =>
         makeContestService({
           database,
-          tenantOf: () => tenant as unknown as ConsentTenant,
+          tenantOf: () => tenant as unknown as Tenant,
           clock: () => NOW,
           random: randomBytes,
           contestTexts: WORDS,

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { loadConfig } from '../../../src/config.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import { makeMarker } from '../../../src/consent/doubts.ts';
-import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import { listState } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { RULES } from '../../../src/ingest/verdict/policy.ts';
@@ -15,7 +14,7 @@ import { insertContest } from '../../../src/rights/contests/store.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import { createServices, loadTenants } from '../../../src/services.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { principalRef } from '../../../src/tenants/tenant.ts';
+import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { DAY, makeConsentState, makeVerdict, NOW } from '../../support/make.ts';
@@ -171,7 +170,7 @@ export async function withDatabase<T>(dataDir: string, work: (database: Database
   }
 }
 
-async function tenantIn(dataDir: string): Promise<ConsentTenant> {
+async function tenantIn(dataDir: string): Promise<Tenant> {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const services = await createServices(config);
   await loadTenants(services);

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import { createConsent } from '../../../src/consent/create-consent.ts';
-import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
-import { principalRef } from '../../../src/tenants/tenant.ts';
+import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -23,7 +22,7 @@ const NOON = MIDNIGHT + 12 * HOUR;
 
 interface Place {
   readonly database: Database;
-  readonly tenant: ConsentTenant;
+  readonly tenant: Tenant;
   readonly counts: { vacuums: number };
   readonly eraser: ReturnType<typeof eraserOn>;
   /** Visits of the device, and its erasure. */

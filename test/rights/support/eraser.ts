@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { loadConfig } from '../../../src/config.ts';
-import type { ConsentTenant } from '../../../src/consent/tenant.ts';
 import type { Database } from '../../../src/db/db.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import {
@@ -18,6 +17,7 @@ import {
   type Tombstone,
 } from '../../../src/rights/erase/erasure-log.ts';
 import { createServices, loadTenants } from '../../../src/services.ts';
+import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
 import { makeEntry, makeTestTenant } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
@@ -60,7 +60,7 @@ export async function open(dataDir: string) {
   return { database, tenant, tenantOf };
 }
 
-export function requestOf(tenant: ConsentTenant, over: Partial<EraseRequest> = {}): EraseRequest {
+export function requestOf(tenant: Tenant, over: Partial<EraseRequest> = {}): EraseRequest {
   return {
     tenant,
     target: { ...NOTHING, durables: ['mine'] },
