@@ -1,6 +1,6 @@
 import { unknownRules } from '../ingest/verdict/policy.ts';
 import { type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
-import { makeMonitorMatcher } from '../tenants/monitors.ts';
+import { makeMonitorMatcher } from '../tenants/tenant.ts';
 import { misused } from './output.ts';
 import { checkedPart, readJsonFile } from './run.ts';
 

@@ -319,9 +319,6 @@ async function savePrincipals(
   );
 }
 
-export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
-  (await read('consent_principals').where({ kid, principal }).first()) !== undefined;
-
 /** How many entries of the log name the principal and can still be opened. */
 export const countOpenings = (tx: Knex, kid: string, principal: string): Promise<number> =>
   countOf(tx('consent_openings').where({ kid, principal }));

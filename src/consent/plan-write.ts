@@ -1,4 +1,5 @@
 import { DAY } from '../lib/clock.ts';
+import { decodeBase64Url, sha256Text } from '../lib/crypto.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Purpose } from '../tenants/purposes.ts';
@@ -88,4 +89,12 @@ export interface AppendRequest {
 
 export interface Appended {
   readonly entries: readonly Omit<PlacedEntry, 'choice'>[];
+}
+
+const SECRET_BYTES = 32;
+
+/** A browser principal's id: `b_` + base64url(SHA-256(its 32 secret bytes)). */
+export function browserPrincipalId(principalSecret: string): string | null {
+  const bytes = decodeBase64Url(principalSecret);
+  return bytes?.length === SECRET_BYTES ? `b_${sha256Text(bytes)}` : null;
 }

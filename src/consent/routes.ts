@@ -40,9 +40,9 @@ import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Embed } from './banner.ts';
 import type { createConsentApi } from './create-consent.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
+import { browserPrincipalId } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
 import type { Check } from './service.ts';
-import { browserPrincipalId } from './sessions.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */

@@ -18,11 +18,10 @@ import type {
 import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
-import { knowsPrincipal } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
 import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
-import type { ConsentStateReader, StateQuery } from './state-store.ts';
+import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
 import { listHistory, listState } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */

@@ -5,7 +5,7 @@ import { purge } from '../db/purge.ts';
 import { sessionContext } from '../keys/master-key.ts';
 import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
 import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
-import { decodeBase64Url, type Random, sha256Text } from '../lib/crypto.ts';
+import type { Random } from '../lib/crypto.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 
 /** Sessions of principals: a person, verified by the tenant's backend (contract section 7). */
@@ -86,12 +86,4 @@ export async function purgeExpired(database: Database, now: number): Promise<voi
   for (const [table, key] of Object.entries(keys)) {
     await purge(database, table, key, (rows) => rows.where('expires_at', '<', now));
   }
-}
-
-const SECRET_BYTES = 32;
-
-/** A browser principal's id: `b_` + base64url(SHA-256(its 32 secret bytes)). */
-export function browserPrincipalId(principalSecret: string): string | null {
-  const bytes = decodeBase64Url(principalSecret);
-  return bytes?.length === SECRET_BYTES ? `b_${sha256Text(bytes)}` : null;
 }

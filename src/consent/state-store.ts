@@ -145,3 +145,6 @@ export function makeConsentStateReader(database: Database) {
 }
 
 export type ConsentStateReader = ReturnType<typeof makeConsentStateReader>;
+
+export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
+  (await read('consent_principals').where({ kid, principal }).first()) !== undefined;

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../audit/audit.ts';
 import { displayHandle } from '../audit/audit.ts';
 import { recordAudit } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { holdsOn } from '../ingest/networks.ts';
+import { holdsOn } from '../ingest/devices-store.ts';
 import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { notify } from '../notify/notify.ts';

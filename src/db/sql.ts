@@ -121,7 +121,7 @@ export async function runAsked<Found>(
   return runSql<Found>(db, `${q.sql} ${sql}`, [...q.bindings, ...bindings]);
 }
 
-/** For {@link runAsked}: a LEFT JOIN of `q` with the one row that a unique key finds; `?` and columns of `q` stand in `condition`. */
+/** For {@link runAsked}: a LEFT JOIN of `q` with the one row that a unique key finds; `condition` may have `?` and columns of `q`. */
 export const joinRow = (db: Executor, table: string, alias: string, condition: string): string =>
   dialectOf(db).joinRow(table, alias, condition);
 

@@ -2,8 +2,7 @@ import type { Knex } from 'knex';
 import { raiseForgotten } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
-import { cellOf, rowsOf, runSql, type Transaction } from '../db/sql.ts';
-import type { RecordEntry } from './ports.ts';
+import { cellOf, rowsOf } from '../db/sql.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
 /** Reads of decisions, and which of them a later bundle of the same session supersedes. */
@@ -49,19 +48,6 @@ export async function decisionKey(db: Knex, kid: string, requestId: string) {
 export function purgeNonces(database: Database, from: number): Promise<number> {
   const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
   return purge(database, 'nonces', ['kid', 'nonce'], (rows) => rows.where('dated_at', '<', from), note);
-}
-
-/** What each of these bundles of a tenant supersedes. A decision that was erased meanwhile, or superseded already, is left alone. */
-export async function writeUpdates(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
-  for (const { after, verdict } of entries) {
-    if (after === undefined) continue;
-    await runSql(
-      tx,
-      `INSERT INTO decision_updates (kid, earlier, request_id)
-        SELECT kid, request_id, ? FROM decisions WHERE kid = ? AND request_id = ? ON CONFLICT DO NOTHING`,
-      [verdict.requestId, kid, after],
-    );
-  }
 }
 
 export async function supersededBy({ read }: Database, kid: string, requestId: string) {

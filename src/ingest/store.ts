@@ -1,31 +1,19 @@
-import { randomInt } from 'node:crypto';
 import { FORGOTTEN } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
-import type { Executor } from '../db/dialect.ts';
 import { makeGroup, oneTenant } from '../db/group-commit.ts';
 import { GOING } from '../db/meta-store.ts';
-import {
-  type Bindings,
-  insertMany,
-  lockClause,
-  runAsked,
-  runSql,
-  sendTogether,
-  type Transaction,
-} from '../db/sql.ts';
+import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
-import { SECOND } from '../lib/clock.ts';
 import { enqueue } from '../notify/outbox.ts';
-import { writeUpdates } from './decisions-store.ts';
-import type {
-  DeviceQuery,
-  KnownDevice,
-  NonceClaim,
-  RecordEntry,
-  Recorded,
-  Recorder,
-  Sighting,
-} from './ports.ts';
+import {
+  addCounts,
+  countNetworks,
+  lookUpDevices,
+  makeTotals,
+  pairOf,
+  type ReadTotal,
+} from './devices-store.ts';
+import type { KnownDevice, NonceClaim, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
 import { writeSummaries } from './summary-store.ts';
 
 /**
@@ -158,84 +146,6 @@ async function deleteClaims(tx: Transaction, kid: string, claims: readonly Nonce
     await runSql(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [kid, nonce]);
 }
 
-// What is known of a device.
-
-const WEEK_DAYS = 7;
-const TOTALS_MS = 10 * SECOND;
-
-type ReadTotal = (db: Executor, kid: string, day: number) => Promise<number>;
-
-/**
- * A tenant's pairs of devices and networks of the week that ends with a day: one sum every ten seconds, for a share that moves slowly.
- * @param monotonic milliseconds that no clock change touches
- */
-export function makeTotals(monotonic: () => number): ReadTotal {
-  const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
-  return async (db, kid, day) => {
-    const now = monotonic();
-    const known = totals.get(kid);
-    if (known && now - known.at < TOTALS_MS) return known.pairs;
-    const sql = 'SELECT SUM(pairs) AS pairs FROM network_totals WHERE kid = ? AND day > ?';
-    const [sum] = await runSql<{ pairs: number | null }>(db, sql, [kid, day - WEEK_DAYS]);
-    const pairs = Number(sum?.pairs ?? 0);
-    totals.set(kid, { at: now, pairs });
-    return pairs;
-  };
-}
-
-const ASKED = { durable: 'text', day: 'integer', network: 'text' } as const;
-
-/** One seek a day: the day comes first in the key. */
-const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
-
-/** Subqueries and not joins: each is one seek, whatever PostgreSQL believes of the tables. */
-const DEVICES = `SELECT q.i AS i,
-    (SELECT s.seen FROM sightings s WHERE s.kid = ? AND s.durable = q.durable) AS seen,
-    (SELECT o.created_at FROM overrides o WHERE o.kid = ? AND o.durable = q.durable) AS overridden,
-    (SELECT m.day FROM network_marks m
-      WHERE m.kid = ? AND m.durable = q.durable AND m.day = q.day AND m.network = q.network) AS marked,
-    (SELECT d.networks FROM network_days d WHERE d.kid = ? AND d.durable = q.durable AND d.day = q.day) AS today,
-    (SELECT SUM(w.networks) FROM network_days w
-      WHERE w.kid = ? AND w.durable = q.durable AND w.day IN (${DAYS})) AS week
-  FROM q`;
-
-interface DeviceRow
-  extends Readonly<Record<'seen' | 'overridden' | 'today' | 'marked' | 'week', number | null>> {
-  readonly i: number;
-}
-
-/** @param pairs what the device's tenant counted this week */
-function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: number): KnownDevice {
-  const extra = marked === null ? 1 : 0;
-  return {
-    seen: seen !== null,
-    neverAutomation: overridden !== null,
-    marked: marked !== null,
-    spread: {
-      networksToday: Number(today ?? 0) + extra,
-      pairsOfWeek: Number(week ?? 0) + extra,
-      tenantPairsOfWeek: pairs,
-    },
-  };
-}
-
-/**
- * What is known of each device that is asked about, in that order; `spread` counts this sighting already.
- * @param queries of one tenant
- */
-export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
-  const [first] = queries;
-  if (!first) return [];
-  const { kid, day } = first;
-  const pairs = await readTotal(db, kid, day);
-  const rows = queries.map((query): Bindings => [query.durable, query.day, query.network]);
-  const asked = { columns: ASKED, rows, sql: DEVICES };
-  const known: KnownDevice[] = [];
-  for (const row of await runAsked<DeviceRow>(db, asked, kid, kid, kid, kid, kid))
-    known[Number(row.i)] = toKnown(row, pairs);
-  return known;
-}
-
 // What is written. A device counts once a batch, and so does its network of a day: all entries were decided before any is written.
 
 async function writeEntries(
@@ -298,39 +208,6 @@ async function writeVisitorIds(tx: Transaction, kid: string, entries: readonly R
   await insertMany(tx, head, inOrder(rows.values()), 'ON CONFLICT DO NOTHING');
 }
 
-/** Each node adds to a shard that it picks, so that writers of a tenant's total do not queue. */
-const SHARDS = 8;
-const shard = randomInt(SHARDS);
-
-/** A device and its network of a day. */
-const pairOf = ({ durable, day, network }: { durable: string; day: number; network: string }): string =>
-  `${durable}|${day}|${network}`;
-
-/**
- * The networks of a device on a day, with the counts that outlive their marks.
- * @returns the pairs that were not marked before
- */
-async function countNetworks(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
-  const marks = new Map<string, Bindings>();
-  for (const { identified } of entries) {
-    if (!identified || identified.marked) continue;
-    const { durable, day, network } = identified;
-    marks.set(pairOf(identified), [kid, durable, day, network]);
-  }
-  // Another node may have marked some of them since they were looked up: those are counted already.
-  const claimed = await insertMany<{ durable: string; day: number; network: string }>(
-    tx,
-    'INSERT INTO network_marks (kid, durable, day, network)',
-    inOrder(marks.values()),
-    'ON CONFLICT DO NOTHING RETURNING durable, day, network',
-  );
-  const perDevice = claimed.map(({ durable, day }): Bindings => [kid, durable, day]);
-  await addCounts(tx, 'network_days', ['kid', 'durable', 'day'], 'networks', perDevice);
-  const perTenant = claimed.map(({ day }): Bindings => [kid, day, shard]);
-  await addCounts(tx, 'network_totals', ['kid', 'day', 'shard'], 'pairs', perTenant);
-  return new Set(claimed.map(pairOf));
-}
-
 /** How often the shadow agrees and how often it does not. */
 async function countShadows(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   const counted = entries.flatMap(({ shadow, verdict }): Bindings[] =>
@@ -338,28 +215,6 @@ async function countShadows(tx: Transaction, kid: string, entries: readonly Reco
   );
   const key = ['kid', 'day', 'policy_version', 'live_class', 'shadow_class'];
   await addCounts(tx, 'shadow_counts', key, 'verdicts', counted);
-}
-
-/** Adds to the count of each of these keys how often it is among them, in the order of the keys. */
-async function addCounts(
-  tx: Transaction,
-  table: string,
-  key: readonly string[],
-  count: string,
-  keys: readonly Bindings[],
-): Promise<void> {
-  const sums = new Map<string, number>();
-  for (const one of keys) {
-    const id = JSON.stringify(one);
-    sums.set(id, (sums.get(id) ?? 0) + 1);
-  }
-  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
-  await insertMany(
-    tx,
-    `INSERT INTO ${table} (${[...key, count].join(', ')})`,
-    rows.map(([id, sum]): Bindings => [...(JSON.parse(id) as Bindings), sum]),
-    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${count} = ${table}.${count} + excluded.${count}`,
-  );
 }
 
 async function writeDecisions(
@@ -377,6 +232,19 @@ async function writeDecisions(
   });
   const columns = 'kid, request_id, decided_at, class, durable, verdict, salt, commitment';
   await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);
+}
+
+/** What each of these bundles of a tenant supersedes. A decision that was erased meanwhile, or superseded already, is left alone. */
+async function writeUpdates(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  for (const { after, verdict } of entries) {
+    if (after === undefined) continue;
+    await runSql(
+      tx,
+      `INSERT INTO decision_updates (kid, earlier, request_id)
+        SELECT kid, request_id, ? FROM decisions WHERE kid = ? AND request_id = ? ON CONFLICT DO NOTHING`,
+      [verdict.requestId, kid, after],
+    );
+  }
 }
 
 /** A device counts once in the population, and so does its pair: with the first of its entries. */

@@ -1,7 +1,7 @@
 import type { Database } from '../db/db.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, cellOf, insertMany, joinRow, runAsked, type Transaction } from '../db/sql.ts';
-import { unlessRequestHeld } from './networks.ts';
+import { unlessRequestHeld } from './devices-store.ts';
 import type { StoredSummary, SummaryRequest } from './ports.ts';
 
 /** Population counts by keyed hash, and what is kept of a request for the life of its token. */

@@ -4,7 +4,7 @@ import { purgeConsole } from '../console/session-store.ts';
 import { type ClockEvent, type ClockRule, keepNoncesFrom } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { purgeNonces } from '../ingest/decisions-store.ts';
-import { purgeNetworks } from '../ingest/networks.ts';
+import { purgeNetworks } from '../ingest/devices-store.ts';
 import { purgeSummaries } from '../ingest/summary-store.ts';
 import type { Generation } from '../keys/generation.ts';
 import { type KeyPlan, planSweep } from '../keys/generation.ts';

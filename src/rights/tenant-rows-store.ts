@@ -3,7 +3,7 @@ import type { Database } from '../db/db.ts';
 import { bump, GOING } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
-import { ofStoredDays } from '../ingest/networks.ts';
+import { ofStoredDays } from '../ingest/devices-store.ts';
 import { takeHead } from '../log/entries.ts';
 import type { TableName } from './person-map.ts';
 import { rowOf, TENANT_DATA_TABLES } from './person-map.ts';

@@ -12,7 +12,7 @@ import { makeNoteSigner, type NoteSigner, parseVkey } from '../ledger/note.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256, type Random } from '../lib/crypto.ts';
 import { memoised } from '../lib/functions.ts';
-import type { Address } from '../lib/ip.ts';
+import { type Address, inRanges, parseRange, type Range } from '../lib/ip.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
@@ -20,7 +20,6 @@ import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
 import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
 import type { OnOpened } from './key-use-service.ts';
-import { makeMonitorMatcher } from './monitors.ts';
 import { attestationPurpose, type ConsentPolicy, type Purpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
 import { macFits, makeStateMac, type StateMac } from './state-mac.ts';
@@ -296,4 +295,14 @@ export function makeTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant {
       seed: logSeed.toString('base64url'),
     },
   };
+}
+
+/** The operator's own monitors, by Web Bot Auth agent or by address. @throws when a range is invalid */
+export function makeMonitorMatcher(
+  monitors: TenantPolicy['monitors'],
+): (agentId: string | null, client: Address | null) => boolean {
+  const agents = new Set(monitors.agents);
+  const ranges: readonly Range[] = monitors.networks.map(parseRange);
+  return (agentId, client) =>
+    (agentId !== null && agents.has(agentId)) || (client !== null && inRanges(client, ranges));
 }

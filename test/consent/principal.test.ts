@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { readClaimant } from '../../src/auth/tokens.ts';
-import { browserPrincipalId } from '../../src/consent/sessions.ts';
+import { browserPrincipalId } from '../../src/consent/plan-write.ts';
 import { plaintextSchema } from '../../src/schema/bundle.ts';
 import {
   batchRequestSchema,

@@ -1,6 +1,7 @@
 import type { Database } from '../../src/db/db.ts';
+import { lookUpDevices, makeTotals } from '../../src/ingest/devices-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
-import { lookUpDevices, makeRecorder as makeRealRecorder, makeTotals } from '../../src/ingest/store.ts';
+import { makeRecorder as makeRealRecorder } from '../../src/ingest/store.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { makeNewTenant, NOW, type TestEntry } from './make.ts';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { hasRowLocks, pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
-import { holdsOn } from '../../ingest/networks.ts';
+import { holdsOn } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';
 import { hourOfVerdict } from '../../log/anchors.ts';
 import { tablesWhere } from '../person-map.ts';

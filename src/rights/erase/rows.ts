@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Bindings, cellOf, countOf, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
-import { deleteNetworkDays, ofStoredDays } from '../../ingest/networks.ts';
+import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';
 import {
   type AnchoredPlaces,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
-import { unlessHeld } from '../../ingest/networks.ts';
+import { unlessHeld } from '../../ingest/devices-store.ts';
 import { entryTime, impersonalEntry } from '../../ledger/entries.ts';
 import { DAY } from '../../lib/clock.ts';
 import type { EntryMacs } from '../../log/entries.ts';

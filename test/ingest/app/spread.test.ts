@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { purgeNetworks } from '../../../src/ingest/networks.ts';
+import { purgeNetworks } from '../../../src/ingest/devices-store.ts';
 import type { KnownDevice } from '../../../src/ingest/ports.ts';
 import { isShared } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { purgeNetworks } from '../../../src/ingest/networks.ts';
-import { lookUpDevices, makeTotals } from '../../../src/ingest/store.ts';
+import { lookUpDevices, makeTotals, purgeNetworks } from '../../../src/ingest/devices-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';
 import { makeLookup, makeRecorder } from '../../support/recorder.ts';

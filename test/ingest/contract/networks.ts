@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
-import { ofStoredDays } from '../../../src/ingest/networks.ts';
+import { ofStoredDays } from '../../../src/ingest/devices-store.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { knowsPrincipal } from '../../../src/consent/append-store.ts';
 import { insertSession } from '../../../src/consent/sessions.ts';
+import { knowsPrincipal } from '../../../src/consent/state-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';

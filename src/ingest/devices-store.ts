@@ -1,0 +1,228 @@
+import { randomInt } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Database } from '../db/db.ts';
+import type { Executor } from '../db/dialect.ts';
+import { purge } from '../db/purge.ts';
+import {
+  type Bindings,
+  insertMany,
+  rowsOf,
+  runAsked,
+  runSql,
+  type Transaction,
+  whereAmong,
+} from '../db/sql.ts';
+import { DAY, SECOND } from '../lib/clock.ts';
+import type { DeviceQuery, KnownDevice, RecordEntry } from './ports.ts';
+
+/** The past of devices: what a new sighting is judged by, the networks that it came from, and the holds on it. */
+
+const WEEK_DAYS = 7;
+const TOTALS_MS = 10 * SECOND;
+
+export type ReadTotal = (db: Executor, kid: string, day: number) => Promise<number>;
+
+/**
+ * A tenant's pairs of devices and networks of the week that ends with a day: one sum every ten seconds, for a share that moves slowly.
+ * @param monotonic milliseconds that no clock change touches
+ */
+export function makeTotals(monotonic: () => number): ReadTotal {
+  const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
+  return async (db, kid, day) => {
+    const now = monotonic();
+    const known = totals.get(kid);
+    if (known && now - known.at < TOTALS_MS) return known.pairs;
+    const sql = 'SELECT SUM(pairs) AS pairs FROM network_totals WHERE kid = ? AND day > ?';
+    const [sum] = await runSql<{ pairs: number | null }>(db, sql, [kid, day - WEEK_DAYS]);
+    const pairs = Number(sum?.pairs ?? 0);
+    totals.set(kid, { at: now, pairs });
+    return pairs;
+  };
+}
+
+const ASKED = { durable: 'text', day: 'integer', network: 'text' } as const;
+
+/** One seek a day: the day comes first in the key. */
+const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
+
+/** Subqueries and not joins: each is one seek, whatever PostgreSQL believes of the tables. */
+const DEVICES = `SELECT q.i AS i,
+    (SELECT s.seen FROM sightings s WHERE s.kid = ? AND s.durable = q.durable) AS seen,
+    (SELECT o.created_at FROM overrides o WHERE o.kid = ? AND o.durable = q.durable) AS overridden,
+    (SELECT m.day FROM network_marks m
+      WHERE m.kid = ? AND m.durable = q.durable AND m.day = q.day AND m.network = q.network) AS marked,
+    (SELECT d.networks FROM network_days d WHERE d.kid = ? AND d.durable = q.durable AND d.day = q.day) AS today,
+    (SELECT SUM(w.networks) FROM network_days w
+      WHERE w.kid = ? AND w.durable = q.durable AND w.day IN (${DAYS})) AS week
+  FROM q`;
+
+interface DeviceRow
+  extends Readonly<Record<'seen' | 'overridden' | 'today' | 'marked' | 'week', number | null>> {
+  readonly i: number;
+}
+
+/** @param pairs what the device's tenant counted this week */
+function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: number): KnownDevice {
+  const extra = marked === null ? 1 : 0;
+  return {
+    seen: seen !== null,
+    neverAutomation: overridden !== null,
+    marked: marked !== null,
+    spread: {
+      networksToday: Number(today ?? 0) + extra,
+      pairsOfWeek: Number(week ?? 0) + extra,
+      tenantPairsOfWeek: pairs,
+    },
+  };
+}
+
+/**
+ * What is known of each device that is asked about, in that order; `spread` counts this sighting already.
+ * @param queries of one tenant
+ */
+export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
+  const [first] = queries;
+  if (!first) return [];
+  const { kid, day } = first;
+  const pairs = await readTotal(db, kid, day);
+  const rows = queries.map((query): Bindings => [query.durable, query.day, query.network]);
+  const asked = { columns: ASKED, rows, sql: DEVICES };
+  const known: KnownDevice[] = [];
+  for (const row of await runAsked<DeviceRow>(db, asked, kid, kid, kid, kid, kid))
+    known[Number(row.i)] = toKnown(row, pairs);
+  return known;
+}
+
+// The networks of a device on a day.
+
+/** Each node adds to a shard that it picks, so that writers of a tenant's total do not queue. */
+const SHARDS = 8;
+const shard = randomInt(SHARDS);
+
+/** A device and its network of a day. */
+export const pairOf = ({
+  durable,
+  day,
+  network,
+}: {
+  durable: string;
+  day: number;
+  network: string;
+}): string => `${durable}|${day}|${network}`;
+
+/**
+ * The networks of a device on a day, with the counts that outlive their marks.
+ * @returns the pairs that were not marked before
+ */
+export async function countNetworks(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
+  const marks = new Map<string, Bindings>();
+  for (const { identified } of entries) {
+    if (!identified || identified.marked) continue;
+    const { durable, day, network } = identified;
+    marks.set(pairOf(identified), [kid, durable, day, network]);
+  }
+  // Another node may have marked some of them since they were looked up: those are counted already.
+  const claimed = await insertMany<{ durable: string; day: number; network: string }>(
+    tx,
+    'INSERT INTO network_marks (kid, durable, day, network)',
+    [...marks].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row),
+    'ON CONFLICT DO NOTHING RETURNING durable, day, network',
+  );
+  const perDevice = claimed.map(({ durable, day }): Bindings => [kid, durable, day]);
+  await addCounts(tx, 'network_days', ['kid', 'durable', 'day'], 'networks', perDevice);
+  const perTenant = claimed.map(({ day }): Bindings => [kid, day, shard]);
+  await addCounts(tx, 'network_totals', ['kid', 'day', 'shard'], 'pairs', perTenant);
+  return new Set(claimed.map(pairOf));
+}
+
+/** Adds to the count of each of these keys how often it is among them, in the order of the keys. */
+export async function addCounts(
+  tx: Transaction,
+  table: string,
+  key: readonly string[],
+  count: string,
+  keys: readonly Bindings[],
+): Promise<void> {
+  const sums = new Map<string, number>();
+  for (const one of keys) {
+    const id = JSON.stringify(one);
+    sums.set(id, (sums.get(id) ?? 0) + 1);
+  }
+  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1));
+  await insertMany(
+    tx,
+    `INSERT INTO ${table} (${[...key, count].join(', ')})`,
+    rows.map(([id, sum]): Bindings => [...(JSON.parse(id) as Bindings), sum]),
+    `ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${count} = ${table}.${count} + excluded.${count}`,
+  );
+}
+
+/**
+ * Marks are salted hashes that live for their day (UTC) and no longer;
+ * counts live for the week they are asked about.
+ */
+export async function purgeNetworks(database: Database, at: number): Promise<void> {
+  const today = Math.floor(at / DAY);
+  const weekAgo = today - WEEK_DAYS;
+  const before = (
+    table: 'network_marks' | 'network_days',
+    key: readonly string[],
+    day: number,
+  ): Promise<number> => purge(database, table, key, (rows) => unlessHeld(rows.where('day', '<', day), table));
+  await before('network_marks', ['day', 'kid', 'durable', 'network'], today);
+  await before('network_days', ['day', 'kid', 'durable'], weekAgo);
+  await purge(database, 'network_totals', ['kid', 'day', 'shard'], (rows) => rows.where('day', '<', weekAgo));
+}
+
+/**
+ * Rows of any day: the day comes first in the key, so that each day that is stored takes one seek. A server that was off, or whose
+ * clock was ahead, has other days than the last week's.
+ */
+export function ofStoredDays(rows: Knex.QueryBuilder, table: string) {
+  return rows.whereRaw(
+    `day IN (WITH RECURSIVE days (day) AS (SELECT min(day) FROM ${table}
+      UNION ALL SELECT (SELECT min(next.day) FROM ${table} next WHERE next.day > days.day) FROM days WHERE days.day IS NOT NULL)
+      SELECT day FROM days WHERE day IS NOT NULL)`,
+  );
+}
+
+/** Deletes these rows of `network_days`, and takes what they counted from their tenant's totals. */
+export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows: Knex.QueryBuilder) {
+  // Knex has no RETURNING for a DELETE on SQLite.
+  const { sql, bindings } = rows.delete().toSQL();
+  const returned: unknown = await tx.raw(`${sql} RETURNING day, networks`, [...bindings]);
+  const gone = rowsOf<{ readonly day: number; readonly networks: number }>(returned);
+  for (const day of new Set(gone.map((row) => row.day))) {
+    const pairs = gone.reduce((sum, row) => (row.day === day ? sum + row.networks : sum), 0);
+    // A total is the sum of its shards, so that any one of them will do.
+    const shard = tx('network_totals').where({ kid, day }).min('shard');
+    await tx('network_totals').where({ kid, day }).where('shard', shard).decrement('pairs', pairs);
+  }
+  return gone.length;
+}
+
+/** Legal holds (GDPR articles 17(3) and 18(2)) as deletions meet them: a held device keeps all of its rows. */
+
+/** The basis of each of these devices that is held. */
+export async function holdsOn(
+  db: Knex,
+  kid: string,
+  durables: readonly string[],
+): Promise<Map<string, string>> {
+  const rows = whereAmong(db('legal_holds').where({ kid }), db, 'durable', durables);
+  const found = (await rows.select('durable', 'basis')) as { durable: string; basis: string }[];
+  return new Map(found.map(({ durable, basis }) => [durable, basis]));
+}
+
+/** Leaves out rows of held devices. @param table of `rows`, with a column `durable` */
+export function unlessHeld(rows: Knex.QueryBuilder, table: string): Knex.QueryBuilder {
+  const sql = 'NOT EXISTS (SELECT 1 FROM legal_holds h WHERE h.kid = ??.kid AND h.durable = ??.durable)';
+  return rows.whereRaw(sql, [table, table]);
+}
+
+/** The same of rows that name their device by a request. */
+export function unlessRequestHeld(rows: Knex.QueryBuilder, table: string): Knex.QueryBuilder {
+  const sql = `NOT EXISTS (SELECT 1 FROM decisions d JOIN legal_holds h ON h.kid = d.kid AND h.durable = d.durable
+    WHERE d.kid = ??.kid AND d.request_id = ??.request_id)`;
+  return rows.whereRaw(sql, [table, table]);
+}
