@@ -86,26 +86,22 @@ async function recordTenant(
   );
   const gone = claims.filter((claim, i) => isFirst[i] && claim.since !== since);
   await deleteClaims(tx, kid, gone);
-  for (const sighting of sightings) recorded.set(sighting, outcomeOf(sighting.claim, since, forgotten));
-
   const entries: RecordEntry[] = [];
   for (const [i, sighting] of sightings.entries()) {
     const { claim, device, decide } = sighting;
     const before = device && (known.shift() as KnownDevice);
-    if (!isFirst[i] || claim.since !== since || claim.datedAt < forgotten) continue;
-    // One that throws takes the batch back, which runs again in halves until it is alone.
-    const entry = decide(before);
-    recorded.set(sighting, entry);
-    entries.push(entry);
+    if (claim.since !== since) recorded.set(sighting, 'gone');
+    else if (!isFirst[i]) recorded.set(sighting, 'replay');
+    else if (claim.datedAt < forgotten) recorded.set(sighting, 'stale');
+    else {
+      // One that throws takes the batch back, which runs again in halves until it is alone.
+      const entry = decide(before);
+      recorded.set(sighting, entry);
+      entries.push(entry);
+    }
   }
 
   await writeEntries(tx, kid, entries, anchoredTo);
-}
-
-/** Of a claim that is not to be written. */
-function outcomeOf(claim: NonceClaim, since: number | null, forgotten: number): Recorded {
-  if (claim.since !== since) return 'gone';
-  return claim.datedAt < forgotten ? 'stale' : 'replay';
 }
 
 /** Until the transaction ends the tenant is not removed. `since` is null: no such tenant, or its removal has begun. */
