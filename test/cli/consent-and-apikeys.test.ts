@@ -90,13 +90,6 @@ describe.concurrent('gpd apikeys', () => {
   });
 });
 
-it('a write of consent says which option is wrong, and what it takes', async () => {
-  const mine = await own(TENANTS);
-  const write = ['grant', KID, 'u-1', 'device-identification', '--policy-version', 'x'];
-  const { code, stderr } = await mine.gpd('consent', ...write);
-  expect({ code, stderr }).toEqual({ code: 2, stderr: 'gpd: --policy-version: a whole number, 0 or more\n' });
-});
-
 describe.concurrent('gpd consent purposes', () => {
   it('set defines a purpose with the defaults, and changes what is named', async () => {
     const mine = await own(TENANTS);

@@ -1,6 +1,13 @@
 import type { Command } from 'commander';
-import type { Actions } from '../define.ts';
-import { misused, print } from '../output.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { misused, print } from '../io.ts';
+
+export function define(completion: Command): void {
+  completion
+    .argument('<shell>', 'bash, zsh or fish')
+    .addHelpText('after', example('gpd completion bash > ~/.local/share/bash-completion/completions/gpd'))
+    .action(command(printScript));
+}
 
 /** `gpd completion bash|zsh|fish`: made from the commands that there are, so that it cannot lag behind them. */
 
@@ -66,11 +73,9 @@ function fish(nodes: readonly Node[]): string[] {
 
 const SHELLS = { bash, zsh, fish } as const;
 
-function completion(shell: string, _options: unknown, { parent }: Command): void {
+function printScript(_context: CommandContext, shell: string, _options: unknown, { parent }: Command): void {
   if (!Object.hasOwn(SHELLS, shell))
     throw misused(`${shell}: must be one of ${Object.keys(SHELLS).join(', ')}`);
   const lines = SHELLS[shell as keyof typeof SHELLS](nodesOf(parent as Command, 'gpd'));
   print({ shell, script: `${lines.join('\n')}\n` }, () => lines);
 }
-
-export const ACTIONS: Actions = { '': completion };
