@@ -1,17 +1,18 @@
 import { userInfo } from 'node:os';
 import { type Config, loadConfig } from '../config.ts';
 import type { Database } from '../db/db.ts';
+import { listKids } from '../db/meta-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { orElse } from '../lib/functions.ts';
 import type { SettingName } from '../schema/settings.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
-import { operatorsOf } from '../tenants/operators-service.ts';
+import { operatorsOf } from '../tenants/secrets.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { makeTenantStore, type StoredTenant } from '../tenants/tenant-store.ts';
+import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { type CommandFailed, failed, io, misused, notFound, say } from './io.ts';
 
-/** The things that a command works with; each is loaded and opened when the command first asks for it. */
+/** The things that a command works with; each is loaded and opened when the command first asks for it: most need little. */
 export type CommandContext = ReturnType<typeof makeContext>;
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
@@ -29,13 +30,14 @@ export function noSuchTenant(kid: string): CommandFailed {
 
 /** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
 export async function requireTenant(database: Database, kid: string): Promise<StoredTenant> {
+  const { makeTenantStore } = await import('../tenants/tenant-store.ts');
   const tenant = await makeTenantStore(database).get(kid);
   if (tenant) return tenant;
   throw noSuchTenant(kid);
 }
 
 async function onlyKid(database: Database): Promise<string> {
-  const kids = await makeTenantStore(database).kids();
+  const kids = await listKids(database);
   const [only] = kids;
   if (only === undefined) throw notFound('there is no tenant; `gpd tenants add` adds one');
   if (kids.length > 1) throw misused(`missing argument <kid>: name one of ${kids.join(', ')}`);

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
+import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { orElse } from '../lib/functions.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
-import { type EraseTargetBody, eraseTargetSchema } from '../schema/rights.ts';
 import { failed, io, misused, onTerminal, printable } from './io.ts';
 
 /** What a command is given: its arguments and options, checked, and a yes. */
@@ -27,6 +27,15 @@ export function checkWhole(text: string | number, [min, max]: readonly [number, 
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < min || number > max) throw misused(otherwise);
   return number;
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
+
+/** Parses `30s`, `15m`, `12h`, `7d` (also `0d`) into milliseconds, or returns null. */
+export function parseDuration(text: string): number | null {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  const unit = match?.[2] === undefined ? undefined : UNITS[match[2]];
+  return match && unit !== undefined ? Number(match[1]) * unit : null;
 }
 
 /** The one of these words that it is. @throws {CommandFailed} `usage` with `otherwise` */
@@ -74,15 +83,4 @@ export async function confirm(options: DestructiveFlags, what: string): Promise<
   const answer = await prompt.question(`${printable(what)}. Type yes to continue: `);
   prompt.close();
   if (answer.trim() !== 'yes') throw failed('nothing was changed');
-}
-
-export type TargetOptions = Flags<'visitor' | 'request' | 'principal'>;
-
-/** Exactly one of --visitor, --request and --principal. */
-export function targetBody(options: TargetOptions): EraseTargetBody {
-  const ids = { visitorId: options.visitor, requestId: options.request, principalId: options.principal };
-  const named = Object.entries(ids).filter(([, id]) => id !== undefined);
-  if (named.length !== 1)
-    throw misused('name one person: exactly one of --visitor <id>, --request <id>, --principal <id>');
-  return checked(eraseTargetSchema, Object.fromEntries(named), 'the id: ');
 }

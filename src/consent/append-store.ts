@@ -2,8 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
-import { inOneStatement, pipelined } from '../db/round-trip.ts';
-import { type Bindings, type HotTransaction, insertMany, makeReads } from '../db/sql.ts';
+import {
+  type Bindings,
+  type HotTransaction,
+  inOneStatement,
+  insertMany,
+  makeReads,
+  pipelined,
+} from '../db/sql.ts';
 import { makeMasterKey } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';

@@ -1,8 +1,8 @@
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, logLost } from '../db/meta-store.ts';
+import type { Columns } from '../db/sql.ts';
 import { askedRows, type Bindings, isTrue, runHot } from '../db/sql.ts';
-import type { Columns } from '../lib/collections.ts';
 import { macFits, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
 import { isOptedOut, type PrincipalColumns, toPrincipalRow } from './principals-store.ts';

@@ -14,8 +14,8 @@ import {
 } from './availability.ts';
 import { makeCheckpointer, truncateWal } from './checkpointer.ts';
 import { poolableClient, RolledBack, type TransactionOptions, withTls } from './postgres-client.ts';
-import { unreadWrites } from './round-trip.ts';
 import type { HotTransaction } from './sql.ts';
+import { unreadWrites } from './sql.ts';
 import {
   BUSY_MS,
   type Connection,

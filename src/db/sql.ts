@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { chunksOf, pagesBy } from '../lib/collections.ts';
 import { memoised } from '../lib/functions.ts';
+import type { ClientInternals } from './availability.ts';
 import { runSqlite, type SqliteTransaction, type StatementBatch } from './sqlite.ts';
 
 /** What the hot statements share: multi-row SQL that both databases take, with its text made once a shape. */
@@ -22,6 +23,23 @@ function placeholders(columns: number, rows: number): string {
   }
   return sql;
 }
+
+/** A row of a table under the names that the code has for its columns: `created_at` is `createdAt`. */
+
+type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${Snake<Tail>}`
+  : '';
+
+export type Columns<T> = { readonly [Name in keyof T & string as Snake<Name>]: T[Name] };
+
+const renamed = (value: object, rename: (name: string) => string): unknown =>
+  Object.fromEntries(Object.entries(value).map(([name, cell]) => [rename(name), cell]));
+
+export const toColumns = <T extends object>(value: T): Columns<T> =>
+  renamed(value, (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)) as Columns<T>;
+
+export const fromColumns = <T extends object>(row: Columns<T>): T =>
+  renamed(row, (name) => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())) as T;
 
 /** knex.raw answers with rows on SQLite and with a result object on PostgreSQL. */
 export function rowsOf<Row>(result: unknown): readonly Row[] {
@@ -124,7 +142,7 @@ export async function runStep<Row>(tx: Knex, built: Knex.QueryBuilder): Promise<
 }
 
 /** PostgreSQL takes 65,535 parameters a statement. */
-export const MAX_PARAMETERS = 60_000;
+const MAX_PARAMETERS = 60_000;
 
 /** On SQLite all rows are one parameter: binding each value costs the main thread more than parsing them costs SQLite. */
 const fromJson = memoised((columns: number): string => {
@@ -260,4 +278,57 @@ export function makeReads(
 ): (hot: Hot, ...asked: Rows<Bindings>) => Promise<readonly (readonly Cells[])[]> {
   const select = selectAll(reads);
   return (hot, ...asked) => (bypassesKnex(hot) ? inOneStep(hot, select, asked) : oneByOne(hot, reads, asked));
+}
+
+/** Statements that share a round trip to PostgreSQL, so that a lock is held for less time. */
+
+const unread = new WeakMap<object, Promise<unknown>>();
+
+/** The writes of a transaction whose answers are still to be read: only they say whether anything was written. */
+export const unreadWrites = (tx: object): Promise<unknown> | undefined => unread.get(tx);
+
+/** Resolves when the driver has it: what follows, the COMMIT as a rule, is sent behind it, and no lock waits for an answer. */
+async function sendUnread(tx: Knex.Transaction, sql: string, bindings: Bindings): Promise<void> {
+  const client = tx.client as ClientInternals;
+  const answer = client.query(await client.acquireConnection(), { sql, bindings });
+  const all = Promise.all([unread.get(tx), answer]);
+  all.catch(() => {});
+  unread.set(tx, all);
+}
+
+/**
+ * Writes of one transaction that touch a table each and whose answers nobody reads: on PostgreSQL one statement that is not waited
+ * for, so that a lock is held for one round trip in place of many. `work` sends them by {@link runHot} and {@link insertMany}.
+ */
+export async function inOneStatement<T>(
+  tx: HotTransaction,
+  work: (tx: HotTransaction) => Promise<T>,
+): Promise<T> {
+  if (!hasRowLocks(tx)) return work(tx);
+  const writes: { readonly sql: string; readonly bindings: Bindings }[] = [];
+  const raw = (sql: string, bindings: Bindings): Promise<number> =>
+    Promise.resolve(writes.push({ sql, bindings }));
+  const result = await work(Object.create(tx, { raw: { value: raw } }) as HotTransaction);
+  const bindings = writes.flatMap((write) => write.bindings);
+  if (bindings.length > MAX_PARAMETERS) {
+    for (const write of writes) await runHot(tx, write.sql, write.bindings);
+  } else if (writes.length > 0) {
+    const all = writes.map(({ sql }, i) => `w${i} AS (${sql})`).join(', ');
+    await sendUnread(tx as Knex.Transaction, `WITH ${all} SELECT 1`, bindings);
+  }
+  return result;
+}
+
+type Work<T> = () => Promise<T>;
+
+/**
+ * Hot statements that do not wait for each other's answers: pipelined on PostgreSQL, so that a lock is held for one round trip. Each
+ * sees what was committed when its turn came, so those behind a lock see what its last holder wrote. One after the other on SQLite.
+ */
+export async function pipelined<A, B, C>(
+  tx: HotTransaction,
+  ...[a, b, c]: readonly [Work<A>, Work<B>, Work<C>]
+): Promise<[A, B, C]> {
+  if (!hasRowLocks(tx)) return [await a(), await b(), await c()];
+  return Promise.all([a(), b(), c()]);
 }

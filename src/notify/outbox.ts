@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
+import type { Columns } from '../db/sql.ts';
 import { askedRows, type Bindings, type HotTransaction, insertMany, pagesOf, rowsOf } from '../db/sql.ts';
 import { HOUR } from '../lib/clock.ts';
-import type { Columns } from '../lib/collections.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 
 /** The outbox of webhooks and mail. A row names the lane in which it waits: its webhook's id, or one of these. */

@@ -2,8 +2,8 @@ import { writeAct } from '../audit/store.ts';
 import type { ApiKey } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/meta-store.ts';
+import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 
 export type ApiKeyRow = Columns<ApiKey>;
 

@@ -1,6 +1,7 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant, holdsTenant } from '../db/meta-store.ts';
+import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import {
   type Generation,
   generationMaker,
@@ -11,7 +12,6 @@ import {
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Act } from '../lib/act.ts';
 import { DAY, HOUR } from '../lib/clock.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 
 export type SealKeyRow = Columns<Generation>;
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/db.ts';
-import { inOneStatement } from '../../src/db/round-trip.ts';
-import { type Bindings, runHot } from '../../src/db/sql.ts';
+import { type Bindings, inOneStatement, runHot } from '../../src/db/sql.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { missingPgBouncer, type PgBouncer, startPgBouncer } from '../cluster/support/pgbouncer.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
-import { isoTime, parseDuration } from '../../lib/clock.ts';
+import { isoTime } from '../../lib/clock.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { checkKid, checkOneOf, checkWhole, type Flags, ONLY_KID } from '../input.ts';
+import { checkKid, checkOneOf, checkWhole, type Flags, ONLY_KID, parseDuration } from '../input.ts';
 import { misused, printTable } from '../io.ts';
 
 export function define(audit: Command): void {

@@ -9,10 +9,11 @@ import { openArchiveSigner } from '../../rights/dsar/signer.ts';
 import { makeExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, type Flags, type TargetOptions, targetBody } from '../input.ts';
+import { checkKid, type Flags } from '../input.ts';
 import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
 import { expectNoFile, writeNewFile } from '../new-file.ts';
 import { makeBar, QUIET_MS, whileRunning } from '../progress.ts';
+import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {
   dsar

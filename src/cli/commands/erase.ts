@@ -10,17 +10,9 @@ import { type ErasureTarget, erasureState, heldRows } from '../../rights/erase/e
 import { UnreadableErasure } from '../../rights/erase/receipts.ts';
 import { NotTheOwner } from '../../rights/erase/scrub.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred.ts';
-import type { ErasureReceipt } from '../../schema/rights.ts';
+import { type EraseTargetBody, type ErasureReceipt, eraseTargetSchema } from '../../schema/rights.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import {
-  checkKid,
-  confirm,
-  type DestructiveFlags,
-  type Flags,
-  ONLY_KID,
-  type TargetOptions,
-  targetBody,
-} from '../input.ts';
+import { checked, checkKid, confirm, type DestructiveFlags, type Flags, ONLY_KID } from '../input.ts';
 import { CommandFailed, EXIT, failed, io, misused, notFound, print, printTable, table } from '../io.ts';
 
 export function define(erase: Command): void {
@@ -58,6 +50,17 @@ export function define(erase: Command): void {
     .argument('[kid]', 'only this tenant', checkKid)
     .addHelpText('after', example('gpd erase scrub'))
     .action(command(scrub));
+}
+
+export type TargetOptions = Flags<'visitor' | 'request' | 'principal'>;
+
+/** Exactly one of --visitor, --request and --principal. */
+export function targetBody(options: TargetOptions): EraseTargetBody {
+  const ids = { visitorId: options.visitor, requestId: options.request, principalId: options.principal };
+  const named = Object.entries(ids).filter(([, id]) => id !== undefined);
+  if (named.length !== 1)
+    throw misused('name one person: exactly one of --visitor <id>, --request <id>, --principal <id>');
+  return checked(eraseTargetSchema, Object.fromEntries(named), 'the id: ');
 }
 
 const MAX_LIST = 1000;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { listKids } from '../../db/meta-store.ts';
 import {
   type AcceptedPlan,
   type Generation,
@@ -13,12 +14,12 @@ import {
   planGenerate,
 } from '../../keys/generation.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
-import { iso, isoTime, parseDuration } from '../../lib/clock.ts';
+import { iso, isoTime } from '../../lib/clock.ts';
 import { decodeBase64 } from '../../lib/crypto.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore, rotateSealKey } from '../../tenants/seal-keys.ts';
-import { makeTenantStore, readTenantSecret, saveTenantSecret } from '../../tenants/tenant-store.ts';
+import { readTenantSecret, saveTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import {
   checkKid,
@@ -29,6 +30,7 @@ import {
   type Flags,
   KID,
   ONLY_KID,
+  parseDuration,
 } from '../input.ts';
 import { CommandFailed, type ExitName, io, misused, print, printTable, say } from '../io.ts';
 
@@ -160,7 +162,7 @@ async function rotate(
 
 async function list({ open }: CommandContext, kid: string | undefined): Promise<void> {
   const { database } = await open();
-  const all = await makeTenantStore(database).kids();
+  const all = await listKids(database);
   const kids = all.filter((name) => kid === undefined || name === kid);
   if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
   const store = makeSealKeyStore(database);
@@ -226,7 +228,7 @@ async function makeSymmetric(
   const kid = await resolveKid(named);
   const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
   if (options.dryRun === true) {
-    const kids = await makeTenantStore(database).kids();
+    const kids = await listKids(database);
     if (!kids.includes(kid)) throw noSuchTenant(kid);
     return print({ kid, dryRun: true, replaces }, () => [
       replaces ? `would replace the shared key of ${kid}` : `would be the first shared key of ${kid}`,

@@ -4,8 +4,7 @@ import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
 import { closing } from '../../lib/functions.ts';
-import { migrateData, openData } from '../../tenants/data-lock-files.ts';
-import { notInitialised } from '../../tenants/installation-files.ts';
+import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { print } from '../io.ts';
 

@@ -8,7 +8,7 @@ import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
-import { readTenantSecret } from '../../tenants/tenant-store.ts';
+import { readTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import { checkKid, type Flags, ONLY_KID } from '../input.ts';
 import { io, misused, notFound, printLine } from '../io.ts';

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { closest } from 'fastest-levenshtein';
 import { baseUrl, type Config } from '../../config.ts';
+import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
@@ -124,7 +125,7 @@ async function list({ open }: CommandContext): Promise<void> {
     SINCE: ({ createdAt }) => createdAt.slice(0, 10),
     ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
   });
-  const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
+  const damaged = (await listKids(database)).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
   if (damaged.length > 0)
     throw failed(`the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`);
 }
