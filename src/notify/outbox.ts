@@ -203,6 +203,15 @@ export async function purgeOutbox(database: Database, before: number): Promise<v
   }
 }
 
+/** Why the newest delivery that failed did, by webhook. */
+export async function lastFailures({ read }: Database, kid: string): Promise<ReadonlyMap<string, string>> {
+  const newest = read('webhook_outbox').where({ kid }).whereNotNull('failure').groupBy('webhook').max('seq');
+  const rows = await read('webhook_outbox')
+    .whereIn('seq', newest)
+    .select<{ webhook: string; failure: string }[]>('webhook', 'failure');
+  return new Map(rows.map(({ webhook, failure }) => [webhook, failure]));
+}
+
 export async function countOutbox(database: Database, kid: string) {
   return (await database
     .read('webhook_outbox')

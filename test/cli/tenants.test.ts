@@ -25,6 +25,32 @@ describe.concurrent('gpd tenants', () => {
     expect(listed.find(({ kid }) => kid === 'shop-2')?.settings['origins']).toEqual(origins);
   });
 
+  it('shows the settings of one, and what it has', async () => {
+    const { gpd, json } = await own();
+    await json('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
+    await json('keys', 'rotate', KID);
+    expect(await json('tenants', 'show', KID)).toMatchObject({
+      kid: KID,
+      settings: { origins: [ORIGIN], 'retention.days': 90 },
+      sealKey: 2,
+      purposes: ['device-identification'],
+      apiKeys: 1,
+      webhooks: 0,
+    });
+    expect((await gpd('tenants', 'show', KID)).stdout).toMatch(/^retention\.days +90$/m);
+    expect(await gpd('tenants', 'show', 'nobody')).toMatchObject({ code: 3, stdout: '' });
+  });
+
+  it('the only one may be left out; of several gpd picks none, and lists them', async () => {
+    const { gpd, json } = await own();
+    expect(await json('keys', 'rotate')).toMatchObject({ kid: KID, generation: 2 });
+    expect(await json('tenants', 'show')).toMatchObject({ kid: KID });
+    await json('tenants', 'add', 'shop-2');
+    const ran = await gpd('keys', 'rotate');
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toBe(`gpd: missing argument <kid>: name one of ${KID}, shop-2\n`);
+  });
+
   it('lists them for a person in aligned columns', async () => {
     const { gpd } = await own();
     const [head = '', first = ''] = (await gpd('tenants', 'list')).stdout.split('\n');

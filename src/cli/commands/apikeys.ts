@@ -1,12 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { type ApiKey, makeApiKey } from '../../auth/credentials.ts';
+import type { Database } from '../../db/db.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags, ONLY_KID } from '../input.ts';
-import { notFound, print, printTable } from '../io.ts';
+import {
+  checkKid,
+  checkOneOf,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  type Flags,
+  ONLY_KID,
+} from '../input.ts';
+import { conflict, notFound, print, printTable } from '../io.ts';
 
 export function define(apikeys: Command): void {
   apikeys
@@ -24,9 +32,18 @@ export function define(apikeys: Command): void {
     .addHelpText('after', example('gpd apikeys list shop'))
     .action(command(list));
   apikeys
+    .command('rotate')
+    .description('create a key of the same scope and name, print it once, and revoke the old one')
+    .argument('<id>', 'id of the key')
+    .option('--keep-old', 'leave the old key in use; revoke it when its callers have the new one')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show which key it is; change nothing')
+    .addHelpText('after', example('gpd apikeys rotate key_01KAY0 --keep-old'))
+    .action(command(rotate));
+  apikeys
     .command('revoke')
     .description('revoke an API key')
-    .argument('<id>', 'ID')
+    .argument('<id>', 'id of the key')
     .option('--yes', 'do not ask')
     .option('--dry-run', 'show which key it is; change nothing')
     .addHelpText('after', example('gpd apikeys revoke key_01KAY0'))
@@ -60,9 +77,41 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
     KID: 'kid',
     SCOPE: 'scope',
     NAME: 'name',
+    CREATED: ({ createdAt }) => createdAt.slice(0, 10),
     'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
     REVOKED: 'revokedAt',
   });
+}
+
+async function requireKey(database: Database, id: string): Promise<ApiKey> {
+  const key = (await makeApiKeyStore(database).list()).find((one) => one.id === id);
+  if (key) return key;
+  throw notFound(`no API key ${id}; \`gpd apikeys list\` shows them`);
+}
+
+async function rotate(
+  { open, by, recordEnded }: CommandContext,
+  id: string,
+  options: DestructiveFlags & Flags<never, 'keepOld'>,
+): Promise<void> {
+  const { database } = await open();
+  const store = makeApiKeyStore(database);
+  const { kid, scope, name, revokedAt } = await requireKey(database, id);
+  if (revokedAt !== null)
+    throw conflict(`${id} is revoked already; \`gpd apikeys create ${kid}\` makes a new key`);
+  const [keepOld, dryRun] = [options.keepOld === true, options.dryRun === true];
+  if (dryRun)
+    return print({ id, kid, scope, name, dryRun, revokes: !keepOld }, () => [
+      `would be replaced${keepOld ? ', and stay in use' : ''}: ${id}, ${scope} of ${kid} (${name})`,
+    ]);
+  if (!keepOld)
+    await confirmOnTerminal(options, `Replacing ${id} of ${kid} (${name}): callers that have it get 401`);
+  const { key, secret } = makeApiKey({ kid, scope, name }, Date.now(), randomBytes);
+  const act = await by(kid);
+  const isMade = await (keepOld ? store.insert(key, act) : store.replace(id, key, act));
+  if (!isMade) throw conflict(`${id} was revoked meanwhile; nothing was changed`);
+  print({ id: key.id, scope, key: secret, revoked: keepOld ? null : id }, () => [secret]);
+  if (!keepOld) await recordEnded(`${id} is revoked`);
 }
 
 async function revoke(
@@ -72,8 +121,7 @@ async function revoke(
 ): Promise<void> {
   const { database } = await open();
   const store = makeApiKeyStore(database);
-  const known = (await store.list()).find((key) => key.id === id);
-  if (!known) throw notFound(`no API key ${id}; \`gpd apikeys list\` shows them`);
+  const known = await requireKey(database, id);
   if (options.dryRun === true) {
     return print({ ...describe(known), dryRun: true }, () => [
       `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,

@@ -1,15 +1,25 @@
 import type { Command } from 'commander';
 import { listBanners as readBanners } from '../../consent/banner.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
-import { savePurposes } from '../../consent/terms-store.ts';
+import { removePurpose as deletePurpose, savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { GPC_POLICIES } from '../../schema/gpc.ts';
-import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/purposes.ts';
+import { DEFAULT_TTL_DAYS, DEVICE_IDENTIFICATION, type Purpose } from '../../tenants/purposes.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checked, checkKid, checkOneOf, checkWhole, type Flags, KID, ONLY_KID } from '../input.ts';
-import { print, printTable } from '../io.ts';
+import {
+  checked,
+  checkKid,
+  checkOneOf,
+  checkWhole,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  type Flags,
+  KID,
+  ONLY_KID,
+} from '../input.ts';
+import { conflict, notFound, print, printTable } from '../io.ts';
 import { defineDecisions } from './consent-decisions.ts';
 import { defineLedger } from './consent-ledger.ts';
 
@@ -25,7 +35,7 @@ export function define(consent: Command): void {
     .command('set')
     .description('define or change a purpose')
     .argument('<kid>', KID, checkKid)
-    .argument('<id>', 'ID')
+    .argument('<id>', 'id of the purpose')
     .requiredOption('--title <title>', 'what people read')
     .option('--description <text>', 'what it means for them')
     .option('--lawful-basis <basis>', 'the lawful basis, for instance consent')
@@ -36,6 +46,15 @@ export function define(consent: Command): void {
       example("gpd consent purposes set shop newsletter --title 'Our newsletter' --ttl-days 365"),
     )
     .action(command(setPurpose));
+  purposes
+    .command('remove')
+    .description('ask nobody for a purpose any more; a check of it answers unknown-purpose')
+    .argument('<kid>', KID, checkKid)
+    .argument('<id>', 'id of the purpose')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show what would be removed; change nothing')
+    .addHelpText('after', example('gpd consent purposes remove shop newsletter'))
+    .action(command(removePurpose));
   defineDecisions(consent);
   defineLedger(consent);
   consent
@@ -88,6 +107,31 @@ async function listPurposes({ open, resolveKid }: CommandContext, given?: string
   await requireTenant(database, kid);
   const purposes = await makeTenantStore(database).purposes(kid);
   printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
+}
+
+async function removePurpose(
+  { open, by }: CommandContext,
+  kid: string,
+  id: string,
+  options: DestructiveFlags,
+): Promise<void> {
+  if (id === DEVICE_IDENTIFICATION) throw conflict(`${id} cannot be removed: gpd asks for it itself`);
+  const store = await open();
+  const { database } = store;
+  await requireTenant(database, kid);
+  const purpose = (await makeTenantStore(database).purposes(kid)).find((one) => one.id === id);
+  if (!purpose)
+    throw notFound(`${kid} has no purpose ${id}; \`gpd consent purposes list ${kid}\` shows them`);
+  if (options.dryRun === true)
+    return print({ kid, id, dryRun: true, title: purpose.title }, () => [
+      `would be removed: ${id} (${purpose.title}) of ${kid}`,
+    ]);
+  await confirmOnTerminal(options, `Removing ${id} of ${kid}: from now on no check of it is allowed`);
+  const terms = (await stateMacs(store)).get(kid);
+  if (!terms || !(await deletePurpose(database, terms, id, await by(kid)))) throw noSuchTenant(kid);
+  print({ kid, id, removed: true }, () => [
+    `${kid}: purpose ${id} is removed; the log keeps what people chose`,
+  ]);
 }
 
 /** What people were shown, to compare with `banner.published` in the log. */

@@ -3,8 +3,12 @@ import { closest } from 'fastest-levenshtein';
 import { baseUrl, type Config } from '../../config.ts';
 import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { readHead } from '../../log/entries.ts';
+import { listWebhooks } from '../../notify/webhooks.ts';
 import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
+import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import {
   isWildcard,
   originSchema,
@@ -13,7 +17,7 @@ import {
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
 import { checked, checkKid, collect, type Flags, KID, ONLY_KID } from '../input.ts';
 import { conflict, failed, misused, print, printTable, say, table } from '../io.ts';
 import { changePolicy } from './policy.ts';
@@ -34,6 +38,12 @@ export function define(tenants: Command): void {
     .description('list the tenants')
     .addHelpText('after', example('gpd tenants list'))
     .action(command(list));
+  tenants
+    .command('show')
+    .description('show the settings of a tenant, and what it has')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd tenants show shop'))
+    .action(command(show));
   tenants
     .command('set')
     .description('change settings')
@@ -130,6 +140,35 @@ async function list({ open }: CommandContext): Promise<void> {
     throw failed(`the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`);
 }
 
+async function show({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+  const { database } = await open();
+  const kid = await resolveKid(given);
+  const { createdAt, settings } = await requireTenant(database, kid);
+  const keys = await makeSealKeyStore(database).list(kid);
+  const apiKeys = await makeApiKeyStore(database).list(kid);
+  const shown = {
+    kid,
+    createdAt: isoTime(createdAt),
+    settings,
+    sealKey: keys.find(({ state }) => state === 'published')?.generation ?? null,
+    purposes: (await makeTenantStore(database).purposes(kid)).map(({ id }) => id),
+    apiKeys: apiKeys.filter(({ revokedAt }) => revokedAt === null).length,
+    webhooks: (await listWebhooks(database, kid)).length,
+    logEntries: (await readHead(database, kid))?.size ?? 0,
+  };
+  print(shown, () =>
+    table([
+      ['created', shown.createdAt],
+      ['seal key', `generation ${shown.sealKey ?? '(none)'}`],
+      ['purposes', shown.purposes.join(', ')],
+      ['API keys', `${shown.apiKeys} in use`],
+      ['webhooks', `${shown.webhooks}`],
+      ['log', `${shown.logEntries.toLocaleString('en')} entries`],
+      ...TENANT_SETTING_NAMES.map((name) => [name, valueText(settings[name])]),
+    ]),
+  );
+}
+
 function parseAssignment(text: string): readonly [string, string] {
   const at = text.indexOf('=');
   const name = at === -1 ? text : text.slice(0, at);
@@ -140,7 +179,7 @@ function parseAssignment(text: string): readonly [string, string] {
   return [name, text.slice(at + 1)];
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
   return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
 }
@@ -167,6 +206,6 @@ async function set({ open, by }: CommandContext, kid: string, assignments: reado
   );
   if (!settings) throw noSuchTenant(kid);
   print({ kid, settings }, () =>
-    table(Object.keys(values).map((name) => [name, shown(settings[name as keyof typeof settings])])),
+    table(Object.keys(values).map((name) => [name, valueText(settings[name as keyof typeof settings])])),
   );
 }

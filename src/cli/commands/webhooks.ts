@@ -5,7 +5,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/crypto.ts';
 import { hostReach } from '../../lib/ip.ts';
 import { parseUrl } from '../../lib/text.ts';
-import { countOutbox, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
+import { countOutbox, lastFailures, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
 import { formatWebhookSecret, insertWebhook, listWebhooks, removeWebhook } from '../../notify/webhooks.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
@@ -101,13 +101,16 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   if (kid !== undefined) await requireTenant(database, kid);
   const webhooks = await listWebhooks(database, kid);
   const counts = new Map<string, Record<string, number>>();
+  const failures = new Map<string, string>();
   for (const name of new Set(webhooks.map((webhook) => webhook.kid))) {
+    for (const [webhook, failure] of await lastFailures(database, name)) failures.set(webhook, failure);
     for (const { webhook, state, count } of await countOutbox(database, name)) {
       counts.set(webhook, { ...counts.get(webhook), [state]: count });
     }
   }
   const rows = webhooks.map(({ id, kid: of, url, events, createdAt }) => {
-    return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox: counts.get(id) ?? {} };
+    const [outbox, lastFailure] = [counts.get(id) ?? {}, failures.get(id) ?? null];
+    return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox, lastFailure };
   });
   printTable(rows, rows, {
     ID: 'id',
@@ -115,6 +118,8 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
     URL: 'url',
     WAITING: ({ outbox }) => outbox['waiting'] ?? 0,
     FAILED: ({ outbox }) => outbox['failed'] ?? 0,
+    CREATED: ({ createdAt }) => createdAt.slice(0, 10),
+    'LAST FAILURE': 'lastFailure',
   });
 }
 
