@@ -38,7 +38,7 @@ export function makeApiKeyStore(database: Database) {
       database.transaction(async (tx) => {
         // Under the tenant's lock: somebody else may have been first.
         if (!(await bumpTenant(tx, key.kid))) return false;
-        const inUse = await tx('api_keys').where({ id: old }).whereNull('revoked_at').first('id');
+        const inUse = await tx<ApiKeyRow>('api_keys').where({ id: old }).whereNull('revoked_at').first();
         if (!inUse) return false;
         await insertKey(tx, key, by);
         await revokeKey(tx, old, by);
