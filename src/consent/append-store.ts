@@ -16,6 +16,7 @@ import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, type Head, takeHead } from '../log/entries.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
+import { type LastChoices, loadLastChoices, refuseRecord } from './import-store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import {
   applyToPrincipal,
@@ -197,7 +198,8 @@ type Known = readonly [
   answers: Awaited<ReturnType<typeof loadAnswers>>,
   rows: Awaited<ReturnType<typeof loadPrincipals>>,
 ];
-type Answer = Appended | 'conflict' | 'erased';
+/** `outdated`: an imported record that is not newer than what is known. */
+type Answer = Appended | 'conflict' | 'erased' | 'outdated';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
 /** Locks the head of the tenant's log and reads what decides about the batch, in one round trip. */
@@ -209,6 +211,29 @@ const lockAndRead = (tx: HotTransaction, kid: string, batch: Batch) =>
     () => loadPrincipals(tx, kid, batch),
   );
 
+/**
+ * Answers what was answered before, and refuses imported records that say nothing new.
+ * @returns what is to be written, and by its key the first request of those that share one
+ */
+function answerKnown(batch: Batch, answers: Known[0], last: LastChoices, results: Outcomes) {
+  const first = new Map<string, AppendRequest>();
+  const unknown: AppendRequest[] = [];
+  for (const request of batch) {
+    const id = idempotencyId(request);
+    const known = id === null ? undefined : answers.get(id);
+    if (known?.answer === 'erased') results.set(request, 'erased');
+    else if (known)
+      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
+    else if (id === null || !first.has(id)) {
+      const refused = refuseRecord(last, request);
+      if (refused === null) unknown.push(request);
+      else results.set(request, refused);
+    }
+    if (id !== null && !first.has(id)) first.set(id, request);
+  }
+  return { first, unknown };
+}
+
 /** @param batch of one tenant, whose head is locked */
 async function appendTenant(
   tx: HotTransaction,
@@ -219,17 +244,7 @@ async function appendTenant(
   const results: Outcomes = new Map();
   const [any] = batch;
   if (!any) return results;
-  const first = new Map<string, AppendRequest>();
-  const unknown: AppendRequest[] = [];
-  for (const request of batch) {
-    const id = idempotencyId(request);
-    const known = id === null ? undefined : answers.get(id);
-    if (known?.answer === 'erased') results.set(request, 'erased');
-    else if (known)
-      results.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
-    else if (id === null || !first.has(id)) unknown.push(request);
-    if (id !== null && !first.has(id)) first.set(id, request);
-  }
+  const { first, unknown } = answerKnown(batch, answers, await loadLastChoices(tx, kid, batch), results);
   const principals = openPrincipals(rows, kid, unknown, makeMasterKey(any.wrapKey, randomBytes));
   const written = unknown.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | Fault;

@@ -113,7 +113,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   demo: [ANY_NODE, 'express', 'ejs', 'jose', 'oidc-provider'],
   services: [],
   app: [ANY_NODE, 'express'],
-  cli: [ANY_NODE, 'commander', 'fastest-levenshtein', 'ink', 'react'],
+  cli: [ANY_NODE, 'commander', 'csv-parse', 'fastest-levenshtein', 'ink', 'react'],
   agent: [],
   banner: [],
 };

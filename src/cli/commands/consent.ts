@@ -21,6 +21,7 @@ import {
 } from '../input.ts';
 import { conflict, notFound, print, printTable } from '../io.ts';
 import { defineDecisions } from './consent-decisions.ts';
+import { defineImport } from './consent-import.ts';
 import { defineLedger } from './consent-ledger.ts';
 
 export function define(consent: Command): void {
@@ -56,6 +57,7 @@ export function define(consent: Command): void {
     .addHelpText('after', example('gpd consent purposes remove shop newsletter'))
     .action(command(removePurpose));
   defineDecisions(consent);
+  defineImport(consent);
   defineLedger(consent);
   consent
     .command('banners')
