@@ -18,4 +18,4 @@ function writeHelp(command, page) {
     writeHelp(child, `${page}-${child.name()}`);
 }
 
-writeHelp(await makeProgram([]), 'gpd');
+writeHelp(await makeProgram(), 'gpd');

@@ -150,7 +150,11 @@ export function loadConfig(options: LoadOptions): Config {
     const result = SETTINGS[name].schema.safeParse(raw, { error: explainIssue });
     if (!result.success) {
       const why = result.error.issues[0]?.message ?? 'is not valid';
-      throw new ConfigError(`${environmentName(name)} (${name} in gpd.toml): ${why}`);
+      const where =
+        flags[name] === undefined
+          ? `${environmentName(name)} (${name} in gpd.toml)`
+          : `--${name.replaceAll('_', '-')} ${raw as string}`;
+      throw new ConfigError(`${where}: ${why}`);
     }
     settings[name] = result.data;
   }

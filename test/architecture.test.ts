@@ -44,7 +44,7 @@ describe('the rules themselves', () => {
     ['to the right by exporting again', 'src/consent/a.ts', "export { b } from '../ingest/b.ts';"],
     ['to the right by exporting all', 'src/consent/a.ts', "export * from '../ingest/b.ts';"],
     ['the configuration', 'src/http/a.ts', "import { loadConfig } from '../config.ts';"],
-    ['the command line', 'src/app.ts', "import { run } from './cli/run.ts';"],
+    ['the command line', 'src/app.ts', "import { run } from './cli/gpd.ts';"],
     ['a sibling', 'src/seal/a.ts', "import { b } from '../ledger/b.ts';"],
     ['a sibling feature', 'src/log/a.ts', "import type { B } from '../notify/b.ts';"],
     ['the engine in the transport', 'src/http/a.ts', "import type { B } from '../db/b.ts';"],
@@ -86,7 +86,7 @@ describe('the rules themselves', () => {
     ['a timer', 'src/ingest/a.ts', 'export const a = () => setTimeout(() => {}, 1);'],
     ['the random source of the platform', 'src/seal/a.ts', 'export const a = crypto.randomUUID();'],
     ['the environment outside config.ts', 'src/http/a.ts', "export const a = process.env['PATH'];"],
-    ['the environment in the command line', 'src/cli/output.ts', 'export const a = process.env.NO_COLOR;'],
+    ['the environment in the command line', 'src/cli/command.ts', 'export const a = process.env.NO_COLOR;'],
     [
       'a query in a service',
       'src/rights/erase-service.ts',
@@ -127,7 +127,7 @@ describe('the rules themselves', () => {
       'src/app.ts',
       "import { b } from './http/b.ts';\nimport { c } from './config.ts';\nexport const now = Date.now;",
     ],
-    ['src/cli/run.ts', 'export const environment = process.env;'],
+    ['src/cli/io.ts', 'export const environment = process.env;'],
     [
       'src/agent/a.ts',
       "import type { B } from '../schema/b.ts';\nimport { C } from '../seal/constants.ts';\nfetch('/');",

@@ -1,22 +1,50 @@
 import { userInfo } from 'node:os';
-import type { Config } from '../config.ts';
+import { type Config, loadConfig } from '../config.ts';
+import type { Database } from '../db/db.ts';
+import { listKids } from '../db/meta-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { orElse } from '../lib/functions.ts';
+import type { SettingName } from '../schema/settings.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
-import { operatorsOf } from '../tenants/operators-service.ts';
+import { operatorsOf } from '../tenants/secrets.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { print, say } from './output.ts';
-import { configFor, noSuchTenant } from './run.ts';
+import type { StoredTenant } from '../tenants/tenant-store.ts';
+import { type CommandFailed, failed, io, misused, notFound, say } from './io.ts';
+
+/** The things that a command works with; each is loaded and opened when the command first asks for it: most need little. */
+export type CommandContext = ReturnType<typeof makeContext>;
+
+export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
+  const { env, asked } = io();
+  return loadConfig({ environment: env, flags, configFile: asked.config });
+}
 
 /** A container's user may have a number and no name. */
 export const accountName = (): string =>
   orElse(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
-/** The things a command works with; a part that it does not ask for is neither loaded nor read. */
-export type CommandContext = ReturnType<typeof contextOf>;
+export function noSuchTenant(kid: string): CommandFailed {
+  return notFound(`no tenant ${kid}; \`gpd tenants list\` shows them`);
+}
 
-/** Consent, people's rights and all tenants as they are now. Loaded when a command asks for it: most need the database alone. */
+/** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
+export async function requireTenant(database: Database, kid: string): Promise<StoredTenant> {
+  const { makeTenantStore } = await import('../tenants/tenant-store.ts');
+  const tenant = await makeTenantStore(database).get(kid);
+  if (tenant) return tenant;
+  throw noSuchTenant(kid);
+}
+
+async function onlyKid(database: Database): Promise<string> {
+  const kids = await listKids(database);
+  const [only] = kids;
+  if (only === undefined) throw notFound('there is no tenant; `gpd tenants add` adds one');
+  if (kids.length > 1) throw misused(`missing argument <kid>: name one of ${kids.join(', ')}`);
+  return only;
+}
+
+/** Consent, people's rights and all tenants as they are now; most commands need the database alone. */
 async function openServices(store: Store, config: Config): Promise<Services> {
   const { createServices, loadTenants } = await import('../services.ts');
   const services = await createServices(config, {
@@ -30,23 +58,53 @@ async function openServices(store: Store, config: Config): Promise<Services> {
   return services;
 }
 
-function contextOf(store: Store, config: Config) {
-  let opening: Promise<Services> | undefined;
-  const services = (): Promise<Services> => {
-    opening ??= openServices(store, config);
+/** @throws {CommandFailed} that says what is done all the same */
+async function recordEnded(store: Store, config: Config, done: string): Promise<void> {
+  const [ended, log] = await Promise.all([
+    import('../rights/erase/ended.ts'),
+    import('../rights/erase/erasure-log.ts'),
+  ]);
+  try {
+    await ended.recordEnded(log.outsideOf(store, config), Date.now());
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw failed(
+      `${done}, but erasures.log could not be written (${why}), so a restore of an older backup would undo this: repeat the command, or start gpd serve, which retries every minute`,
+    );
+  }
+}
+
+function makeContext() {
+  let config: Config | undefined;
+  let opening: Promise<Store> | undefined;
+  let loading: Promise<Services> | undefined;
+  const readConfig = (): Config => {
+    config ??= configFor();
+    return config;
+  };
+  const open = (): Promise<Store> => {
+    opening ??= openStore(readConfig());
     return opening;
   };
+  const services = (): Promise<Services> => {
+    loading ??= open().then((store) => openServices(store, readConfig()));
+    return loading;
+  };
   const actor = async (kid: string) => {
-    const found = (await operatorsOf(store, accountName()))(kid);
+    const found = (await operatorsOf(await open(), accountName()))(kid);
     if (!found) throw noSuchTenant(kid);
     return { ref: found.ref, role: 'operator' as const };
   };
   return {
-    config,
-    store,
-    database: store.database,
+    get config() {
+      return readConfig();
+    },
+    /** The database and its keys. */
+    open,
     services,
-    print,
+    /** The tenant that was named, or else the only one. @throws {CommandFailed} that lists them when there are several */
+    resolveKid: async (given: string | undefined): Promise<string> =>
+      given ?? onlyKid((await open()).database),
     /** @throws {CommandFailed} when there is no such tenant */
     tenant: async (kid: string): Promise<Tenant> => {
       const found = (await services()).tenants.find(kid);
@@ -59,25 +117,31 @@ function contextOf(store: Store, config: Config) {
     operator: async (kid: string) => ({ kid, ...(await actor(kid)) }),
     /** The same of what concerns every tenant. */
     byAll: async (): Promise<InstallationAct> => ({
-      actorOf: await operatorsOf(store, accountName()),
+      actorOf: await operatorsOf(await open(), accountName()),
       at: Date.now(),
     }),
+    /** Writes to erasures.log what the command has ended; `done` is true all the same when that fails. */
+    recordEnded: async (done: string): Promise<void> => recordEnded(await open(), readConfig(), done),
+    /** Closes what was opened. */
+    close: async (): Promise<void> => {
+      const store = await opening?.catch(() => null);
+      await store?.database.close();
+    },
   };
 }
 
-/** Opens the database for one command and closes it whatever happens. */
-export async function withContext<T>(work: (context: CommandContext) => Promise<T>): Promise<T> {
-  const config = configFor();
-  const store = await openStore(config);
-  try {
-    return await work(contextOf(store, config));
-  } finally {
-    await store.database.close();
-  }
-}
-
-/** A command whose whole work is on the database. */
+/** An action of commander, which gets a context before what commander gives; what it opened is closed whatever happens. */
 export const command =
-  <Given extends unknown[]>(act: (context: CommandContext, ...given: Given) => Promise<void>) =>
-  (...given: Given): Promise<void> =>
-    withContext((context) => act(context, ...given));
+  <Given extends unknown[]>(act: (context: CommandContext, ...given: Given) => Promise<void> | void) =>
+  async (...given: Given): Promise<void> => {
+    const context = makeContext();
+    try {
+      await act(context, ...given);
+    } finally {
+      await context.close();
+    }
+  };
+
+/** For the end of a help text. */
+export const example = (...lines: readonly string[]): string =>
+  ['', lines.length === 1 ? 'Example:' : 'Examples:', ...lines.map((line) => `  ${line}`)].join('\n');

@@ -1,69 +1,117 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import { VERSION } from '../version.ts';
-import { type Actions, define } from './define.ts';
-import { type Io, io, withIo } from './io.ts';
-import { EXIT, printable } from './output.ts';
-import { fail } from './run.ts';
+import { CommandFailed, EXIT, endWith, type Io, io, misused, printable, withIo } from './io.ts';
 
-/** In the order that help shows them in. */
+/** In the order that help shows them in. The file of a command is loaded for a call that names it. */
 const COMMANDS = {
-  demo: () => import('./commands/demo.ts'),
-  init: () => import('./commands/init.ts'),
-  serve: () => import('./commands/serve.ts'),
-  tenants: () => import('./commands/tenants.ts'),
-  policy: () => import('./commands/policy.ts'),
-  keys: () => import('./commands/keys.ts'),
-  'master-key': () => import('./commands/master-key.ts'),
-  apikeys: () => import('./commands/apikeys.ts'),
-  agents: () => import('./commands/agents.ts'),
-  consent: () => import('./commands/consent.ts'),
-  contests: () => import('./commands/contests.ts'),
-  audit: () => import('./commands/audit.ts'),
-  erase: () => import('./commands/erase.ts'),
-  retention: () => import('./commands/retention.ts'),
-  rights: () => import('./commands/rights.ts'),
-  dsar: () => import('./commands/dsar.ts'),
-  seal: () => import('./commands/seal.ts'),
-  replay: () => import('./commands/replay.ts'),
-  webhooks: () => import('./commands/webhooks.ts'),
-  witness: () => import('./commands/witness.ts'),
-  tls: () => import('./commands/tls.ts'),
-  migrate: () => import('./commands/migrate.ts'),
-  backup: () => import('./commands/backup.ts'),
-  restore: () => import('./commands/restore.ts'),
-  move: () => import('./commands/move.ts'),
-  doctor: () => import('./commands/doctor.ts'),
-  status: () => import('./commands/status.ts'),
-  top: () => import('./commands/top.ts'),
-  completion: () => import('./commands/completion.ts'),
-} satisfies Readonly<Record<string, () => Promise<{ readonly ACTIONS: Actions }>>>;
+  demo: ['try everything in a temporary data directory', () => import('./commands/demo.ts')],
+  init: [
+    'create the data directory, the master key, the database and the first tenant',
+    () => import('./commands/init.ts'),
+  ],
+  serve: ['run the server', () => import('./commands/serve.ts')],
+  tenants: ['tenants and their settings', () => import('./commands/tenants.ts')],
+  policy: ['rule weights that outcomes suggest', () => import('./commands/policy.ts')],
+  keys: ['seal keys of the tenants, and the master key', () => import('./commands/keys.ts')],
+  'master-key': ['the master key on paper', () => import('./commands/master-key.ts')],
+  apikeys: ['API keys for consent and for reading verdicts', () => import('./commands/apikeys.ts')],
+  agents: ['directories of Web Bot Auth agents', () => import('./commands/agents.ts')],
+  consent: [
+    'the consent ledger: purposes, policies, decisions, proofs',
+    () => import('./commands/consent.ts'),
+  ],
+  contests: ['the review queue', () => import('./commands/contests.ts')],
+  audit: [
+    'show the audit log: who did what, as keyed references, newest first',
+    () => import('./commands/audit.ts'),
+  ],
+  erase: ['erase what is held about a person (audited)', () => import('./commands/erase.ts')],
+  retention: ['delete what is past its retention period', () => import('./commands/retention.ts')],
+  rights: ['notices to people, and the register of their requests', () => import('./commands/rights.ts')],
+  dsar: ['exports for people who ask what is held about them', () => import('./commands/dsar.ts')],
+  seal: ['seal the plaintext on standard input; print the bundle', () => import('./commands/seal.ts')],
+  replay: [
+    'replay bundles from NDJSON (- for standard input), offline without writing, or against a server',
+    () => import('./commands/replay.ts'),
+  ],
+  webhooks: [
+    'targets that receive decisions and consent (Standard Webhooks)',
+    () => import('./commands/webhooks.ts'),
+  ],
+  witness: [
+    'servers of others that cosign the checkpoints of these logs',
+    () => import('./commands/witness.ts'),
+  ],
+  tls: ['certificates for https without a proxy', () => import('./commands/tls.ts')],
+  migrate: [
+    'bring the database schema up to date (`serve` does it too)',
+    () => import('./commands/migrate.ts'),
+  ],
+  backup: [
+    'write everything but the master key to one encrypted file; the server may be running',
+    () => import('./commands/backup.ts'),
+  ],
+  restore: [
+    'replace the database with a backup, or fill an empty data directory',
+    () => import('./commands/restore.ts'),
+  ],
+  move: ['copy all data of a stopped installation into another database', () => import('./commands/move.ts')],
+  doctor: [
+    'find present and coming problems and show what to do; change nothing',
+    () => import('./commands/doctor.ts'),
+  ],
+  status: [
+    'show the health of the running server and what the database holds',
+    () => import('./commands/status.ts'),
+  ],
+  top: [
+    'show live rates, classes, queues and latency; once with --json or in a pipe',
+    () => import('./commands/top.ts'),
+  ],
+  completion: ['print a completion script for bash, zsh or fish', () => import('./commands/completion.ts')],
+} satisfies Readonly<
+  Record<string, readonly [about: string, load: () => Promise<{ define(command: Command): void }>]>
+>;
 
-/** It shows every command there is. */
+/** Its script completes every command. */
 const SHOWS_ALL = 'completion';
 
-/** To load the code of one command takes half the time: all are loaded only for who has to see them all. */
-async function registerAsked(program: Command, argv: readonly string[]): Promise<void> {
-  const asked = program.parseOptions([...argv]).operands[0] ?? '';
-  const isOne = Object.hasOwn(COMMANDS, asked) && asked !== SHOWS_ALL;
-  const names = (isOne ? [asked] : Object.keys(COMMANDS)) as (keyof typeof COMMANDS)[];
-  const loaded = await Promise.all(names.map(async (name) => [name, await COMMANDS[name]()] as const));
-  for (const [name, { ACTIONS }] of loaded) define(program, name, ACTIONS);
+/** Says what commander refuses as gpd says everything, and which help to read. */
+function refuseAsGpd(command: Command, path: string): void {
+  command.exitOverride((error) => {
+    if (error.exitCode === 0 || error.code === 'commander.help') throw error;
+    const unknown = command.args.find((word) => /^--?[a-z]/.test(word));
+    // An option that is spelt wrong is why another is missing.
+    if (error.code === 'commander.missingMandatoryOptionValue' && unknown !== undefined)
+      (command as Command & { unknownOption(flag: string): never }).unknownOption(unknown);
+    const what = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+    throw misused(`${what}; \`${path} --help\` shows how to use it`);
+  });
+  for (const child of command.commands) refuseAsGpd(child, `${path} ${child.name()}`);
 }
 
-/** The commands that this call needs. */
-export async function makeProgram(argv: readonly string[]): Promise<Command> {
+/** @param isNeeded which commands are loaded; of the others only the name and the purpose are known */
+export async function makeProgram(isNeeded: (name: string) => boolean = () => true): Promise<Command> {
   const program = new Command('gpd')
     .description('Self-hosted device identification with consent that can be proven.')
     .version(VERSION)
     .option('--config <file>', 'configuration file (default: gpd.toml here, if there is one)')
     .option('--json', 'one JSON value on stdout')
-    .showHelpAfterError('(gpd --help lists the commands)')
+    .configureHelp({
+      showGlobalOptions: true,
+      optionDescription: (option) =>
+        `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`,
+    })
     .configureOutput({
       writeOut: (text) => void io().stdout.write(text),
       writeErr: (text) => void io().stderr.write(printable(text)),
-    })
-    .exitOverride();
-  await registerAsked(program, argv);
+      outputError: () => {},
+    });
+  for (const [name, [about, load]] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(about);
+    if (isNeeded(name)) (await load()).define(command);
+  }
+  refuseAsGpd(program, 'gpd');
   return program;
 }
 
@@ -71,14 +119,16 @@ export async function makeProgram(argv: readonly string[]): Promise<Command> {
 export function run(argv: readonly string[], streams: Io): Promise<number> {
   return withIo(streams, async () => {
     try {
-      const program = await makeProgram(argv);
+      const program = await makeProgram((name) => argv.includes(name) || argv.includes(SHOWS_ALL));
       program.hook('preAction', (_program, command) => {
         streams.asked = command.optsWithGlobals();
       });
       await program.parseAsync([...argv], { from: 'user' });
     } catch (error) {
       if (error instanceof CommanderError) streams.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-      else fail(error);
+      else if (error instanceof CommandFailed) endWith(error);
+      // Loaded for a failure alone, because it knows the errors of everything.
+      else endWith((await import('./failure.ts')).exitOf(error));
     }
     return streams.exitCode;
   });

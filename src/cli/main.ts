@@ -1,6 +1,5 @@
 import { run } from './gpd.ts';
-import { io } from './io.ts';
-import { EXIT, say } from './output.ts';
+import { EXIT, io, say } from './io.ts';
 
 // pg's notices for programmers (PGPASSFILE): an operator cannot act on them.
 process.noDeprecation = true;

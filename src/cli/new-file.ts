@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { CommandFailed, conflict, misused } from './output.ts';
+import { CommandFailed, conflict, misused } from './io.ts';
 
 /** A file that is there whole or not at all, for its owner only, and never in the place of another. */
 

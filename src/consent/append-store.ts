@@ -19,6 +19,7 @@ import { TenantGone } from '../lib/errors.ts';
 import { type AppendedEntry, placeEntries, takeHead, writePlaced } from '../log/entries.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
 import { macFits, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
+import { refuseRecords } from './import-store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-store.ts';
 
@@ -31,7 +32,8 @@ const MAX_BATCH = 200;
 const MAX_WAITING = 10_000;
 
 type Batch = readonly AppendRequest[];
-type Answer = Appended | 'conflict' | 'erased';
+/** `outdated`: an imported record that is not newer than what is known. */
+type Answer = Appended | 'conflict' | 'erased' | 'outdated';
 type Outcomes = Map<AppendRequest, Answer | Fault>;
 
 /** A node drains its queue under the lock, inserts once, commits, then answers. */
@@ -87,9 +89,10 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
 
   const { unanswered, repeated } = answerKnown(present, answers, outcomes);
 
-  const principals = openPrincipals(rows, kid, unanswered, makeMasterKey(any.wrapKey, randomBytes));
+  const unrefused = await refuseRecords(tx, kid, unanswered, outcomes);
+  const principals = openPrincipals(rows, kid, unrefused, makeMasterKey(any.wrapKey, randomBytes));
   const fresh: AppendRequest[] = [];
-  const written = unanswered.flatMap((request) => {
+  const written = unrefused.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | Fault;
     if (principal instanceof Fault) {
       outcomes.set(request, principal);
@@ -219,7 +222,6 @@ export async function eraseAnswers(tx: Knex.Transaction, kid: string, principal:
 
 const KEY_BYTES = 32;
 
-/** One principal while a batch is worked through. */
 interface Principal {
   readonly wrappedKey: string;
   readonly key: Buffer;

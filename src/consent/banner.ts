@@ -1,8 +1,8 @@
 import type { Database } from '../db/db.ts';
+import type { Columns } from '../db/sql.ts';
 import { builtFiles } from '../http/reply.ts';
 import { impersonalEntry } from '../ledger/entries.ts';
 import type { Clock } from '../lib/clock.ts';
-import type { Columns } from '../lib/collections.ts';
 import { sha256 } from '../lib/crypto.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { appendOne, type EntryMacs, lockHead } from '../log/entries.ts';

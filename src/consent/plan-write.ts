@@ -1,4 +1,4 @@
-import { DAY } from '../lib/clock.ts';
+import { DAY, isoTime } from '../lib/clock.ts';
 import { decodeBase64Url, sha256Text } from '../lib/crypto.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -9,8 +9,15 @@ import type { StateMac } from '../tenants/state-mac.ts';
 
 export type WriteAction = 'grant' | 'deny' | 'withdraw';
 
-/** Who said it: the tenant's backend, the person in a session, a browser by its own secret, or an agent that signed the request. */
-export type WriteSource = 'backend' | 'session' | 'browser' | 'cli' | `agent:${string}`;
+/** Who said it: the tenant's backend, the person in a session, a browser by its own secret, an agent that signed the request, or another system's record. */
+export type WriteSource = 'backend' | 'session' | 'browser' | 'cli' | 'import' | `agent:${string}`;
+
+/** What another system recorded, before gpd did. */
+export interface ImportedRecord {
+  /** Epoch milliseconds; null: nobody knows any more. */
+  readonly recordedAt: number | null;
+  readonly evidence: string | undefined;
+}
 
 export interface WriteCommand {
   readonly action: WriteAction;
@@ -21,6 +28,7 @@ export interface WriteCommand {
   /** A specific yes to one purpose whose policy is `ask`. */
   readonly overGpc?: boolean | undefined;
   readonly source: WriteSource;
+  readonly imported?: ImportedRecord | undefined;
 }
 
 export type PurposeTerms = Pick<Purpose, 'gpc' | 'ttlDays'>;
@@ -38,7 +46,12 @@ const CHOICE_OF: Readonly<Record<WriteAction, ConsentChoice>> = {
  * person's; a grant under GPC is recorded as the grant it was, and stays without effect while the signal lasts.
  */
 export function planWrite(command: WriteCommand, termsOf: (purpose: string) => PurposeTerms, now: number) {
-  const { action, policyVersion, source } = command;
+  const { action, policyVersion, source, imported } = command;
+  const recordedAt = imported?.recordedAt ?? null;
+  const record = {
+    ...(recordedAt !== null && { recordedAt: isoTime(recordedAt) }),
+    ...(imported?.evidence !== undefined && { evidence: imported.evidence }),
+  };
   const gpc = command.gpc === true;
   const over = command.overGpc === true && { overGpc: true as const };
   return command.purposes.map((purpose) => {
@@ -46,9 +59,9 @@ export function planWrite(command: WriteCommand, termsOf: (purpose: string) => P
     const bySignal = action === 'deny' && gpc && terms.gpc !== 'ignore';
     const choice: ConsentChoice = bySignal ? 'gpc-opt-out' : CHOICE_OF[action];
     /** Epoch milliseconds, or null. */
-    const expiresAt = action === 'grant' ? now + terms.ttlDays * DAY : null;
+    const expiresAt = action === 'grant' ? (recordedAt ?? now) + terms.ttlDays * DAY : null;
     // What the entry's body commits to (contract section 7: detail).
-    return { purpose, choice, detail: { policyVersion, gpc, source, expiresAt, ...over } };
+    return { purpose, choice, detail: { policyVersion, gpc, source, expiresAt, ...over, ...record } };
   });
 }
 
@@ -80,6 +93,8 @@ export interface AppendRequest {
   /** True opts out of every purpose; false ends that for the purposes that this write grants; undefined changes nothing. */
   readonly gpc: boolean | undefined;
   readonly isGrant: boolean;
+  /** Compared with what is known under the lock of the log: an older record replaces nothing. */
+  readonly imported?: ImportedRecord | undefined;
   readonly now: number;
   /** What webhooks get about an entry once its place is known; encrypted, because it may name a person. */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];

@@ -29,7 +29,7 @@ export async function issueReceipt(
   const { id, title, description, lawfulBasis } =
     tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? gone;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
-  const { policyVersion, expiresAt, gpc, overGpc, source } = opening.detail;
+  const { policyVersion, expiresAt, gpc, overGpc, source, recordedAt, evidence } = opening.detail;
   const receipt: ConsentReceiptAnswer = {
     '@context': 'https://w3id.org/dpv',
     schemaVersion: 'ISO/IEC TS 27560:2023',
@@ -50,6 +50,8 @@ export async function issueReceipt(
       expiresAt,
       gpc,
       ...(overGpc && { overGpc }),
+      ...(recordedAt !== undefined && { recordedAt }),
+      ...(evidence !== undefined && { evidence }),
       source,
       policyVersion,
       policySha256: policy?.sha256 ?? null,

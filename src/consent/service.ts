@@ -19,7 +19,14 @@ import { attestationPurpose, DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { ConsentAppender } from './append-store.ts';
 import { type ConsentDecision, decideConsent } from './decide.ts';
-import { planWrite, type WriteAction, type WriteSource } from './plan-write.ts';
+import { type LastChoices, loadLastChoices, refuseRecord } from './import-store.ts';
+import {
+  type AppendRequest,
+  type ImportedRecord,
+  planWrite,
+  type WriteAction,
+  type WriteSource,
+} from './plan-write.ts';
 import { openSession, readSession, type SessionDeps } from './sessions.ts';
 import { type ConsentStateReader, knowsPrincipal, type StateQuery } from './state-store.ts';
 import { listHistory, listState } from './terms-store.ts';
@@ -107,11 +114,14 @@ function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   policyVersionOf(tenant, body.policyVersion);
 }
 
-async function write(
-  { appender, clock }: Deps,
-  tenant: Tenant,
-  { action, body, source, idempotencyKey: key, caller }: WriteRequest,
-): Promise<WriteResponse> {
+interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
+  readonly imported?: ImportedRecord | undefined;
+  readonly idempotency: AppendRequest['idempotency'];
+}
+
+/** The terms are checked, and the append is asked for before anything is waited for: choices are appended in their order. */
+function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
+  const { action, body, source, imported, idempotency } = choice;
   // How long a grant lasts is one of the terms; a refusal needs none, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
@@ -119,14 +129,11 @@ async function write(
   const policyVersion = policyVersionOf(tenant, body.policyVersion);
   const now = clock();
   const entries = planWrite(
-    { action, purposes, policyVersion, gpc, overGpc, source },
+    { action, purposes, policyVersion, gpc, overGpc, source, imported },
     (purpose) => tenant.termsOf(purpose) ?? { gpc: 'opt-out', ttlDays: 1 },
     now,
   );
-  // Keyed: a plain hash of a body that names somebody could be guessed.
-  const asked = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
-  const bodyHash = hmacSha256(tenant.principalKey, asked).toString('base64url');
-  const answer = await appender.append({
+  return appender.append({
     kid: tenant.kid,
     since: tenant.since,
     wrapKey: tenant.principalWrap,
@@ -136,16 +143,68 @@ async function write(
     entries,
     gpc,
     isGrant: action === 'grant',
+    imported,
     now,
-    notify: ({ purpose, choice, seq, hash }) =>
-      webhookRows(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
-    idempotency: key === null ? null : { caller, key, bodyHash },
+    // A webhook reports what happens, and this happened elsewhere.
+    notify: ({ purpose, choice: said, seq, hash }) =>
+      imported ? [] : webhookRows(tenant, `consent.${said}`, { principalId, purpose, seq, hash }),
+    idempotency,
   });
+}
+
+async function write(
+  deps: Deps,
+  tenant: Tenant,
+  { action, body, source, idempotencyKey: key, caller }: WriteRequest,
+): Promise<WriteResponse> {
+  // Keyed: a plain hash of a body that names somebody could be guessed.
+  const asked = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
+  const bodyHash = hmacSha256(tenant.principalKey, asked).toString('base64url');
+  const idempotency = key === null ? null : { caller, key, bodyHash };
+  const answer = await append(deps, tenant, { action, body, source, idempotency });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');
   if (answer === 'erased') throw new Refusal('erased');
-  const last = answer.entries.at(-1);
-  if (!last) throw new Error('a write appended nothing');
+  const last = answer === 'outdated' ? undefined : answer.entries.at(-1);
+  if (answer === 'outdated' || !last) throw new Error('a write appended nothing');
   return { entries: answer.entries, seq: last.seq, hash: last.hash };
+}
+
+/** A choice that another system recorded. */
+export interface ConsentRecord extends ImportedRecord {
+  readonly principalId: string;
+  readonly purpose: string;
+  readonly action: WriteAction;
+  /** Undefined: the latest. */
+  readonly policyVersion: number | undefined;
+}
+
+export type ImportOutcome = 'recorded' | 'outdated' | 'erased';
+
+async function importRecord(deps: Deps, tenant: Tenant, record: ConsentRecord): Promise<ImportOutcome> {
+  const { principalId, purpose, action, policyVersion, recordedAt, evidence } = record;
+  const body = { principalId, purposes: [purpose], policyVersion };
+  const imported = { recordedAt, evidence };
+  const answer = await append(deps, tenant, { action, body, source: 'import', imported, idempotency: null });
+  return answer === 'outdated' || answer === 'erased' ? answer : 'recorded';
+}
+
+/** Says what an import would do; `last` is kept from one call of it to the next. */
+async function previewImport(
+  { database, clock }: Deps,
+  tenant: Tenant,
+  records: readonly ConsentRecord[],
+  last: LastChoices,
+): Promise<ImportOutcome[]> {
+  const requests = records.map((record) => ({
+    principal: tenant.refOf(record.principalId),
+    entries: [{ purpose: record.purpose }],
+    isGrant: record.action === 'grant',
+    imported: record,
+    now: clock(),
+  }));
+  for (const [key, known] of await loadLastChoices(database.read, tenant.kid, requests))
+    if (!last.has(key)) last.set(key, known);
+  return requests.map((request) => refuseRecord(last, request) ?? 'recorded');
 }
 
 async function state(deps: Deps, tenant: Tenant, principalId: string) {
@@ -189,7 +248,19 @@ async function history(
 
 export const makeConsentService = (deps: Deps) => ({
   checkTerms,
-  ...bound(deps, { check, checkAll, decideAll, write, knows, state, history, openSession, readSession }),
+  ...bound(deps, {
+    check,
+    checkAll,
+    decideAll,
+    write,
+    importRecord,
+    previewImport,
+    knows,
+    state,
+    history,
+    openSession,
+    readSession,
+  }),
 });
 
 export type ConsentService = ReturnType<typeof makeConsentService>;

@@ -2,9 +2,9 @@ import { hashSecret, makeSessionToken, type PrincipalSession, SESSION_TTL_MS } f
 import type { Database } from '../db/db.ts';
 import { holdTenant } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
+import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import { sessionContext } from '../keys/master-key.ts';
 import { type Clock, isoTime, MINUTE } from '../lib/clock.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 

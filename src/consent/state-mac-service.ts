@@ -1,9 +1,8 @@
-import { ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
+import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { orElse } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
+import { tenantSecrets } from '../tenants/secrets.ts';
 import { makeStateMac } from '../tenants/state-mac.ts';
-import { deriveTenantKeys } from '../tenants/tenant.ts';
-import { tenantSecrets } from '../tenants/tenant-store.ts';
 import type { TermsOf } from './terms-store.ts';
 
 /** The keys of the MACs of each tenant, from its wrapped root. A tenant whose root does not open is left out: `gpd doctor` names it. */

@@ -2,8 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
 import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, logLost } from '../db/meta-store.ts';
-import { type Bindings, isTrue, joinRow, runAsked } from '../db/sql.ts';
-import type { Columns } from '../lib/collections.ts';
+import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sql.ts';
 import { macFits, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
 

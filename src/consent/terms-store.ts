@@ -86,6 +86,24 @@ export function savePurposes(database: Database, tenant: TermsOf, purposes: read
   });
 }
 
+/**
+ * Nobody is asked for it any more, and a check answers `unknown-purpose`. What people chose stays in the log, and counts again if it
+ * is defined again. @returns whether there was one
+ */
+export function removePurpose(database: Database, tenant: TermsOf, id: string, by: Act): Promise<boolean> {
+  const { kid, stateMac } = tenant;
+  return database.transaction(async (tx) => {
+    if (!(await bumpTenant(tx, kid))) return false;
+    await requireTerms(tx, tenant);
+    if ((await tx('purposes').where({ kid, id }).delete()) === 0) return false;
+    const head = { type: 'purpose.defined', at: by.at, purpose: id } as const;
+    await appendOne(tx, kid, impersonalEntry(head, { id, removed: true }), stateMac);
+    await writeAct(tx, kid, by, 'purpose.defined', { purpose: id, removed: true });
+    await macTerms(tx, tenant);
+    return true;
+  });
+}
+
 /** Publishes the next version. @returns null for an unknown tenant */
 export function publishPolicy(
   database: Database,

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { ConsoleSession } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
 import { holdsTenant } from '../db/meta-store.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
+import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
 

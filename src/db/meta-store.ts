@@ -96,6 +96,11 @@ export async function holdTenant(tx: Transaction, kid: string, since?: number): 
   if (!(await holdsTenant(tx, kid, since))) throw new TenantGone();
 }
 
+/** The names of all tenants, in order, also where the rest of a row cannot be read. */
+export function listKids({ read }: Pick<Database, 'read'>): Promise<readonly string[]> {
+  return read('tenants').orderBy('kid').pluck('kid');
+}
+
 /** Why the log of a tenant is not there: it left with its tenant, or it was lost. */
 export async function logLost(db: Executor, kid: string): Promise<Error> {
   const rows = await runSql(db, 'SELECT kid FROM tenants WHERE kid = ?', [kid]);

@@ -77,10 +77,8 @@ const REFUSED_PARAMETER = /unsupported startup parameter/;
  * An index answers what is asked with a write. Of columns that name a person PostgreSQL has no statistics, and would read a whole
  * table, or compare each row of a tenant, for some hundred keys.
  */
-const BY_INDEX = [
-  ...['seqscan', 'hashjoin', 'mergejoin'].map((plan) => `; SET LOCAL enable_${plan} = off`),
-  '; SET LOCAL random_page_cost = 0.01',
-];
+const BY_INDEX =
+  '; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 0.01';
 
 /**
  * Knex's PostgreSQL client, which also gets on with PgBouncer in transaction pooling. There a session is nobody's own:
@@ -93,7 +91,7 @@ const BY_INDEX = [
 function poolableClient(limitMs: number): typeof Knex.Client {
   const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
   const setting = `; SET LOCAL statement_timeout = ${limitMs}`;
-  const write = ['BEGIN', setting, ...(limitMs === 0 ? [] : BY_INDEX)].join('');
+  const write = `BEGIN${setting}${limitMs === 0 ? '' : BY_INDEX}`;
   class Poolable extends Base {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);

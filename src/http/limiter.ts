@@ -1,7 +1,7 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type Clock, SECOND } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
-import type { RateSpec } from '../schema/setting-kinds.ts';
+import type { RateSpec } from '../schema/settings.ts';
 import type { Limiter } from './request.ts';
 
 /**

@@ -89,11 +89,20 @@ export const MAX_LIVE = 3;
 export type KeyRefusal = 'already-staged' | 'too-many-live' | 'is-published' | 'no-such-generation';
 
 /** What changes; every row whole, to be written in one transaction. */
-export type KeyPlan =
-  | { readonly ok: true; readonly changed: readonly Generation[]; readonly result: Generation }
-  | { readonly ok: false; readonly why: KeyRefusal };
+export interface AcceptedPlan {
+  readonly ok: true;
+  readonly changed: readonly Generation[];
+  readonly result: Generation;
+}
+
+export type KeyPlan = AcceptedPlan | { readonly ok: false; readonly why: KeyRefusal };
 
 type Make = (generation: number, state: 'staged' | 'published') => Generation;
+
+export const generationMaker =
+  (masterKey: MasterKey, kid: string, now: number): Make =>
+  (generation, state) =>
+    makeGeneration(kid, generation, state, { masterKey, now });
 
 function nextNumber(keys: readonly Generation[]): number {
   return keys.reduce((highest, key) => Math.max(highest, key.generation), 0) + 1;

@@ -1,5 +1,12 @@
 import { hkdfSync } from 'node:crypto';
-import { decodeBase64, decryptGcm, encryptGcm, GCM_IV_BYTES, type Random } from '../lib/crypto.ts';
+import {
+  decodeBase64,
+  decryptGcm,
+  encryptGcm,
+  GCM_IV_BYTES,
+  hmacSha256,
+  type Random,
+} from '../lib/crypto.ts';
 
 const VERSION = 'gpd-wrap/1';
 const KEY_BYTES = 32;
@@ -101,3 +108,22 @@ export const principalKeyContext = boundTo('consent_principals');
 export const principalIdContext = boundTo('consent_openings');
 
 export const sessionContext = boundTo('principal_sessions');
+
+/** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
+export function deriveTenantKeys(root: Uint8Array) {
+  const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
+  return {
+    identity: hmacSha256(root, 'gpd/identity/v1'),
+    durable: hmacSha256(root, 'gpd/durable/v1'),
+    population: hmacSha256(root, 'gpd/population/v1'),
+    /** References of principals. */
+    principal: hmacSha256(root, 'gpd/principal/v1'),
+    /** Wraps the keys of principals, so that a new master key has not to touch each. */
+    principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
+    /** Keyed references of receipts, audit rows and tombstones. */
+    rights: hmacSha256(root, 'gpd/rights/v1'),
+    /** MACs of the rows that consent is decided from. */
+    state: hmacSha256(root, 'gpd/state-mac/v1'),
+    epoch: (epoch: number) => hmacSha256(epochRoot, `epoch ${epoch}`),
+  };
+}

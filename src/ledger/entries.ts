@@ -119,8 +119,16 @@ export function commitSubject({ key, salt, principalId }: Omit<CommitmentOpening
 
 function toldOf(detail: CommitmentOpening['detail']) {
   if ('class' in detail) return { class: detail.class, source: detail.source };
-  const { policyVersion, gpc, source, expiresAt, overGpc } = detail;
-  return { policyVersion, gpc, source, expiresAt, ...(overGpc && { overGpc }) };
+  const { policyVersion, gpc, source, expiresAt, overGpc, recordedAt, evidence } = detail;
+  return {
+    policyVersion,
+    gpc,
+    source,
+    expiresAt,
+    ...(overGpc && { overGpc }),
+    ...(recordedAt !== undefined && { recordedAt }),
+    ...(evidence !== undefined && { evidence }),
+  };
 }
 
 /** C2: base64url of HMAC-SHA-256(key, lp4("gpd/body/v1") || lp4(JCS(detail)) || lp4(salt)). */

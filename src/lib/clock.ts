@@ -14,15 +14,6 @@ export function isoTime(epochMs: number): string {
 /** Null for what has not happened. */
 export const iso = (epochMs: number | null): string | null => (epochMs === null ? null : isoTime(epochMs));
 
-const UNITS: Readonly<Record<string, number>> = { s: SECOND, m: MINUTE, h: HOUR, d: DAY };
-
-/** Parses `30s`, `15m`, `12h`, `7d` (also `0d`) into milliseconds, or returns null. */
-export function parseDuration(text: string): number | null {
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  const unit = match?.[2] === undefined ? undefined : UNITS[match[2]];
-  return match && unit !== undefined ? Number(match[1]) * unit : null;
-}
-
 /** A part of each day in UTC, in milliseconds since midnight; it may end on the next day. */
 export interface DailyWindow {
   readonly from: number;

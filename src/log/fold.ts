@@ -28,7 +28,7 @@ export interface Fold {
     number,
     { readonly seq: number } & Readonly<Record<'sha256' | 'material' | 'time', unknown>>
   >;
-  /** The last definition of each. */
+  /** The last definition of each that was not removed after it. */
   readonly purposes: Map<string, { readonly seq: number; readonly body: Readonly<Record<string, unknown>> }>;
   /** By hour. */
   readonly verdicts: Map<number, AnchoredHour>;
@@ -82,7 +82,8 @@ export function addEntry(fold: Fold, seq: number, entry: Entry): void {
       });
       return;
     case 'purpose.defined':
-      fold.purposes.set(String(body['id']), { seq, body });
+      if (body['removed'] === true) fold.purposes.delete(String(body['id']));
+      else fold.purposes.set(String(body['id']), { seq, body });
       return;
     case 'verdicts.sealed':
     case 'audit.sealed': {

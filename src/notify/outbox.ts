@@ -3,6 +3,7 @@ import type { Database } from '../db/db.ts';
 import { remove } from '../db/purge.ts';
 import {
   type Bindings,
+  type Columns,
   insertMany,
   lockClause,
   pagesOf,
@@ -11,7 +12,6 @@ import {
   type Transaction,
 } from '../db/sql.ts';
 import { HOUR } from '../lib/clock.ts';
-import type { Columns } from '../lib/collections.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 
 /** The outbox of webhooks and mail. A row names the lane in which it waits: its webhook's id, or one of these. */
@@ -205,6 +205,15 @@ export async function purgeOutbox(database: Database, before: number): Promise<v
     await remove(database, { table: 'webhook_outbox', key: 'seq', within: {}, due }, 'seq');
     if (last !== page.at(-1)) return;
   }
+}
+
+/** Why the newest delivery that failed did, by webhook. */
+export async function lastFailures({ read }: Database, kid: string): Promise<ReadonlyMap<string, string>> {
+  const newest = read('webhook_outbox').where({ kid }).whereNotNull('failure').groupBy('webhook').max('seq');
+  const rows = await read('webhook_outbox')
+    .whereIn('seq', newest)
+    .select<{ webhook: string; failure: string }[]>('webhook', 'failure');
+  return new Map(rows.map(({ webhook, failure }) => [webhook, failure]));
 }
 
 export async function countOutbox(database: Database, kid: string) {

@@ -1,8 +1,8 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant } from '../db/meta-store.ts';
+import { toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
-import { toColumns } from '../lib/collections.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { rowToWebhook, type Webhook, type WebhookRow } from '../tenants/tenant-store.ts';
 

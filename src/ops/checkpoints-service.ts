@@ -1,11 +1,12 @@
 import type { Database } from '../db/db.ts';
+import { listKids } from '../db/meta-store.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { makeNoteSigner, signCheckpoint } from '../ledger/note.ts';
 import type { CheckpointBook, NewCheckpoint } from '../log/checkpoint-files.ts';
 import { isExtended } from '../log/checkpoint-service.ts';
 import { type LogHead, readHead } from '../log/entries.ts';
-import { makeTenantStore, readTenantSecret } from '../tenants/tenant-store.ts';
+import { readTenantSecret } from '../tenants/secrets.ts';
 
 /** What checkpoints.log has to say of logs that go on from an older state: after a restore, or when an operator accepts a loss. */
 
@@ -33,7 +34,7 @@ export async function planGoingOn(deps: GoOnDeps, only?: string) {
   const lines: NewCheckpoint[] = [];
   /** Of logs that lost some: how many entries a checkpoint was signed over, and how many there are. */
   const lost = [];
-  for (const kid of await makeTenantStore(database).kids()) {
+  for (const kid of await listKids(database)) {
     if (only !== undefined && kid !== only) continue;
     const head = await readHead(database, kid).catch(() => null);
     const wrapped = await readTenantSecret(database, kid, LEDGER_SECRET);

@@ -16,8 +16,8 @@ import {
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
 import { equalBytes } from '../lib/crypto.ts';
 import { closing, works } from '../lib/functions.ts';
-import { openData } from '../tenants/data-lock-files.ts';
 import type { Store } from '../tenants/installation-files.ts';
+import { openData } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
 
 /** The master key on paper: printed, confirmed from the paper, and brought back from it. */

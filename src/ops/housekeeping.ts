@@ -3,6 +3,7 @@ import { purgeExpired } from '../consent/sessions.ts';
 import { purgeConsole } from '../console/session-store.ts';
 import { type ClockEvent, type ClockRule, keepNoncesFrom } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
+import { listKids } from '../db/meta-store.ts';
 import { purgeNonces } from '../ingest/decisions-store.ts';
 import { purgeNetworks } from '../ingest/devices-store.ts';
 import { purgeSummaries } from '../ingest/summary-store.ts';
@@ -25,7 +26,6 @@ import { purgeOutbox } from '../notify/outbox.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
 import { makeSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
 import { purgeCounters } from './rate-store.ts';
 import { RETENTION, retainTenant } from './retention.ts';
@@ -185,8 +185,7 @@ async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
   const due = dueJobs(rounds, begun).filter(({ every }) => (every === HOUR) === hourly);
   if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
-  const tenants = makeTenantStore(deps.database);
-  const options = { kids: () => tenants.kids(), stopping: () => rounds.stopping };
+  const options = { kids: () => listKids(deps.database), stopping: () => rounds.stopping };
   const failures = [...(await runJobs(due, { now: deps.clock(), until }, options))];
   if (rounds.stopping) return;
   for (const name of ran) {

@@ -4,7 +4,7 @@ import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '.
 import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256, sha256Text } from '../lib/crypto.ts';
-import type { RateSpec } from '../schema/setting-kinds.ts';
+import type { RateSpec } from '../schema/settings.ts';
 import type { DaySalts } from './day-salt-service.ts';
 import { makeSharedCounter } from './rate-store.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Config, databaseLocation, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/db.ts';
-import { dropMeta, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
+import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { makeMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import { parseVkey, verifyCheckpoint } from '../ledger/note.ts';
@@ -10,10 +10,8 @@ import { sha256Text } from '../lib/crypto.ts';
 import { closing } from '../lib/functions.ts';
 import { collectProblems, readHead } from '../log/entries.ts';
 import { walkLog } from '../log/walk-service.ts';
-import { withDataAlone } from '../tenants/data-lock-files.ts';
-import { notInitialised, readServerSecret } from '../tenants/installation-files.ts';
+import { notInitialised, readServerSecret, withDataAlone } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
 import { analyze, COPIED, compareRows, copyMeta, copyRows, countRows, emptyTables } from './copy-store.ts';
 import { requireAlone } from './restore-swap.ts';
@@ -29,7 +27,7 @@ export type OnRows = (done: number, total: number) => void;
 /** @returns the root of each log in base64, as in a checkpoint. @throws {BackupFailed} when rows or logs of the target differ from those of the source */
 async function compareLogs(source: Database, target: Database) {
   const logs = [];
-  for (const kid of await makeTenantStore(target).kids()) {
+  for (const kid of await listKids(target)) {
     const [ours, theirs] = [await readHead(source, kid), await readHead(target, kid)];
     const size = theirs?.checkpoint?.size ?? 0;
     const problems = collectProblems();

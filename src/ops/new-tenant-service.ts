@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { baseUrl, type Config } from '../config.ts';
 import { makeGeneration } from '../keys/generation.ts';
-import { LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
+import { deriveTenantKeys, LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { newLog } from '../log/entries.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { firstPurpose } from '../tenants/purposes.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { makeStateMac } from '../tenants/state-mac.ts';
-import { deriveTenantKeys } from '../tenants/tenant.ts';
 import { createTenantRows } from './new-tenant-store.ts';
 
 export interface NewTenant {

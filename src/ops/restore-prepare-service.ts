@@ -24,7 +24,7 @@ import {
   textLines,
 } from '../rights/erase/erasure-log.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
-import { operatorsOf } from '../tenants/operators-service.ts';
+import { operatorsOf } from '../tenants/secrets.ts';
 import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
 import { planGoingOn } from './checkpoints-service.ts';
 import { openBook } from './restore-swap.ts';

@@ -12,7 +12,7 @@ import { makeMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/maste
 import { closing } from '../lib/functions.ts';
 import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { erasuresFile } from '../rights/erase/erasure-log.ts';
-import { migrateData } from '../tenants/data-lock-files.ts';
+import { migrateData } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
 import { analyze, compareRows, copyMeta, copyRows, emptyAll, othersConnected } from './copy-store.ts';
@@ -28,7 +28,7 @@ const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 
 /**
  * No other program uses the old database, and its log is folded in. What is too damaged for that is set aside as it is: the
- * lock of the data directory (tenants/data-lock-files.ts) says that no gpd has it open.
+ * lock of the data directory (tenants/installation-files.ts) says that no gpd has it open.
  */
 export async function claimOld(old: string): Promise<void> {
   if (!existsSync(old)) return;

@@ -8,8 +8,7 @@ import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/f
 import { openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { textLines } from '../rights/erase/erasure-log.ts';
-import { withDataAlone } from '../tenants/data-lock-files.ts';
-import { makeDataDirectory } from '../tenants/installation-files.ts';
+import { makeDataDirectory, withDataAlone } from '../tenants/installation-files.ts';
 import {
   masterKeyPath,
   readMasterKey,

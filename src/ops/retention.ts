@@ -1,4 +1,5 @@
 import type { Database } from '../db/db.ts';
+import { listKids } from '../db/meta-store.ts';
 import { runJobs } from '../lib/jobs.ts';
 import type { EntryMacs } from '../log/entries.ts';
 import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
@@ -43,8 +44,7 @@ export async function runRetention(
       if (counts) results.push({ kid, ...counts });
     },
   };
-  const tenants = makeTenantStore(database);
-  const failures = await runJobs([job], { now, until: now }, { kids: () => tenants.kids() });
+  const failures = await runJobs([job], { now, until: now }, { kids: () => listKids(database) });
   if (!dryRun) {
     await recordRound(database, {
       at: now,

@@ -159,6 +159,9 @@ export const entryDetailSchema = z.object({
   expiresAt: z.string().nullable(),
   /** Only in a grant that overrules a GPC signal. */
   overGpc: z.literal(true).optional(),
+  /** Only in a record of another system that was imported: when it was made, and what proves it. */
+  recordedAt: z.string().optional(),
+  evidence: z.string().optional(),
 });
 
 export const historyResponseSchema = z.object({

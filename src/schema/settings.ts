@@ -1,5 +1,106 @@
 import { z } from 'zod';
-import * as kinds from './setting-kinds.ts';
+import { parseDailyWindow } from '../lib/clock.ts';
+import { works } from '../lib/functions.ts';
+import { isLoopback, parseRange } from '../lib/ip.ts';
+import { parseUrl } from '../lib/text.ts';
+
+/** The kinds of values that settings take. */
+
+export interface RateSpec {
+  readonly points: number;
+  readonly seconds: number;
+}
+
+const rate = z.string().transform((text, context): RateSpec | null => {
+  if (text === 'off') return null;
+  const match = /^(\d{1,9})\/(\d{1,6})$/.exec(text);
+  const [points, seconds] = [Number(match?.[1]), Number(match?.[2])];
+  if (match && points > 0 && seconds > 0) return { points, seconds };
+  context.addIssue('write COUNT/SECONDS, for instance 600/60, or off');
+  return z.NEVER;
+});
+
+const wholeNumber = (min: number, max: number) =>
+  z.coerce.number(`a whole number from ${min} to ${max}`).int().min(min).max(max);
+/** A chance: 0 to 1. */
+const chance = z.coerce.number('a number from 0 to 1').min(0).max(1);
+const text = z.string().min(1);
+const words = z.union([
+  z.array(z.string()),
+  z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
+]);
+const isRange = (text: string): boolean => works(() => parseRange(text));
+const ranges = words.superRefine((texts, context) => {
+  const bad = texts.find((text) => !isRange(text));
+  if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);
+});
+const flag = z.union(
+  [z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')],
+  'write true or false',
+);
+
+const postgresUrl = z.string().superRefine((text, context) => {
+  if (!/^postgres(?:ql)?:\/\/./.test(text)) context.addIssue('a URL that begins with postgres://');
+  else if ((parseUrl(text)?.hash ?? '#') !== '')
+    context.addIssue(
+      'not a valid postgres:// URL: in its password write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25',
+    );
+});
+
+const httpUrl = z
+  .string()
+  .refine((text) => /^https?:$/.test(parseUrl(text)?.protocol ?? ''), 'an http or https URL')
+  .transform((text) => text.replace(/\/+$/, ''));
+
+/** `smtp://` takes STARTTLS, `smtps://` TLS from the first byte. What is wrong is said without the value: it may hold a password. */
+const smtpUrl = z.string().refine((text) => {
+  const url = parseUrl(text);
+  const { protocol = '', hostname = '', pathname = '', search = '', hash = '' } = url ?? {};
+  return /^smtps?:$/.test(protocol) && hostname !== '' && /^\/?$/.test(pathname) && search + hash === '';
+}, 'smtps://user:password@host:465 or smtp://host:587, without a path or a query');
+
+/** `gpd@shop.example` or `Shop <gpd@shop.example>` */
+const mailFrom = z
+  .string()
+  .regex(/^(?:[^<>\p{Cc}]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/u, 'an address, or Name <address>');
+
+/** `VKEY@URL`: the key's own parts are looked at where it is used. */
+const witnesses = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(',').map((part) => part.trim()))])
+  .transform((texts) => texts.filter((text) => text !== '').map((text) => text.replace(/\/+$/, '')))
+  .superRefine((texts, context) => {
+    const bad = texts.find((text) => !/^[^+]+\+[0-9a-f]{8}\+[\w+/]+=*@https?:\/\/[^@?#\s]+$/.test(text));
+    if (bad !== undefined)
+      context.addIssue('write VKEY@URL, separated by commas; the URL without user or query');
+    if (texts.length > 64) context.addIssue('at most 64 witnesses');
+  });
+
+/** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
+const publicOrigin = httpUrl.refine((text) => {
+  const { username, password, pathname, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '') && pathname === '/';
+}, 'an origin, https://host or https://host:port, without a user, a path or a query');
+
+const dailyWindow = z.string().transform((text, context) => {
+  const window = parseDailyWindow(text);
+  if (window) return window;
+  context.addIssue('write HH:MM-HH:MM, for instance 02:00-04:00');
+  return z.NEVER;
+});
+
+/** Kept exactly as given: a token's `iss` has to equal it, and some providers end theirs with a slash. */
+const issuer = z
+  .string()
+  .refine((text) => {
+    const url = parseUrl(text);
+    return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname));
+  }, 'an issuer must be https, except on a loopback address')
+  .refine((text) => !/[?#@\s]/.test(text), 'an issuer has no query, fragment, user or white space');
+
+/** The name of a claim as it is, or a JSON pointer. */
+const claim = z
+  .string()
+  .regex(/^[^\p{Cc}]{1,256}$/u, 'the name of a claim, or a JSON pointer such as /realm_access/roles');
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
 
@@ -8,7 +109,7 @@ function setting<Schema extends z.ZodType>(schema: Schema, fallback: z.input<Sch
 }
 
 const limit = (fallback: string, counted: string) =>
-  setting(kinds.rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
+  setting(rate, fallback, `${counted}: COUNT/SECONDS, or off.`);
 
 /** Null where it is not set. */
 const nullable = <Schema extends z.ZodType>(schema: Schema, doc: string) => ({
@@ -17,36 +118,36 @@ const nullable = <Schema extends z.ZodType>(schema: Schema, doc: string) => ({
   doc,
 });
 
-const optional = (doc: string) => nullable(kinds.text, doc);
+const optional = (doc: string) => nullable(text, doc);
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 export const SETTINGS = {
   data_dir: setting(
-    kinds.text,
+    text,
     './gpd-data',
     'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
   ),
   database_url: nullable(
-    kinds.postgresUrl,
+    postgresUrl,
     'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
   ),
   migrate_database_url: nullable(
-    kinds.postgresUrl,
+    postgresUrl,
     'The same database as the role that owns its tables, for migrations alone; unset: GPD_DATABASE_URL.',
   ),
-  host: setting(kinds.text, '127.0.0.1', 'Address to listen on.'),
-  port: setting(kinds.wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
-  base_url: nullable(kinds.publicOrigin, 'The public origin; http://HOST:PORT when unset.'),
+  host: setting(text, '127.0.0.1', 'Address to listen on.'),
+  port: setting(wholeNumber(0, 65535), 8080, 'Port to listen on; 0 takes a free one.'),
+  base_url: nullable(publicOrigin, 'The public origin; http://HOST:PORT when unset.'),
   authorities: setting(
-    kinds.words,
+    words,
     [],
     'Further public names; these and the host of the base URL are what `@authority` is compared with.',
   ),
   tls_cert: optional('PEM file of the certificate chain, to serve https without a proxy.'),
   tls_key: optional('PEM file of the private key of that certificate.'),
   trusted_proxies: setting(
-    kinds.ranges,
+    ranges,
     [],
     'CIDR list of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed. None by default.',
   ),
@@ -54,53 +155,53 @@ export const SETTINGS = {
     'File of the master key; unset: the systemd credential `master-key`, else master.key in the data directory.',
   ),
   oidc_issuer: nullable(
-    kinds.issuer,
+    issuer,
     'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
   ),
   oidc_audience: optional('Audience that a bearer token must name. Unset: /privacy answers 401.'),
   oidc_role_claim: setting(
-    kinds.claim,
+    claim,
     'gpd_role',
     'Claim with the role or roles: subject, reviewer, dpo. Like the others a name, or a JSON pointer: /realm_access/roles.',
   ),
-  oidc_tenant_claim: setting(kinds.claim, 'gpd_tenant', 'Claim with the tenant (kid).'),
+  oidc_tenant_claim: setting(claim, 'gpd_tenant', 'Claim with the tenant (kid).'),
   oidc_visitor_claim: setting(
-    kinds.claim,
+    claim,
     'gpd_visitor',
     'Claim with a visitorId that the identity provider vouches for.',
   ),
-  oidc_principal_claim: setting(kinds.claim, 'sub', 'Claim that equals the principalId.'),
+  oidc_principal_claim: setting(claim, 'sub', 'Claim that equals the principalId.'),
   console_client_id: optional('OIDC client of the web console.'),
   console_client_secret_file: optional(
     'File with the secret of that client; unset: the systemd credential `console-client-secret`.',
   ),
   max_clock_skew: setting(
-    kinds.wholeNumber(1, 86_400),
+    wholeNumber(1, 86_400),
     300,
     'Seconds that a bundle may be older or newer than the server.',
   ),
   epoch_days: setting(
-    kinds.wholeNumber(1, 3650),
+    wholeNumber(1, 3650),
     30,
     'Days after which visitorIds rotate. A change gives every device a new one at once; the old ones still lead to it.',
   ),
   min_identity_bits: setting(
-    kinds.wholeNumber(1, 64),
+    wholeNumber(1, 64),
     12,
     'An id with a larger share than 2^-bits of a tenant’s week needs attestation.',
   ),
   max_networks_per_day: setting(
-    kinds.wholeNumber(1, 1_000_000),
+    wholeNumber(1, 1_000_000),
     20,
     'An id seen from more client networks a day needs attestation.',
   ),
   collision_risk: setting(
-    kinds.chance,
+    chance,
     0.01,
     'An id on a further network of the day needs attestation when another device is likelier than this: 0 to 1.',
   ),
   k_anonymity_floor: setting(
-    kinds.wholeNumber(2, 1_000_000),
+    wholeNumber(2, 1_000_000),
     50,
     'Below this number of visitors, uniqueness is given only as a band.',
   ),
@@ -118,7 +219,7 @@ export const SETTINGS = {
     'Withdrawals with a publishable key per client IP, counted apart from all else',
   ),
   wba_open_discovery: setting(
-    kinds.flag,
+    flag,
     false,
     'Fetch Web Bot Auth directories that are not on the list, in the background.',
   ),
@@ -134,29 +235,29 @@ export const SETTINGS = {
     'HOST:PORT of the Prometheus listener; off by default.',
   ),
   erasure_lines_days: setting(
-    kinds.wholeNumber(60, 36_500),
+    wholeNumber(60, 36_500),
     730,
     'Days after which a line of erasures.log is dropped. A backup that is older than a dropped line cannot be restored.',
   ),
   rewrite_window: nullable(
-    kinds.dailyWindow,
+    dailyWindow,
     'HH:MM-HH:MM in UTC, for instance 02:00-04:00: when gpd may rewrite a large SQLite file, which blocks writes, once a day at most and only if an erasure needs it; unset: only by `gpd erase resume`.',
   ),
   witnesses: setting(
-    kinds.witnesses,
+    witnesses,
     [],
     'Witnesses that are asked to cosign checkpoints (C2SP tlog-witness): VKEY@URL, separated by commas.',
   ),
   witness_policy: nullable(
-    kinds.wholeNumber(1, 64),
+    wholeNumber(1, 64),
     'How many witnesses must have cosigned a checkpoint before it counts as witnessed; all by default.',
   ),
   smtp_url_file: optional('File with the value of GPD_SMTP_URL, which holds a password.'),
   smtp_url: nullable(
-    kinds.smtpUrl,
+    smtpUrl,
     'Mail relay for notices: smtps://user:password@host:465, or smtp://host:587 with STARTTLS, which only a loopback address may lack. Unset: what GPD_SMTP_URL_FILE holds, else no mail is sent.',
   ),
-  smtp_from: nullable(kinds.mailFrom, 'Sender of notices; unset: gpd at the host of the base URL.'),
+  smtp_from: nullable(mailFrom, 'Sender of notices; unset: gpd at the host of the base URL.'),
   log_level: setting(z.enum(LOG_LEVELS), 'info', 'fatal, error, warn, info, debug, trace or silent.'),
 } as const;
 

@@ -12,7 +12,7 @@ export interface Purpose {
   readonly ttlDays: number;
 }
 
-const DEVICE_IDENTIFICATION = 'device-identification';
+export const DEVICE_IDENTIFICATION = 'device-identification';
 export const DEVICE_ATTESTATION = 'device-attestation';
 export const DEFAULT_TTL_DAYS = 180;
 

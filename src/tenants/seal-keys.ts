@@ -1,10 +1,17 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bumpTenant, holdsTenant } from '../db/meta-store.ts';
-import type { Generation, KeyPlan } from '../keys/generation.ts';
+import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
+import {
+  type Generation,
+  generationMaker,
+  type KeyPlan,
+  planRotate,
+  type RotateOptions,
+} from '../keys/generation.ts';
+import type { MasterKey } from '../keys/master-key.ts';
 import type { Act } from '../lib/act.ts';
 import { DAY, HOUR } from '../lib/clock.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 
 export type SealKeyRow = Columns<Generation>;
 
@@ -37,6 +44,27 @@ export function makeSealKeyStore(database: Database) {
         return planned;
       }),
   };
+}
+
+interface Rotation extends Pick<RotateOptions, 'graceMs' | 'force'> {
+  readonly dryRun: boolean;
+}
+
+/**
+ * Publishes the staged generation, or a new one, and retires the old (contract section 5): a pure plan over the tenant's
+ * keys, then the keys and their audit rows in one transaction. Unknown tenant: null.
+ */
+export async function rotateSealKey(
+  { database, masterKey }: { readonly database: Database; readonly masterKey: MasterKey },
+  kid: string,
+  { graceMs, force, dryRun }: Rotation,
+  by: Act,
+): Promise<KeyPlan | null> {
+  const make = generationMaker(masterKey, kid, by.at);
+  const plan = (keys: readonly Generation[]): KeyPlan =>
+    planRotate(keys, make, { now: by.at, graceMs, force });
+  const store = makeSealKeyStore(database);
+  return dryRun ? plan(await store.list(kid)) : store.change(kid, plan, by);
 }
 
 /**

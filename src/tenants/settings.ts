@@ -12,7 +12,7 @@ export const originSchema = z.string().transform((text, context) => {
   const bare = url !== null && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
   if (bare) return url.origin;
   const meant = /^[a-z\d.-]+\.[a-z\d-]+(?::\d+)?\/?$/i.test(text) ? `; write https://${text}` : '';
-  context.addIssue(`${text}: an origin is https://host or https://host:port, without a path${meant}`);
+  context.addIssue(`an origin is https://host or https://host:port, without a path${meant}`);
   return z.NEVER;
 });
 

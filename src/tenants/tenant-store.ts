@@ -2,10 +2,9 @@ import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { bump, bumpTenant, GOING } from '../db/meta-store.ts';
-import { cellOf, isTrue } from '../db/sql.ts';
+import { type Columns, fromColumns, isTrue, toColumns } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
-import { type Columns, fromColumns, toColumns } from '../lib/collections.ts';
 import { orElse } from '../lib/functions.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
@@ -115,11 +114,6 @@ export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promi
 export function makeTenantStore(database: Database) {
   const { read } = database;
   return {
-    /** Of every tenant, in order, also where the rest of its row cannot be read. */
-    async kids(): Promise<readonly string[]> {
-      const rows = await read<TenantRow>('tenants').select('kid').orderBy('kid');
-      return rows.map(({ kid }) => kid);
-    },
     /** The tenants whose rows can be read, in the order of their kids. */
     async list(): Promise<readonly StoredTenant[]> {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
@@ -157,27 +151,6 @@ export function makeTenantStore(database: Database) {
       return rows.map(rowToPurpose);
     },
   };
-}
-
-/** Puts a wrapped secret in place of an older one of the same purpose. */
-export function saveTenantSecret(database: Database, kid: string, purpose: string, wrapped: string, by: Act) {
-  return database.transaction(async (tx) => {
-    if (!(await bumpTenant(tx, kid))) return false;
-    await writeAct(tx, kid, by, 'key.rotated', { key: purpose });
-    await tx('tenant_secrets').insert({ kid, purpose, wrapped }).onConflict(['kid', 'purpose']).merge();
-    return true;
-  });
-}
-
-/** The secrets of one purpose, by tenant. */
-export async function tenantSecrets(database: Database, purpose: string) {
-  const secrets = database.read('tenant_secrets').where({ purpose });
-  const rows = await secrets.select<{ kid: string; wrapped: string }[]>('kid', 'wrapped');
-  return new Map(rows.map(({ kid, wrapped }) => [kid, wrapped]));
-}
-
-export async function readTenantSecret(database: Database, kid: string, purpose: string) {
-  return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
 }
 
 /** Tenants whose removal has begun and has not ended. */

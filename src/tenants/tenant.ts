@@ -1,6 +1,7 @@
 import type { ApiKey } from '../auth/credentials.ts';
 import { type Generation, isLive, liveGenerations, publicKeyOf, wrapContext } from '../keys/generation.ts';
 import {
+  deriveTenantKeys,
   LEDGER_SECRET,
   type MasterKey,
   makeMasterKey,
@@ -127,25 +128,6 @@ export interface Tenant {
   readonly signer: NoteSigner;
   /** The log's key again, in the spelling of a JWK. */
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
-}
-
-/** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
-export function deriveTenantKeys(root: Uint8Array) {
-  const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
-  return {
-    identity: hmacSha256(root, 'gpd/identity/v1'),
-    durable: hmacSha256(root, 'gpd/durable/v1'),
-    population: hmacSha256(root, 'gpd/population/v1'),
-    /** References of principals. */
-    principal: hmacSha256(root, 'gpd/principal/v1'),
-    /** Wraps the keys of principals, so that a new master key has not to touch each. */
-    principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
-    /** Keyed references of receipts, audit rows and tombstones. */
-    rights: hmacSha256(root, 'gpd/rights/v1'),
-    /** MACs of the rows that consent is decided from. */
-    state: hmacSha256(root, 'gpd/state-mac/v1'),
-    epoch: (epoch: number) => hmacSha256(epochRoot, `epoch ${epoch}`),
-  };
 }
 
 /**

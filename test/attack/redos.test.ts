@@ -23,7 +23,7 @@ const LIMITED: Readonly<Record<string, { readonly limit: number; readonly by: st
     limit: 2048,
     by: 'schema/signals',
   },
-  [String.raw`src/schema/setting-kinds.ts /\/+$/`]: { limit: 2048, by: 'the operator' },
+  [String.raw`src/schema/settings.ts /\/+$/`]: { limit: 2048, by: 'the operator' },
 };
 
 const LENGTH = 262_144;

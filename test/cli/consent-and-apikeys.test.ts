@@ -90,14 +90,62 @@ describe.concurrent('gpd apikeys', () => {
   });
 });
 
-it('a write of consent says which option is wrong, and what it takes', async () => {
-  const mine = await own(TENANTS);
-  const write = ['grant', KID, 'u-1', 'device-identification', '--policy-version', 'x'];
-  const { code, stderr } = await mine.gpd('consent', ...write);
-  expect({ code, stderr }).toEqual({ code: 2, stderr: 'gpd: --policy-version: a whole number, 0 or more\n' });
+describe.concurrent('gpd apikeys rotate', () => {
+  it('puts a key of the same scope and name in place of the old one, or next to it', async () => {
+    const mine = await own(TENANTS);
+    const make = ['apikeys', 'create', KID, '--scope', 'read-only', '--name', 'reports'];
+    const old = await mine.json<Record<string, string>>(...make);
+    const before = await mine.dump();
+    await mine.json('apikeys', 'rotate', old['id'] ?? '', '--dry-run');
+    expect(await mine.dump()).toEqual(before);
+    const made = await mine.json<Record<string, string>>('apikeys', 'rotate', old['id'] ?? '');
+    expect(made).toMatchObject({ scope: 'read-only', revoked: old['id'] });
+    expect(made['key']).toMatch(/^gpd_ro_/);
+    const next = await mine.json<Record<string, string>>('apikeys', 'rotate', made['id'] ?? '', '--keep-old');
+    const rows = await mine.json<Record<string, unknown>[]>('apikeys', 'list', KID);
+    const inUse = rows.filter(({ revokedAt }) => revokedAt === null);
+    expect(inUse.map(({ id, name }) => [id, name])).toEqual([
+      [made['id'], 'reports'],
+      [next['id'], 'reports'],
+    ]);
+    expect(await mine.gpd('apikeys', 'rotate', old['id'] ?? '')).toMatchObject({ code: 7, stdout: '' });
+    expect(await mine.gpd('apikeys', 'rotate', 'key_none')).toMatchObject({ code: 3, stdout: '' });
+    const acts = await mine.json<{ action: string }[]>(
+      'audit',
+      KID,
+      '--since',
+      '1h',
+      '--action',
+      'apikey.revoked',
+    );
+    expect(acts).toHaveLength(1);
+  });
 });
 
 describe.concurrent('gpd consent purposes', () => {
+  it('remove: no check of it is allowed, and the log still verifies', async () => {
+    const mine = await own(TENANTS);
+    const check = () => mine.json('consent', 'check', KID, 'alice', 'news');
+    await mine.json('consent', 'purposes', 'set', KID, 'news', '--title', 'News');
+    await mine.json('consent', 'grant', KID, 'alice', 'news');
+    expect(await check()).toMatchObject({ reason: 'granted' });
+    const before = await mine.dump();
+    await mine.json('consent', 'purposes', 'remove', KID, 'news', '--dry-run');
+    expect(await mine.dump()).toEqual(before);
+    expect(await mine.json('consent', 'purposes', 'remove', KID, 'news')).toEqual({
+      kid: KID,
+      id: 'news',
+      removed: true,
+    });
+    expect(await check()).toMatchObject({ allowed: false, reason: 'unknown-purpose' });
+    expect(await mine.json('consent', 'verify', KID)).toMatchObject({ ok: true });
+    expect(await mine.gpd('consent', 'purposes', 'remove', KID, 'news')).toMatchObject({ code: 3 });
+    const asked = ['consent', 'purposes', 'remove', KID, 'device-identification'];
+    expect(await mine.gpd(...asked)).toMatchObject({ code: 7, stdout: '' });
+    const [row] = await mine.json<{ detail: object }[]>('audit', KID);
+    expect(row?.detail).toEqual({ purpose: 'news', removed: true });
+  });
+
   it('set defines a purpose with the defaults, and changes what is named', async () => {
     const mine = await own(TENANTS);
     const first = await mine.json('consent', 'purposes', 'set', KID, 'analytics', '--title', 'Analytics');

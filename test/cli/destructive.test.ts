@@ -7,7 +7,9 @@ import { own } from './support/own.ts';
 const DESTRUCTIVE = [
   'agents remove',
   'apikeys revoke',
+  'apikeys rotate',
   'consent accept-loss',
+  'consent purposes remove',
   'contests resolve',
   'erase',
   'keys destroy',
@@ -55,6 +57,7 @@ describe.concurrent('destructive commands', () => {
   it('webhooks remove: --dry-run says what waits and changes nothing', async () => {
     const mine = await own();
     const id = (await mine.json<{ id: string }>('webhooks', 'add', KID, 'https://hooks.example/gpd')).id;
+    expect(await mine.json('webhooks', 'list', KID)).toMatchObject([{ id, outbox: {}, lastFailure: null }]);
     const before = await mine.dump();
     expect(await mine.json('webhooks', 'remove', KID, id, '--dry-run')).toEqual({
       id,

@@ -1,8 +1,16 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { type Io, withIo } from '../../src/cli/io.ts';
-import { CommandFailed, print, printableJson, printLine, say, table } from '../../src/cli/output.ts';
-import { fail } from '../../src/cli/run.ts';
+import { fail } from '../../src/cli/failure.ts';
+import {
+  CommandFailed,
+  type Io,
+  print,
+  printableJson,
+  printLine,
+  say,
+  table,
+  withIo,
+} from '../../src/cli/io.ts';
 
 /** What others wrote reaches a terminal as text. */
 

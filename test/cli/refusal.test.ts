@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { EXIT } from '../../src/cli/output.ts';
-import { exitOf } from '../../src/cli/run.ts';
+import { exitOf } from '../../src/cli/failure.ts';
+import { EXIT } from '../../src/cli/io.ts';
 import { ERRORS, type ErrorCode, Refusal, TenantGone, Unavailable } from '../../src/lib/errors.ts';
 
 /** Contract section 9: 0 ok, 1 failure, 2 usage, 3 not found, 4 not allowed, 5 incomplete, 7 conflict, 75 try again. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { splitLines } from '../../src/cli/replay/split-lines.ts';
+import { splitLines } from '../../src/cli/replay/lines.ts';
 
 async function* chunksOf(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size);

@@ -49,7 +49,7 @@ describe('gpd status', () => {
 describe('gpd completion', () => {
   /** What bash offers at the end of these words. */
   function offered(script: string, ...words: string[]): string[] {
-    const program = `source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpd; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const program = `source "$0"; gpd() { echo '[{"kid":"shop"},{"kid":"blog"}]'; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gpd; printf '%s\\n' "\${COMPREPLY[@]}"`;
     return execFileSync('bash', ['-c', program, script, ...words], { encoding: 'utf8' })
       .trim()
       .split('\n');
@@ -64,6 +64,9 @@ describe('gpd completion', () => {
     expect(offered(script, 'gpd', 'keys', 'rotate', 'shop', '--gr')).toEqual(['--grace']);
     expect(offered(script, 'gpd', 'consent', 'purposes', 's')).toEqual(['set']);
     expect(offered(script, 'gpd', 'd')).not.toContain('dev');
+    expect(offered(script, 'gpd', 'keys', 'rotate', 'sh')).toEqual(['shop']);
+    expect(offered(script, 'gpd', 'erase', '--tenant', '')).toEqual(['shop', 'blog']);
+    expect(offered(script, 'gpd', 'tenants', 'set', 'shop', 'reten')).toEqual(['retention.days=']);
   });
 
   it('fish and zsh have every command, too', async () => {

@@ -25,6 +25,32 @@ describe.concurrent('gpd tenants', () => {
     expect(listed.find(({ kid }) => kid === 'shop-2')?.settings['origins']).toEqual(origins);
   });
 
+  it('shows the settings of one, and what it has', async () => {
+    const { gpd, json } = await own();
+    await json('apikeys', 'create', KID, '--scope', 'secret', '--name', 'n');
+    await json('keys', 'rotate', KID);
+    expect(await json('tenants', 'show', KID)).toMatchObject({
+      kid: KID,
+      settings: { origins: [ORIGIN], 'retention.days': 90 },
+      sealKey: 2,
+      purposes: ['device-identification'],
+      apiKeys: 1,
+      webhooks: 0,
+    });
+    expect((await gpd('tenants', 'show', KID)).stdout).toMatch(/^retention\.days +90$/m);
+    expect(await gpd('tenants', 'show', 'nobody')).toMatchObject({ code: 3, stdout: '' });
+  });
+
+  it('the only one may be left out; of several gpd picks none, and lists them', async () => {
+    const { gpd, json } = await own();
+    expect(await json('keys', 'rotate')).toMatchObject({ kid: KID, generation: 2 });
+    expect(await json('tenants', 'show')).toMatchObject({ kid: KID });
+    await json('tenants', 'add', 'shop-2');
+    const ran = await gpd('keys', 'rotate');
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toBe(`gpd: missing argument <kid>: name one of ${KID}, shop-2\n`);
+  });
+
   it('lists them for a person in aligned columns', async () => {
     const { gpd } = await own();
     const [head = '', first = ''] = (await gpd('tenants', 'list')).stdout.split('\n');
@@ -67,8 +93,8 @@ describe.concurrent('gpd tenants', () => {
     [2, ['add', '..'], /not \. or \.\./],
     [2, ['add', 'k'.repeat(65)], /kid/],
     [2, ['add', 'ä'], /kid/],
-    [2, ['add', 'x', '--origin', 'shop.example'], /--origin: shop\.example: .*write https:\/\/shop\.example/],
-    [2, ['add', 'x', '--origin', 'https://*.shop.example'], /--origin: https:\/\/\*\.shop.* wildcard/],
+    [2, ['add', 'x', '--origin', 'shop.example'], /--origin shop\.example: .*write https:\/\/shop\.example/],
+    [2, ['add', 'x', '--origin', 'https://*.shop.example'], /--origin https:\/\/\*\.shop.* wildcard/],
     [2, ['set', KID, 'retention.day=30'], /retention\.days/],
     [2, ['set', KID, 'retention.days=x'], /retention\.days/],
     [2, ['set', KID, 'retention.days=0'], /retention\.days/],
@@ -77,11 +103,11 @@ describe.concurrent('gpd tenants', () => {
     [
       2,
       ['set', KID, 'origins=https://a.example,shop.example'],
-      /origins: shop\.example: .*write https:\/\/shop\.example/,
+      /origins=shop\.example: .*write https:\/\/shop\.example/,
     ],
-    [2, ['set', KID, 'origins=ftp://shop.example'], /origins: ftp:\/\/shop\.example: an origin is/],
-    [2, ['set', KID, 'origins=https://*.shop.example'], /origins: https:\/\/\*\.shop.* wildcard/],
-    [2, ['set', KID, 'notify.email=nobody'], /notify\.email: an e-mail address/],
+    [2, ['set', KID, 'origins=ftp://shop.example'], /origins=ftp:\/\/shop\.example: an origin is/],
+    [2, ['set', KID, 'origins=https://*.shop.example'], /origins=https:\/\/\*\.shop.* wildcard/],
+    [2, ['set', KID, 'notify.email=nobody'], /notify\.email=nobody: an e-mail address/],
     [2, ['set', KID, 'retention.days'], /retention\.days=/],
     [2, ['set', KID, 'retention.days=30', 'nope=1'], /nope/],
     [2, ['set', KID], /argument/],

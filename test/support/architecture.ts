@@ -113,7 +113,7 @@ const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   demo: [ANY_NODE, 'express', 'ejs', 'jose', 'oidc-provider'],
   services: [],
   app: [ANY_NODE, 'express'],
-  cli: [ANY_NODE, 'commander', 'fastest-levenshtein', 'ink', 'react'],
+  cli: [ANY_NODE, 'commander', 'csv-parse', 'fastest-levenshtein', 'ink', 'react'],
   agent: [],
   banner: [],
 };
@@ -136,7 +136,7 @@ const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
 
 const MAX_LINES = 400;
 const MAX_FUNCTION_LINES = 60;
-const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/run.ts']);
+const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/io.ts']);
 /** Loads migrations by the names that it finds; loads the agent’s half for passkeys from where the agent came. */
 const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts', 'src/agent/identify.ts']);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;

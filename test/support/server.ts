@@ -145,8 +145,8 @@ const loadServer = async () => ({
 
 async function failedStart(error: unknown): Promise<Error> {
   const [{ exitOf }, { EXIT }] = await Promise.all([
-    import('../../src/cli/run.ts'),
-    import('../../src/cli/output.ts'),
+    import('../../src/cli/failure.ts'),
+    import('../../src/cli/io.ts'),
   ]);
   const { exit, message } = exitOf(error);
   return new Error(`gpd serve ended with ${EXIT[exit]}: gpd: ${message}`, { cause: error });

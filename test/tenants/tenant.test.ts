@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { deriveTenantKeys } from '../../src/keys/master-key.ts';
 import { firstPurpose } from '../../src/tenants/purposes.ts';
-import { deriveTenantKeys } from '../../src/tenants/tenant.ts';
 
 const ROOT = Buffer.alloc(32, 7);
 

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import {
   type AgentKey,
   agentOrigin,
@@ -8,11 +9,38 @@ import {
 import { newDirectory, refreshDirectory } from '../../agents/service.ts';
 import { type AgentDirectory, addDirectory, listDirectories, removeDirectory } from '../../agents/store.ts';
 import { iso } from '../../lib/clock.ts';
-import { command, withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { EXIT, misused, notFound, print, printTable, say } from '../output.ts';
-import { confirm, type DestructiveFlags, readJsonFile } from '../run.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { confirm, type DestructiveFlags, readJsonFile } from '../input.ts';
+import { EXIT, io, misused, notFound, print, printTable, say } from '../io.ts';
+
+export function define(agents: Command): void {
+  agents
+    .command('add')
+    .description('add an agent by its origin or the URL of its directory')
+    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .option('--jwks <file>', 'pin these keys instead of fetching the directory')
+    .addHelpText('after', example('gpd agents add https://agent.example'))
+    .action(command(add));
+  agents
+    .command('remove')
+    .description('remove an agent')
+    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show what would be removed; change nothing')
+    .addHelpText('after', example('gpd agents remove https://agent.example'))
+    .action(command(remove));
+  agents
+    .command('list')
+    .description('list the directories')
+    .addHelpText('after', example('gpd agents list'))
+    .action(command(list));
+  agents
+    .command('refresh')
+    .description('fetch the directories now')
+    .argument('[url]', 'https origin of the agent, or the URL of its directory')
+    .addHelpText('after', example('gpd agents refresh https://agent.example'))
+    .action(command(refresh));
+}
 
 const MILLISECONDS = 'nbf or exp is in milliseconds, and RFC 7519 wants seconds';
 
@@ -44,30 +72,34 @@ function printDirectory(directory: AgentDirectory): void {
   ]);
 }
 
-async function add(urlText: string, options: { readonly jwks?: string }): Promise<void> {
+async function add(
+  { byAll, open }: CommandContext,
+  urlText: string,
+  options: { readonly jwks?: string },
+): Promise<void> {
   const url = checkUrl(urlText);
   const pinned = options.jwks === undefined ? null : await readPinned(options.jwks);
-  await withContext(async ({ store: { database }, byAll }) => {
-    const by = await byAll();
-    const now = by.at;
-    if (pinned) {
-      const directory = { ...newDirectory(url, 'pinned'), keys: pinned, fetchedAt: now };
-      await addDirectory(database, directory, by);
-      printDirectory(directory);
-      return;
-    }
-    const before = (await listDirectories(database)).find((known) => known.url === url);
-    const start = { ...(before ?? newDirectory(url, 'listed')), source: 'listed' as const };
-    // It is listed from here on, with the keys it had until a fetch succeeds.
-    await addDirectory(database, start, by);
-    const { directory, ok } = await refreshDirectory(database, start, Date.now);
-    if (!ok) say(`gpd: ${url}: ${directory.failure}; it was added, and a running server tries again`);
+  const { database } = await open();
+  const by = await byAll();
+  const now = by.at;
+  if (pinned) {
+    const directory = { ...newDirectory(url, 'pinned'), keys: pinned, fetchedAt: now };
+    await addDirectory(database, directory, by);
     printDirectory(directory);
-    if (!ok) io().exitCode = EXIT.incomplete;
-  });
+    return;
+  }
+  const before = (await listDirectories(database)).find((known) => known.url === url);
+  const start = { ...(before ?? newDirectory(url, 'listed')), source: 'listed' as const };
+  // It is listed from here on, with the keys it had until a fetch succeeds.
+  await addDirectory(database, start, by);
+  const { directory, ok } = await refreshDirectory(database, start, Date.now);
+  if (!ok) say(`gpd: ${url}: ${directory.failure}; it was added, and a running server tries again`);
+  printDirectory(directory);
+  if (!ok) io().exitCode = EXIT.incomplete;
 }
 
-const list = command(async ({ database }) => {
+async function list({ open }: CommandContext): Promise<void> {
+  const { database } = await open();
   const directories = await listDirectories(database);
   printTable(directories.map(describe), directories, {
     AGENT: ({ url }) => agentOrigin(url),
@@ -76,45 +108,45 @@ const list = command(async ({ database }) => {
     FETCHED: ({ fetchedAt }) => iso(fetchedAt) ?? 'never',
     'LAST FAILURE': ({ failure, keys }) => failure ?? (countMilliseconds(keys) > 0 ? MILLISECONDS : ''),
   });
-});
+}
 
-async function remove(urlText: string, options: DestructiveFlags): Promise<void> {
+async function remove(
+  { byAll, open }: CommandContext,
+  urlText: string,
+  options: DestructiveFlags,
+): Promise<void> {
   const url = checkUrl(urlText);
-  await withContext(async ({ store: { database }, byAll }) => {
-    const known = (await listDirectories(database)).some((directory) => directory.url === url);
-    if (!known) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
-    const said = { agentId: agentOrigin(url), url };
-    if (options.dryRun === true)
-      return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
-    await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
-    await removeDirectory(database, url, await byAll());
-    print({ ...said, removed: true }, () => [`${said.agentId} is removed`]);
-  });
+  const { database } = await open();
+  const known = (await listDirectories(database)).some((directory) => directory.url === url);
+  if (!known) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
+  const said = { agentId: agentOrigin(url), url };
+  if (options.dryRun === true)
+    return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
+  await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
+  await removeDirectory(database, url, await byAll());
+  print({ ...said, removed: true }, () => [`${said.agentId} is removed`]);
 }
 
-async function refresh(urlText: string | undefined): Promise<void> {
+async function refresh({ open }: CommandContext, urlText: string | undefined): Promise<void> {
   const url = urlText === undefined ? null : checkUrl(urlText);
-  await withContext(async ({ database }) => {
-    const all = await listDirectories(database);
-    const chosen = all.filter(
-      (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),
-    );
-    if (url !== null && chosen.length === 0) {
-      throw notFound(`no agent ${urlText}, or its keys are pinned; \`gpd agents list\` shows them`);
-    }
-    const results = await Promise.all(
-      chosen.map((directory) => refreshDirectory(database, directory, Date.now)),
-    );
-    print(
-      results.map(({ directory }) => describe(directory)),
-      () =>
-        results.map(
-          ({ directory }) =>
-            `${agentOrigin(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
-        ),
-    );
-    if (results.some(({ ok }) => !ok)) io().exitCode = EXIT.incomplete;
-  });
+  const { database } = await open();
+  const all = await listDirectories(database);
+  const chosen = all.filter(
+    (directory) => directory.source !== 'pinned' && (url === null || directory.url === url),
+  );
+  if (url !== null && chosen.length === 0) {
+    throw notFound(`no agent ${urlText}, or its keys are pinned; \`gpd agents list\` shows them`);
+  }
+  const results = await Promise.all(
+    chosen.map((directory) => refreshDirectory(database, directory, Date.now)),
+  );
+  print(
+    results.map(({ directory }) => describe(directory)),
+    () =>
+      results.map(
+        ({ directory }) =>
+          `${agentOrigin(directory.url)}  ${directory.failure ?? `${directory.keys.length} keys`}`,
+      ),
+  );
+  if (results.some(({ ok }) => !ok)) io().exitCode = EXIT.incomplete;
 }
-
-export const ACTIONS: Actions = { add, remove, list, refresh };

@@ -1,29 +1,75 @@
 import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
 import { type ApiKey, makeApiKey } from '../../auth/credentials.ts';
+import type { Database } from '../../db/db.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
-import { command, withContext } from '../command.ts';
-import { type Actions, REQUIRED } from '../define.ts';
-import { notFound, print, printTable } from '../output.ts';
-import { recordOutside } from '../outside.ts';
-import { checkOneOf, confirmOnTerminal, type DestructiveFlags, noSuchTenant, requireTenant } from '../run.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import {
+  checkKid,
+  checkOneOf,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  type Flags,
+  ONLY_KID,
+} from '../input.ts';
+import { conflict, notFound, print, printTable } from '../io.ts';
+
+export function define(apikeys: Command): void {
+  apikeys
+    .command('create')
+    .description('create a key; print it once')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .requiredOption('--scope <scope>', KEY_SCOPES.join(', '))
+    .requiredOption('--name <name>', 'what it is for')
+    .addHelpText('after', example("gpd apikeys create shop --scope secret --name 'shop backend'"))
+    .action(command(create));
+  apikeys
+    .command('list')
+    .description('list the keys, without their secrets')
+    .argument('[kid]', 'only this tenant', checkKid)
+    .addHelpText('after', example('gpd apikeys list shop'))
+    .action(command(list));
+  apikeys
+    .command('rotate')
+    .description('create a key of the same scope and name, print it once, and revoke the old one')
+    .argument('<id>', 'id of the key')
+    .option('--keep-old', 'leave the old key in use; revoke it when its callers have the new one')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show which key it is; change nothing')
+    .addHelpText('after', example('gpd apikeys rotate key_01KAY0 --keep-old'))
+    .action(command(rotate));
+  apikeys
+    .command('revoke')
+    .description('revoke an API key')
+    .argument('<id>', 'id of the key')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show which key it is; change nothing')
+    .addHelpText('after', example('gpd apikeys revoke key_01KAY0'))
+    .action(command(revoke));
+}
 
 function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: ApiKey) {
   const times = { createdAt: isoTime(createdAt), revokedAt: iso(revokedAt), lastUsedAt: lastUsedOn };
   return { id, kid, scope, name, ...times };
 }
 
-async function create(kid: string, options: { readonly scope: string; readonly name: string }) {
-  const scope = checkOneOf(KEY_SCOPES, options.scope, `--scope must be one of ${KEY_SCOPES.join(', ')}`);
-  const { key, secret } = makeApiKey({ kid, scope, name: options.name }, Date.now(), randomBytes);
-  await withContext(async ({ store, by }) => {
-    if (!(await makeApiKeyStore(store.database).insert(key, await by(kid)))) throw noSuchTenant(kid);
-    print({ id: key.id, scope, key: secret }, () => [secret]);
-  });
+async function create(
+  { open, resolveKid, by }: CommandContext,
+  given: string | undefined,
+  { scope: asked, name }: { readonly scope: string; readonly name: string },
+): Promise<void> {
+  const scope = checkOneOf(KEY_SCOPES, asked, `--scope ${asked}: must be one of ${KEY_SCOPES.join(', ')}`);
+  const { database } = await open();
+  const kid = await resolveKid(given);
+  const { key, secret } = makeApiKey({ kid, scope, name }, Date.now(), randomBytes);
+  if (!(await makeApiKeyStore(database).insert(key, await by(kid)))) throw noSuchTenant(kid);
+  print({ id: key.id, scope, key: secret }, () => [secret]);
 }
 
-const list = command(async ({ database }, kid: string | undefined) => {
+async function list({ open }: CommandContext, kid: string | undefined): Promise<void> {
+  const { database } = await open();
   if (kid !== undefined) await requireTenant(database, kid);
   const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
   printTable(keys, keys, {
@@ -31,15 +77,51 @@ const list = command(async ({ database }, kid: string | undefined) => {
     KID: 'kid',
     SCOPE: 'scope',
     NAME: 'name',
+    CREATED: ({ createdAt }) => createdAt.slice(0, 10),
     'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
     REVOKED: 'revokedAt',
   });
-});
+}
 
-const revoke = command(async ({ store: opened, config, by }, id: string, options: DestructiveFlags) => {
-  const store = makeApiKeyStore(opened.database);
-  const known = (await store.list()).find((key) => key.id === id);
-  if (!known) throw notFound(`no API key ${id}; \`gpd apikeys list\` shows them`);
+async function requireKey(database: Database, id: string): Promise<ApiKey> {
+  const key = (await makeApiKeyStore(database).list()).find((one) => one.id === id);
+  if (key) return key;
+  throw notFound(`no API key ${id}; \`gpd apikeys list\` shows them`);
+}
+
+async function rotate(
+  { open, by, recordEnded }: CommandContext,
+  id: string,
+  options: DestructiveFlags & Flags<never, 'keepOld'>,
+): Promise<void> {
+  const { database } = await open();
+  const store = makeApiKeyStore(database);
+  const { kid, scope, name, revokedAt } = await requireKey(database, id);
+  if (revokedAt !== null)
+    throw conflict(`${id} is revoked already; \`gpd apikeys create ${kid}\` makes a new key`);
+  const [keepOld, dryRun] = [options.keepOld === true, options.dryRun === true];
+  if (dryRun)
+    return print({ id, kid, scope, name, dryRun, revokes: !keepOld }, () => [
+      `would be replaced${keepOld ? ', and stay in use' : ''}: ${id}, ${scope} of ${kid} (${name})`,
+    ]);
+  if (!keepOld)
+    await confirmOnTerminal(options, `Replacing ${id} of ${kid} (${name}): callers that have it get 401`);
+  const { key, secret } = makeApiKey({ kid, scope, name }, Date.now(), randomBytes);
+  const act = await by(kid);
+  const isMade = await (keepOld ? store.insert(key, act) : store.replace(id, key, act));
+  if (!isMade) throw conflict(`${id} was revoked meanwhile; nothing was changed`);
+  print({ id: key.id, scope, key: secret, revoked: keepOld ? null : id }, () => [secret]);
+  if (!keepOld) await recordEnded(`${id} is revoked`);
+}
+
+async function revoke(
+  { open, by, recordEnded }: CommandContext,
+  id: string,
+  options: DestructiveFlags,
+): Promise<void> {
+  const { database } = await open();
+  const store = makeApiKeyStore(database);
+  const known = await requireKey(database, id);
   if (options.dryRun === true) {
     return print({ ...describe(known), dryRun: true }, () => [
       `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
@@ -49,12 +131,6 @@ const revoke = command(async ({ store: opened, config, by }, id: string, options
   await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
   const act = await by(known.kid);
   const key = (await store.revoke(id, act)) ?? known;
-  await recordOutside(opened, config, `${id} is revoked`);
+  await recordEnded(`${id} is revoked`);
   print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
-});
-
-export const ACTIONS: Actions = {
-  create: [create, { scope: REQUIRED, name: REQUIRED }, { scopes: KEY_SCOPES.join(', ') }],
-  list,
-  revoke,
-};
+}

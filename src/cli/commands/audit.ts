@@ -1,12 +1,25 @@
+import type { Command } from 'commander';
 import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { printTable } from '../output.ts';
-import { checkOneOf, checkWhole, type Flags } from '../run.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { checkKid, checkOneOf, checkWhole, type Flags, ONLY_KID, parseDuration } from '../input.ts';
+import { misused, printTable } from '../io.ts';
 
-const DEFAULT_LIMIT = 100;
+export function define(audit: Command): void {
+  audit
+    .argument('[kid]', ONLY_KID, checkKid)
+    .option(
+      '--since <time>',
+      'only what happened since: a date such as 2026-11-01, or how long ago, such as 7d',
+    )
+    .option('--action <action>', 'only this action')
+    .option('--actor <ref>', 'only what this reference did')
+    .option('--limit <n>', 'how many rows', '100')
+    .addHelpText('after', example('gpd audit shop --since 7d --action tenant.set'))
+    .action(command(listRows));
+}
+
 const MAX_LIMIT = 10_000;
 
 function checkAction(text: string | undefined): AuditAction | undefined {
@@ -14,24 +27,36 @@ function checkAction(text: string | undefined): AuditAction | undefined {
   return checkOneOf(AUDIT_ACTIONS, text, `--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
 }
 
-async function list(kid: string, options: Flags<'action' | 'limit'>): Promise<void> {
-  const action = checkAction(options.action);
-  const otherwise = `--limit must be a number from 1 to ${MAX_LIMIT}`;
-  const limit = checkWhole(options.limit ?? DEFAULT_LIMIT, [1, MAX_LIMIT], otherwise);
-  await withContext(async ({ database, operator }) => {
-    await operator(kid);
-    const rows = (await listAudit(database, kid, { action }, limit)).map((row) => ({
-      ...row,
-      at: isoTime(row.at),
-    }));
-    printTable(rows, rows, {
-      AT: 'at',
-      ROLE: 'role',
-      ACTION: 'action',
-      ACTOR: (row) => row.actor.slice(0, 10),
-      DETAIL: (row) => JSON.stringify(row.detail),
-    });
-  });
+/** Epoch milliseconds. */
+function checkSince(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ago = parseDuration(text);
+  const since = ago === null ? Date.parse(text) : Date.now() - ago;
+  if (!Number.isNaN(since)) return since;
+  throw misused(`--since ${text}: must be a date such as 2026-11-01, or how long ago, such as 7d`);
 }
 
-export const ACTIONS: Actions = { '': [list, {}, { limit: String(DEFAULT_LIMIT) }] };
+async function listRows(
+  { open, resolveKid, operator }: CommandContext,
+  given: string | undefined,
+  options: Flags<'since' | 'action' | 'actor'> & { readonly limit: string },
+): Promise<void> {
+  const { actor, limit: asked } = options;
+  const filter = { from: checkSince(options.since), action: checkAction(options.action), actor };
+  const otherwise = `--limit ${asked}: must be a number from 1 to ${MAX_LIMIT}`;
+  const limit = checkWhole(asked, [1, MAX_LIMIT], otherwise);
+  const { database } = await open();
+  const kid = await resolveKid(given);
+  await operator(kid);
+  const rows = (await listAudit(database, kid, filter, limit)).map((row) => ({
+    ...row,
+    at: isoTime(row.at),
+  }));
+  printTable(rows, rows, {
+    AT: 'at',
+    ROLE: 'role',
+    ACTION: 'action',
+    ACTOR: 'actor',
+    DETAIL: (row) => JSON.stringify(row.detail),
+  });
+}

@@ -1,11 +1,18 @@
 import { resolve } from 'node:path';
+import type { Command } from 'commander';
 import { isoTime } from '../../lib/clock.ts';
 import { notify } from '../../notify/notify.ts';
 import { VERSION } from '../../version.ts';
-import { leavingNothing } from '../broken-off.ts';
-import { type CommandContext, withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { print } from '../output.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { print } from '../io.ts';
+import { leavingNothing } from '../progress.ts';
+
+export function define(backup: Command): void {
+  backup
+    .argument('<file>', 'the file')
+    .addHelpText('after', example('gpd backup /var/backups/gpd-monday.backup'))
+    .action(command(backUp));
+}
 
 /** All tenants of this installation that asked for the event. */
 async function tellAll(services: CommandContext['services'], data: object): Promise<void> {
@@ -16,25 +23,22 @@ async function tellAll(services: CommandContext['services'], data: object): Prom
   });
 }
 
-async function backup(name: string): Promise<void> {
+async function backUp({ config, services, byAll, open }: CommandContext, name: string): Promise<void> {
   const file = resolve(name);
   const { makeBackup } = await import('../../ops/backup.ts');
-  await withContext(async ({ store, config, services, byAll }) => {
-    const by = await byAll();
-    const made = await leavingNothing((onProgress) =>
-      makeBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
-        // What ends the command is why the backup failed.
-        await tellAll(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
-        throw error;
-      }),
-    );
-    print(made, () => [
-      `backup    ${made.file}`,
-      `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
-      `as of     ${made.createdAt}`,
-      'It opens only with the master key, which is not in it.',
-    ]);
-  });
+  const store = await open();
+  const by = await byAll();
+  const made = await leavingNothing((onProgress) =>
+    makeBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
+      // What ends the command is why the backup failed.
+      await tellAll(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
+      throw error;
+    }),
+  );
+  print(made, () => [
+    `backup    ${made.file}`,
+    `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
+    `as of     ${made.createdAt}`,
+    'It opens only with the master key, which is not in it.',
+  ]);
 }
-
-export const ACTIONS: Actions = { '': backup };

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
 import type { WriteAction } from '../../consent/plan-write.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
@@ -11,95 +12,140 @@ import {
   policyRequestSchema,
   principalRequestSchema,
 } from '../../schema/consent.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { misused, print, printTable } from '../output.ts';
-import { checked, checkWhole, type Flags, noSuchTenant, requireTenant } from '../run.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { checked, checkedPart, checkKid, checkWhole, type Flags, KID, ONLY_KID } from '../input.ts';
+import { misused, print, printTable } from '../io.ts';
 
-async function check(kid: string, principalId: string, purpose: string): Promise<void> {
+/** What people chose: asked, recorded, and the policies that were shown to them. */
+export function defineDecisions(consent: Command): void {
+  consent
+    .command('check')
+    .description('check whether this processing is allowed')
+    .argument('<kid>', KID, checkKid)
+    .argument('<principal>', 'principalId of the person')
+    .argument('<purpose>', 'id of the purpose')
+    .addHelpText('after', example('gpd consent check shop alice newsletter'))
+    .action(command(check));
+  defineWrite(consent.command('grant'), 'grant', 'record a grant');
+  defineWrite(consent.command('deny'), 'deny', 'record a denial');
+  defineWrite(consent.command('withdraw'), 'withdraw', 'record a withdrawal');
+  consent
+    .command('history')
+    .description('show what a principal chose, newest first')
+    .argument('<kid>', KID, checkKid)
+    .argument('<principal>', 'principalId of the person')
+    .addHelpText('after', example('gpd consent history shop alice'))
+    .action(command(history));
+  consent
+    .command('policies')
+    .description('list the policy versions, or publish one')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .option('--publish <file>', 'publish the exact text of this file')
+    .option('--material', 'ask people again who agreed to an earlier version')
+    .addHelpText('after', example('gpd consent policies shop --publish privacy.txt --material'))
+    .action(command(policies));
+}
+
+function defineWrite(write: Command, action: WriteAction, about: string): void {
+  write
+    .description(about)
+    .argument('<kid>', KID, checkKid)
+    .argument('<principal>', 'principalId of the person')
+    .argument('<purposes...>', 'ids of the purposes')
+    .option('--policy-version <n>', 'the policy that was shown (default: the latest)')
+    .option('--gpc', 'a Global Privacy Control signal was present: opt out of every purpose that honours it')
+    .option('--no-gpc', 'no GPC signal was present: a grant ends the opt-out of its purposes')
+    .addHelpText('after', example(`gpd consent ${action} shop alice newsletter`))
+    .action(command(recordChoice(action)));
+}
+
+async function check(
+  context: CommandContext,
+  kid: string,
+  principalId: string,
+  purpose: string,
+): Promise<void> {
   const asked = checked(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
-  await withContext(async (context) => {
-    const tenant = await context.tenant(kid);
-    const { service } = (await context.services()).consent;
-    const decision = await service.check(tenant, asked);
-    print(decision, () => [
-      `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
-      `proof: entry ${decision.proof.seq}, ${decision.proof.hash}`,
-    ]);
-  });
+  const tenant = await context.tenant(kid);
+  const { service } = (await context.services()).consent;
+  const decision = await service.check(tenant, asked);
+  print(decision, () => [
+    `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
+    `proof: entry ${decision.proof.seq}, ${decision.proof.hash}`,
+  ]);
 }
 
 /** The column is a 32-bit integer. */
 const MAX_VERSION = 2_147_483_647;
 
-function write(action: WriteAction) {
-  return async (
+const recordChoice =
+  (action: WriteAction) =>
+  async (
+    context: CommandContext,
     kid: string,
     principalId: string,
     purposes: string[],
     flags: Flags<'policyVersion', 'gpc'>,
   ): Promise<void> => {
+    const { policyVersion: asked } = flags;
     const policyVersion =
-      flags.policyVersion === undefined
+      asked === undefined
         ? undefined
-        : checkWhole(flags.policyVersion, [0, MAX_VERSION], '--policy-version: a whole number, 0 or more');
+        : checkWhole(asked, [0, MAX_VERSION], `--policy-version ${asked}: must be a whole number, 0 or more`);
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
     const value = { principalId, purposes, policyVersion, ...gpc };
-    const body = checked(consentWriteSchema, value, 'principal or purposes: ');
-    await withContext(async (context) => {
-      const tenant = await context.tenant(kid);
-      const { service } = (await context.services()).consent;
-      const request = { action, body, source: 'cli', caller: 'cli', idempotencyKey: null } as const;
-      const answer = await service.write(tenant, request);
-      print(answer, () =>
-        answer.entries.map((entry) => `${entry.purpose}  entry ${entry.seq}  ${entry.hash}`),
-      );
-    });
-  };
-}
-
-async function history(kid: string, principalText: string): Promise<void> {
-  const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
-  await withContext(async (context) => {
+    const body = checkedPart(consentWriteSchema, value);
     const tenant = await context.tenant(kid);
     const { service } = (await context.services()).consent;
-    // All of it: a person who asks has no use for a page.
-    const events = [];
-    let cursor: string | undefined;
-    do {
-      const page = await service.history(tenant, principalId, { limit: 200, cursor });
-      events.push(...page.events);
-      cursor = page.nextCursor ?? undefined;
-    } while (cursor !== undefined);
-    const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
-    printTable({ principalId, events }, events, columns);
-  });
+    const request = { action, body, source: 'cli', caller: 'cli', idempotencyKey: null } as const;
+    const answer = await service.write(tenant, request);
+    print(answer, () => answer.entries.map((entry) => `${entry.purpose}  entry ${entry.seq}  ${entry.hash}`));
+  };
+
+async function history(context: CommandContext, kid: string, principalText: string): Promise<void> {
+  const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
+  const tenant = await context.tenant(kid);
+  const { service } = (await context.services()).consent;
+  // All of it: a person who asks has no use for a page.
+  const events = [];
+  let cursor: string | undefined;
+  do {
+    const page = await service.history(tenant, principalId, { limit: 200, cursor });
+    events.push(...page.events);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  const columns = { ENTRY: 'seq', TIME: 'time', PURPOSE: 'purpose', EVENT: 'type' } as const;
+  printTable({ principalId, events }, events, columns);
 }
 
-async function policies(kid: string, flags: Flags<'publish', 'material'>): Promise<void> {
+async function policies(
+  { open, resolveKid, by }: CommandContext,
+  given: string | undefined,
+  flags: Flags<'publish', 'material'>,
+): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
     throw misused('--material requires --publish FILE');
-  await withContext(async ({ store, by }) => {
-    const { database } = store;
-    await requireTenant(database, kid);
-    if (flags.publish !== undefined) {
-      const value = { text: readText(flags.publish), material: flags.material === true };
-      const policy = checked(policyRequestSchema, value, `${flags.publish}: `);
-      const terms = (await stateMacs(store)).get(kid);
-      if (!terms || !(await publishPolicy(database, terms, policy, await by(kid)))) throw noSuchTenant(kid);
-    }
-    const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
-      version,
-      sha256,
-      material,
-      publishedAt: isoTime(publishedAt),
-    }));
-    printTable(list, list, {
-      VERSION: 'version',
-      PUBLISHED: 'publishedAt',
-      MATERIAL: ({ material }) => (material ? 'yes' : 'no'),
-      'SHA-256 OF THE TEXT': 'sha256',
-    });
+  const store = await open();
+  const { database } = store;
+  const kid = await resolveKid(given);
+  await requireTenant(database, kid);
+  if (flags.publish !== undefined) {
+    const value = { text: readText(flags.publish), material: flags.material === true };
+    const policy = checked(policyRequestSchema, value, `${flags.publish}: `);
+    const terms = (await stateMacs(store)).get(kid);
+    if (!terms || !(await publishPolicy(database, terms, policy, await by(kid)))) throw noSuchTenant(kid);
+  }
+  const list = (await listPolicies(database, kid)).map(({ version, sha256, material, publishedAt }) => ({
+    version,
+    sha256,
+    material,
+    publishedAt: isoTime(publishedAt),
+  }));
+  printTable(list, list, {
+    VERSION: 'version',
+    PUBLISHED: 'publishedAt',
+    MATERIAL: ({ material }) => (material ? 'yes' : 'no'),
+    'SHA-256 OF THE TEXT': 'sha256',
   });
 }
 
@@ -110,12 +156,3 @@ function readText(file: string): string {
   if (!isUtf8(bytes)) throw misused(`${file} is not UTF-8: convert it first (iconv -t UTF-8)`);
   return bytes.toString('utf8');
 }
-
-export const DECISIONS: Actions = {
-  check,
-  grant: write('grant'),
-  deny: write('deny'),
-  withdraw: write('withdraw'),
-  history,
-  policies,
-};

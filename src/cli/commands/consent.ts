@@ -1,27 +1,85 @@
-import { listBanners } from '../../consent/banner.ts';
+import type { Command } from 'commander';
+import { listBanners as readBanners } from '../../consent/banner.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
-import { savePurposes } from '../../consent/terms-store.ts';
+import { removePurpose as deletePurpose, savePurposes } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { GPC_POLICIES } from '../../schema/gpc.ts';
-import { DEFAULT_TTL_DAYS, type Purpose } from '../../tenants/purposes.ts';
+import { DEFAULT_TTL_DAYS, DEVICE_IDENTIFICATION, type Purpose } from '../../tenants/purposes.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { command } from '../command.ts';
-import { type Actions, REQUIRED } from '../define.ts';
-import { print, printTable } from '../output.ts';
-import { checked, checkOneOf, checkWhole, type Flags, noSuchTenant, requireTenant } from '../run.ts';
-import { DECISIONS } from './consent-decisions.ts';
-import { LEDGER } from './consent-ledger.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import {
+  checked,
+  checkKid,
+  checkOneOf,
+  checkWhole,
+  confirmOnTerminal,
+  type DestructiveFlags,
+  type Flags,
+  KID,
+  ONLY_KID,
+} from '../input.ts';
+import { conflict, notFound, print, printTable } from '../io.ts';
+import { defineDecisions } from './consent-decisions.ts';
+import { defineImport } from './consent-import.ts';
+import { defineLedger } from './consent-ledger.ts';
+
+export function define(consent: Command): void {
+  const purposes = consent.command('purposes').description('what people are asked to consent to');
+  purposes
+    .command('list')
+    .description('list the purposes of a tenant')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd consent purposes list shop'))
+    .action(command(listPurposes));
+  purposes
+    .command('set')
+    .description('define or change a purpose')
+    .argument('<kid>', KID, checkKid)
+    .argument('<id>', 'id of the purpose')
+    .requiredOption('--title <title>', 'what people read')
+    .option('--description <text>', 'what it means for them')
+    .option('--lawful-basis <basis>', 'the lawful basis, for instance consent')
+    .option('--gpc <policy>', 'what a Global Privacy Control signal does: opt-out (default), ask or ignore')
+    .option('--ttl-days <days>', 'how long a grant lasts')
+    .addHelpText(
+      'after',
+      example("gpd consent purposes set shop newsletter --title 'Our newsletter' --ttl-days 365"),
+    )
+    .action(command(setPurpose));
+  purposes
+    .command('remove')
+    .description('ask nobody for a purpose any more; a check of it answers unknown-purpose')
+    .argument('<kid>', KID, checkKid)
+    .argument('<id>', 'id of the purpose')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show what would be removed; change nothing')
+    .addHelpText('after', example('gpd consent purposes remove shop newsletter'))
+    .action(command(removePurpose));
+  defineDecisions(consent);
+  defineImport(consent);
+  defineLedger(consent);
+  consent
+    .command('banners')
+    .description('show what the banner displayed, and since when; --json has the texts')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd consent banners shop --json'))
+    .action(command(listBanners));
+}
 
 type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & { readonly title: string };
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
   const asked = flags.gpc ?? before?.gpc ?? 'opt-out';
-  const gpc = checkOneOf(GPC_POLICIES, asked, '--gpc must be opt-out, ask or ignore');
+  const gpc = checkOneOf(GPC_POLICIES, asked, `--gpc ${asked}: must be opt-out, ask or ignore`);
   const days = flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS;
-  const ttlDays = checkWhole(days, [1, 36_500], '--ttl-days must be a whole number of days, at least 1');
+  const ttlDays = checkWhole(
+    days,
+    [1, 36_500],
+    `--ttl-days ${days}: must be a whole number of days, at least 1`,
+  );
   return {
-    id: checked(purposeIdSchema, id, ''),
+    id: checked(purposeIdSchema, id, `purpose ${JSON.stringify(id)}: `),
     title: flags.title,
     description: flags.description ?? before?.description ?? '',
     lawfulBasis: flags.lawfulBasis ?? before?.lawfulBasis ?? 'consent',
@@ -30,25 +88,60 @@ function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefin
   };
 }
 
-const set = command(async ({ store, by }, kid: string, id: string, flags: PurposeFlags) => {
+async function setPurpose(
+  { by, open }: CommandContext,
+  kid: string,
+  id: string,
+  flags: PurposeFlags,
+): Promise<void> {
+  const store = await open();
   const { database } = store;
   const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
   const purpose = checkPurpose(id, flags, before);
   const terms = (await stateMacs(store)).get(kid);
   if (!terms || !(await savePurposes(database, terms, [purpose], await by(kid)))) throw noSuchTenant(kid);
   print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
-});
+}
 
-const list = command(async ({ database }, kid: string) => {
+async function listPurposes({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+  const { database } = await open();
+  const kid = await resolveKid(given);
   await requireTenant(database, kid);
   const purposes = await makeTenantStore(database).purposes(kid);
   printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
-});
+}
+
+async function removePurpose(
+  { open, by }: CommandContext,
+  kid: string,
+  id: string,
+  options: DestructiveFlags,
+): Promise<void> {
+  if (id === DEVICE_IDENTIFICATION) throw conflict(`${id} cannot be removed: gpd asks for it itself`);
+  const store = await open();
+  const { database } = store;
+  await requireTenant(database, kid);
+  const purpose = (await makeTenantStore(database).purposes(kid)).find((one) => one.id === id);
+  if (!purpose)
+    throw notFound(`${kid} has no purpose ${id}; \`gpd consent purposes list ${kid}\` shows them`);
+  if (options.dryRun === true)
+    return print({ kid, id, dryRun: true, title: purpose.title }, () => [
+      `would be removed: ${id} (${purpose.title}) of ${kid}`,
+    ]);
+  await confirmOnTerminal(options, `Removing ${id} of ${kid}: from now on no check of it is allowed`);
+  const terms = (await stateMacs(store)).get(kid);
+  if (!terms || !(await deletePurpose(database, terms, id, await by(kid)))) throw noSuchTenant(kid);
+  print({ kid, id, removed: true }, () => [
+    `${kid}: purpose ${id} is removed; the log keeps what people chose`,
+  ]);
+}
 
 /** What people were shown, to compare with `banner.published` in the log. */
-const banners = command(async ({ database }, kid: string) => {
+async function listBanners({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+  const { database } = await open();
+  const kid = await resolveKid(given);
   await requireTenant(database, kid);
-  const shown = (await listBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
+  const shown = (await readBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
     ...banner,
     publishedAt: isoTime(publishedAt),
   }));
@@ -58,12 +151,4 @@ const banners = command(async ({ database }, kid: string) => {
     TEXTS: ({ textsSha256 }) => textsSha256.slice(0, 16),
     SCRIPT: ({ scriptSha256 }) => scriptSha256.slice(0, 16),
   });
-});
-
-export const ACTIONS: Actions = {
-  'purposes list': list,
-  'purposes set': [set, { title: REQUIRED }],
-  ...DECISIONS,
-  ...LEDGER,
-  banners,
-};
+}

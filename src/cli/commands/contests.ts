@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { dueIn } from '../../console/words.ts';
 import { findDecision } from '../../ingest/decisions-store.ts';
 import { isoTime } from '../../lib/clock.ts';
@@ -9,14 +10,72 @@ import type { Rights } from '../../rights/create-rights.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
 import { tenantsSince } from '../../tenants/tenant-store.ts';
-import { accountName, type CommandContext, command, withContext } from '../command.ts';
-import { type Actions, REQUIRED } from '../define.ts';
-import { misused, notFound, print, printTable, say, table } from '../output.ts';
-import { checked, checkKid, confirm, type DestructiveFlags, type Flags } from '../run.ts';
+import { accountName, type CommandContext, command, example } from '../command.ts';
+import { checked, checkKid, checkOneOf, confirm, type DestructiveFlags, type Flags } from '../input.ts';
+import { misused, notFound, print, printTable, say, table } from '../io.ts';
+
+export function define(contests: Command): void {
+  contests
+    .command('list')
+    .description('list open contests, most urgent first')
+    .option('--tenant <kid>', 'only this tenant')
+    .option('--all', 'include resolved contests')
+    .addHelpText('after', example('gpd contests list --tenant shop --all'))
+    .action(command(list));
+  contests
+    .command('show')
+    .description('show a contest and explain its decision')
+    .argument('<contest>', 'id of the contest')
+    .addHelpText('after', example('gpd contests show con_01KAY0'))
+    .action(command(show));
+  contests
+    .command('claim')
+    .description('claim a contest for an hour')
+    .argument('<contest>', 'id of the contest')
+    .addHelpText('after', example('gpd contests claim con_01KAY0'))
+    .action(command(claim));
+  contests
+    .command('ask')
+    .description('ask the person a question')
+    .argument('<contest>', 'id of the contest')
+    .requiredOption('--question <text>', 'up to 4,000 characters')
+    .addHelpText('after', example("gpd contests ask con_01KAY0 --question 'Do you use a password manager?'"))
+    .action(command(ask));
+  contests
+    .command('extend')
+    .description('extend the due date, once; the person can read why')
+    .argument('<contest>', 'id of the contest')
+    .requiredOption('--reason <text>', 'why, for the person who contested')
+    .requiredOption('--days <n>', 'how many more days; rights.profile sets the maximum (61 at most)')
+    .addHelpText(
+      'after',
+      example("gpd contests extend con_01KAY0 --days 14 --reason 'We asked your provider for its records.'"),
+    )
+    .action(command(extend));
+  contests
+    .command('resolve')
+    .description('decide a contest')
+    .argument('<contest>', 'id of the contest')
+    .requiredOption('--outcome <outcome>', 'upheld or overturned')
+    .requiredOption('--reason <text>', 'why, for the person who contested; 20 to 4,000 characters')
+    .option('--dry-run', 'show what would change; change nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      example(
+        "gpd contests resolve con_01KAY0 --outcome overturned --reason 'A colleague spoke to you on the phone.'",
+      ),
+    )
+    .action(command(resolve));
+}
 
 const PAGE = 1000;
 
-const list = command(async ({ database, services, operator }, options: Flags<'tenant', 'all'>) => {
+async function list(
+  { services, operator, open }: CommandContext,
+  options: Flags<'tenant', 'all'>,
+): Promise<void> {
+  const { database } = await open();
   const { contestTexts } = (await services()).rights;
   const tenants = [...(await tenantsSince(database)).keys()];
   const wanted = options.tenant === undefined ? tenants : [(await operator(checkKid(options.tenant))).kid];
@@ -39,11 +98,11 @@ const list = command(async ({ database, services, operator }, options: Flags<'te
     CLASS: 'class',
     'CLAIMED BY': (contest) => activeClaim(contest, now)?.label ?? '',
   });
-});
+}
 
 async function requireContest(context: CommandContext, contestId: string): Promise<Contest> {
-  const { contestTexts } = (await context.services()).rights;
-  const contest = await findContest(context.database.read, contestTexts, { contestId });
+  const { database, rights } = await context.services();
+  const contest = await findContest(database.read, rights.contestTexts, { contestId });
   if (!contest) throw notFound('no contest with that id');
   return contest;
 }
@@ -52,18 +111,20 @@ async function requireContest(context: CommandContext, contestId: string): Promi
 const SHARED =
   'gpd: warning: this id needs attestation: other devices look like it, and one ruling holds for all of them; if it is overturned, an automated one among them is freed too';
 
-async function warnIfShared({ database }: CommandContext, { kid, requestId }: Contest): Promise<boolean> {
+async function warnIfShared({ open }: CommandContext, { kid, requestId }: Contest): Promise<boolean> {
+  const { database } = await open();
   const stored = await findDecision(database, kid, requestId);
   const shared = stored?.verdict.needsAttestation === true;
   if (shared) say(SHARED);
   return shared;
 }
 
-const show = command(async (context, contestId: string) => {
+async function show(context: CommandContext, contestId: string): Promise<void> {
   const contest = await requireContest(context, contestId);
   await warnIfShared(context, contest);
-  const stored = await findDecision(context.database, contest.kid, contest.requestId);
-  const tenant = (await context.services()).tenants.find(contest.kid);
+  const { database, tenants } = await context.services();
+  const stored = await findDecision(database, contest.kid, contest.requestId);
+  const tenant = tenants.find(contest.kid);
   const decision =
     stored && tenant
       ? describeDecision(
@@ -91,92 +152,96 @@ const show = command(async (context, contestId: string) => {
     ) ?? []),
     ...(decision ? ['', decision.whatWouldHaveChanged.text] : []),
   ]);
-});
-
-/** One change of a contest, as the person at this terminal. */
-const act = command(
-  async (
-    context,
-    contestId: string,
-    work: (contests: ContestService, by: ActingOperator) => Promise<Contest>,
-    said: (contest: Contest) => string,
-  ) => {
-    const { kid } = await requireContest(context, contestId);
-    const { contests } = (await context.services()).rights.api;
-    const after = await work(contests, await context.operator(kid));
-    print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
-  },
-);
+}
 
 type ContestService = Rights['api']['contests'];
 type ActingOperator = Awaited<ReturnType<CommandContext['operator']>>;
 
-async function extend(contestId: string, options: { readonly reason: string; readonly days: string }) {
-  const { days, reason } = options;
+/** One change of a contest, as the person at this terminal. */
+async function change(
+  context: CommandContext,
+  contestId: string,
+  work: (contests: ContestService, by: ActingOperator) => Promise<Contest>,
+  said: (contest: Contest) => string,
+): Promise<void> {
+  const { kid } = await requireContest(context, contestId);
+  const { contests } = (await context.services()).rights.api;
+  const after = await work(contests, await context.operator(kid));
+  print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
+}
+
+async function extend(
+  context: CommandContext,
+  contestId: string,
+  { days, reason }: { readonly reason: string; readonly days: string },
+): Promise<void> {
   const extension = {
-    days: checked(extensionSchema.shape.days, days, '--days: '),
+    days: checked(extensionSchema.shape.days, days, `--days ${days}: `),
     reason: checked(textSchema, reason, '--reason: '),
   };
-  await act(
+  await change(
+    context,
     contestId,
     (contests, by) => contests.extend(by, contestId, extension),
     ({ dueAt }) => `${contestId} is due by ${isoTime(dueAt)}`,
   );
 }
 
-async function ask(contestId: string, options: { readonly question: string }): Promise<void> {
+async function ask(
+  context: CommandContext,
+  contestId: string,
+  options: { readonly question: string },
+): Promise<void> {
   const question = checked(textSchema, options.question, '--question: ');
-  await act(
+  await change(
+    context,
     contestId,
     (contests, by) => contests.ask(by, contestId, question),
     () => `${contestId}: the person can now read the question`,
   );
 }
 
-async function claim(contestId: string): Promise<void> {
-  await act(
+async function claim(context: CommandContext, contestId: string): Promise<void> {
+  await change(
+    context,
     contestId,
     (contests, by) => contests.claim(by, contestId, accountName()),
     (contest) => `${contestId} is yours until ${isoTime(contest.claim?.until ?? 0)}`,
   );
 }
 
-async function resolve(contestId: string, options: DestructiveFlags & Flags<'outcome' | 'reason'>) {
-  const outcome = OUTCOMES.find((name) => name === options.outcome);
-  if (outcome === undefined) throw misused('missing --outcome <outcome>: upheld or overturned');
-  const reason = reasonSchema.safeParse(options.reason ?? '');
+async function resolve(
+  context: CommandContext,
+  contestId: string,
+  options: DestructiveFlags & { readonly outcome: string; readonly reason: string },
+): Promise<void> {
+  const outcome = checkOneOf(
+    OUTCOMES,
+    options.outcome,
+    `--outcome ${options.outcome}: must be upheld or overturned`,
+  );
+  const reason = reasonSchema.safeParse(options.reason);
   if (!reason.success) throw misused('--reason must have 20 to 4,000 characters, without control characters');
-  await withContext(async (context) => {
-    const contest = await requireContest(context, contestId);
-    const { kid } = await context.tenant(contest.kid);
-    const meaning = outcomeText(outcome, contest.class);
-    const all = (await warnIfShared(context, contest)) ? ' for every device that looks like it' : '';
-    if (options.dryRun === true) {
-      const plan = { contestId, tenant: kid, status: contest.status, outcome, meaning, dryRun: true };
-      return print(plan, () => [
-        contest.status === 'resolved'
-          ? `${contestId} is already resolved: ${contest.outcome}`
-          : `would resolve ${contestId} as ${outcome}: ${meaning}`,
-        'Nothing was changed.',
-      ]);
-    }
-    await confirm(options, `this resolves the contest as ${outcome}${all} (${meaning}); it cannot be undone`);
-    const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
-    const { contests } = (await context.services()).rights.api;
-    const resolved = await contests.resolve(await context.operator(kid), ruling);
-    print({ ...contestResponse(resolved), meaning }, () => [
-      resolved.status === 'resolved'
-        ? `${contestId} is resolved: ${outcome}; ${meaning}`
-        : `${contestId}: proposed ${outcome}; a second reviewer must confirm it`,
+  const contest = await requireContest(context, contestId);
+  const { kid } = await context.tenant(contest.kid);
+  const meaning = outcomeText(outcome, contest.class);
+  const all = (await warnIfShared(context, contest)) ? ' for every device that looks like it' : '';
+  if (options.dryRun === true) {
+    const plan = { contestId, tenant: kid, status: contest.status, outcome, meaning, dryRun: true };
+    return print(plan, () => [
+      contest.status === 'resolved'
+        ? `${contestId} is already resolved: ${contest.outcome}`
+        : `would resolve ${contestId} as ${outcome}: ${meaning}`,
+      'Nothing was changed.',
     ]);
-  });
+  }
+  await confirm(options, `this resolves the contest as ${outcome}${all} (${meaning}); it cannot be undone`);
+  const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
+  const { contests } = (await context.services()).rights.api;
+  const resolved = await contests.resolve(await context.operator(kid), ruling);
+  print({ ...contestResponse(resolved), meaning }, () => [
+    resolved.status === 'resolved'
+      ? `${contestId} is resolved: ${outcome}; ${meaning}`
+      : `${contestId}: proposed ${outcome}; a second reviewer must confirm it`,
+  ]);
 }
-
-export const ACTIONS: Actions = {
-  list,
-  show,
-  claim,
-  ask: [ask, { question: REQUIRED }],
-  extend: [extend, { reason: REQUIRED, days: REQUIRED }],
-  resolve,
-};

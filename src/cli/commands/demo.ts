@@ -1,11 +1,18 @@
+import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { makeLogger } from '../../ops/log.ts';
 import type { RunningApp } from '../../ops/running.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { print } from '../output.ts';
-import { configFor, fail } from '../run.ts';
+import { type CommandContext, command, configFor, example } from '../command.ts';
+import { fail } from '../failure.ts';
+import { io, print } from '../io.ts';
 import { failStop, untilSignal } from './serve.ts';
+
+export function define(demo: Command): void {
+  demo
+    .option('--port <port>', 'port to listen on; 0 picks a free one')
+    .addHelpText('after', example('gpd demo --port 8080'))
+    .action(command(runDemo));
+}
 
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
   const { prepareDemo } = await import('../../demo/demo.ts');
@@ -24,7 +31,7 @@ async function start(options: { readonly port?: string }): Promise<RunningApp> {
   return app;
 }
 
-async function demo(options: { readonly port?: string }): Promise<void> {
+async function runDemo(_context: CommandContext, options: { readonly port?: string }): Promise<void> {
   const signalled = untilSignal(['SIGTERM', 'SIGINT', 'SIGHUP']);
   try {
     const app = await Promise.race([start(options), signalled]);
@@ -35,5 +42,3 @@ async function demo(options: { readonly port?: string }): Promise<void> {
   }
   io().leave();
 }
-
-export const ACTIONS: Actions = { '': demo };

@@ -1,12 +1,20 @@
+import type { Command } from 'commander';
 import { closing } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { Report } from '../../ops/doctor/doctor.ts';
 import type { Status } from '../../ops/doctor/finding.ts';
 import { VERSION } from '../../version.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { EXIT, misused, print, table } from '../output.ts';
-import { configFor, type Flags } from '../run.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import type { Flags } from '../input.ts';
+import { EXIT, io, misused, print, table } from '../io.ts';
+
+export function define(doctor: Command): void {
+  doctor
+    .option('--all', 'also show what passed')
+    .option('--url <url>', 'the running server, if it is not the one in this configuration')
+    .addHelpText('after', example('gpd doctor --all'))
+    .action(command(examineAll));
+}
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
@@ -25,17 +33,16 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
   return [...withRemedies, `${number} checks: ${total}`];
 }
 
-async function doctor({ url, all }: Flags<'url', 'all'>): Promise<void> {
-  if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
+async function examineAll({ config }: CommandContext, { url, all }: Flags<'url', 'all'>): Promise<void> {
+  if (url !== undefined && parseUrl(url) === null)
+    throw misused(`--url ${url}: must be the address of a server`);
   // Loaded for this command alone: a server's start does not wait for it.
   const [{ examine }, { openContext }] = await Promise.all([
     import('../../ops/doctor/doctor.ts'),
     import('../../ops/doctor/context.ts'),
   ]);
   const asked = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
-  const report = await closing(openContext(configFor(), asked), (context) => examine(context));
+  const report = await closing(openContext(config, asked), (context) => examine(context));
   print(report, () => lines(report, all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }
-
-export const ACTIONS: Actions = { '': doctor };

@@ -1,11 +1,120 @@
-import { type Actions, REQUIRED } from '../define.ts';
-import type { ExportOptions } from '../dsar-export.ts';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { baseUrl, type Config } from '../../config.ts';
+import { orElse } from '../../lib/functions.ts';
+import { unnamedIn } from '../../rights/dsar/dsar.ts';
+import { BadRecipient, type Recipient, readRecipient } from '../../rights/dsar/envelope.ts';
+import { openArchiveSigner } from '../../rights/dsar/signer.ts';
+import { makeExports } from '../../rights/dsar/staff-export-service.ts';
+import type { Store } from '../../tenants/installation-files.ts';
+import { type CommandContext, command, example, requireTenant } from '../command.ts';
+import { checkKid, type Flags } from '../input.ts';
+import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
+import { expectNoFile, writeNewFile } from '../new-file.ts';
+import { makeBar, QUIET_MS, whileRunning } from '../progress.ts';
+import { type TargetOptions, targetBody } from './erase.ts';
 
-// What signs and packs is loaded when it is asked for, not with every command.
-export const ACTIONS: Actions = {
-  export: [
-    async (options: ExportOptions) => (await import('../dsar-export.ts')).exportArchive(options),
-    { tenant: REQUIRED, out: REQUIRED },
-  ],
-  certificate: async () => (await import('../dsar-export.ts')).printCertificate(),
-};
+export function define(dsar: Command): void {
+  dsar
+    .command('export')
+    .description('write everything held about a person to a signed archive; audited')
+    .requiredOption('--tenant <kid>', 'the tenant')
+    .option('--visitor <id>', 'the visitorId of their device')
+    .option('--request <id>', 'a requestId of theirs')
+    .option('--principal <id>', 'their id in the consent ledger')
+    .requiredOption('--out <file>', 'where to write; the file must not exist')
+    .option('--encrypt-to <cert>', 'encrypt it to this certificate (RSA, PEM or DER)')
+    .addHelpText('after', example('gpd dsar export --tenant shop --principal alice --out alice.zip'))
+    .action(command(exportArchive));
+  dsar
+    .command('certificate')
+    .description('print the certificate that signs archives, for recipients to pin')
+    .addHelpText('after', example('gpd dsar certificate > signer.pem'))
+    .action(command(printCertificate));
+}
+
+type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant: string; readonly out: string };
+
+function recipientOf(file: string | undefined): Recipient | undefined {
+  if (file === undefined) return undefined;
+  const bytes = orElse(() => readFileSync(file), null);
+  if (bytes === null) throw notFound(`cannot read ${file}: name the recipient's certificate`);
+  try {
+    return readRecipient(bytes, Date.now());
+  } catch (error) {
+    if (error instanceof BadRecipient) throw misused(`${file}: ${error.message}`);
+    throw error;
+  }
+}
+
+const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArchiveSigner> =>
+  openArchiveSigner({
+    ...store,
+    clock: Date.now,
+    host: new URL(baseUrl(config)).hostname,
+    onMake: () => say('Creating the key that signs archives (once).'),
+  });
+
+/** An interrupted export leaves no part of a person's data behind. */
+async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const abort = new AbortController();
+  const stop = (): void => abort.abort(failed('interrupted; no file was written'));
+  try {
+    return await whileRunning(stop, () => work(abort.signal));
+  } catch (error) {
+    throw abort.signal.aborted ? abort.signal.reason : error;
+  }
+}
+
+async function exportArchive(context: CommandContext, options: ExportOptions): Promise<void> {
+  const kid = checkKid(options.tenant);
+  const target = targetBody(options);
+  if (options.out === '-') throw misused('--out must name a file; an archive cannot go to standard output');
+  const file = resolve(options.out);
+  expectNoFile(file);
+  const recipient = recipientOf(options.encryptTo);
+  const { role, ref } = await context.operator(kid);
+  const { config } = context;
+  const store = await context.open();
+  const { database } = store;
+  const { tenants, rights } = await context.services();
+  const signer = signerOf(store, config);
+  const exports = makeExports({
+    database,
+    tenantOf: tenants.find,
+    clock: Date.now,
+    api: rights.api,
+    signer,
+  });
+  const dsar = await exports.find(kid, target);
+  if (!dsar) throw notFound(`nothing is held about this id in ${kid}`);
+  const unnamed = unnamedIn((await requireTenant(database, kid)).settings);
+  if (unnamed.length > 0)
+    say(
+      `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
+    );
+  const bar = makeBar('decisions', QUIET_MS);
+  const onProgress = (done: number, total: number): void =>
+    bar.update({ done, bytes: done, totalBytes: total });
+  const written = await interruptible((signal) =>
+    writeNewFile(file, (output) =>
+      exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
+    ),
+  ).finally(bar.end);
+  const { decisions, sha256, size, encrypted, signer: signedBy } = written;
+  print({ file, decisions, sha256, size, encrypted, signer: signedBy }, () => [
+    `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,
+    `SHA-256  ${sha256}`,
+  ]);
+  if (!encrypted) say('It is not encrypted: deliver it over a confidential channel, or use --encrypt-to.');
+}
+
+async function printCertificate({ config, open }: CommandContext): Promise<void> {
+  const store = await open();
+  const signer = await signerOf(store, config)();
+  const { fingerprint, notAfter } = signer;
+  const value = { certificate: signer.certificate, fingerprint, notAfter: notAfter.toISOString() };
+  print(value, () => [signer.certificate.trimEnd()]);
+  if (!wantsJson()) say(`SHA-256 fingerprint ${fingerprint}, valid until ${value.notAfter}`);
+}

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/db.ts';
@@ -9,19 +10,58 @@ import { type ErasureTarget, erasureState, heldRows } from '../../rights/erase/e
 import { UnreadableErasure } from '../../rights/erase/receipts.ts';
 import { NotTheOwner } from '../../rights/erase/scrub.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred.ts';
-import type { ErasureReceipt } from '../../schema/rights.ts';
-import { type CommandContext, command, withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { CommandFailed, EXIT, failed, misused, notFound, print, printTable, table } from '../output.ts';
-import {
-  checkKid,
-  confirm,
-  type DestructiveFlags,
-  type Flags,
-  type TargetOptions,
-  targetBody,
-} from '../run.ts';
+import { type EraseTargetBody, type ErasureReceipt, eraseTargetSchema } from '../../schema/rights.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { checked, checkKid, confirm, type DestructiveFlags, type Flags, ONLY_KID } from '../input.ts';
+import { CommandFailed, EXIT, failed, io, misused, notFound, print, printTable, table } from '../io.ts';
+
+export function define(erase: Command): void {
+  erase
+    .option('--tenant <kid>', 'the tenant')
+    .option('--visitor <id>', 'the visitorId of their device')
+    .option('--request <id>', 'a requestId of theirs')
+    .option('--principal <id>', 'their principalId: linked requests and the consent record')
+    .option('--dry-run', 'show what would be deleted; change nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', example('gpd erase --tenant shop --principal alice --dry-run'))
+    .action(command(erasePerson));
+  erase
+    .command('status')
+    .description('show a receipt')
+    .argument('<receipt>', 'id of the receipt')
+    .addHelpText('after', example('gpd erase status era_01KAY0'))
+    .action(command(status));
+  erase
+    .command('list')
+    .description('list receipts, newest first')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd erase list shop'))
+    .action(command(list));
+  erase
+    .command('resume')
+    .description('finish incomplete erasures, including those a hold delayed; may rewrite the database file')
+    .addHelpText('after', example('gpd erase resume'))
+    .action(command(resumeAll));
+  erase
+    .command('scrub')
+    .description(
+      'rewrite the files of PostgreSQL to remove the bytes of erased rows; locks each table meanwhile',
+    )
+    .argument('[kid]', 'only this tenant', checkKid)
+    .addHelpText('after', example('gpd erase scrub'))
+    .action(command(scrub));
+}
+
+export type TargetOptions = Flags<'visitor' | 'request' | 'principal'>;
+
+/** Exactly one of --visitor, --request and --principal. */
+export function targetBody(options: TargetOptions): EraseTargetBody {
+  const ids = { visitorId: options.visitor, requestId: options.request, principalId: options.principal };
+  const named = Object.entries(ids).filter(([, id]) => id !== undefined);
+  if (named.length !== 1)
+    throw misused('name one person: exactly one of --visitor <id>, --request <id>, --principal <id>');
+  return checked(eraseTargetSchema, Object.fromEntries(named), 'the id: ');
+}
 
 const MAX_LIST = 1000;
 
@@ -65,10 +105,11 @@ function printReceipt(receipt: ErasureReceipt): void {
 
 /** A mistyped id must not look like an erasure that was done. */
 async function requireKnown(
-  { database }: CommandContext,
+  { open }: CommandContext,
   kid: string,
   { durables, requests, principal }: ErasureTarget,
 ): Promise<void> {
+  const { database } = await open();
   if (durables.length + requests.length > 0) return;
   if (principal && (await isPrincipalKnown(database.read, kid, principal.ref))) return;
   throw notFound(`tenant ${kid} holds nothing under that id; nothing was changed`);
@@ -99,27 +140,28 @@ const openText = (n: number, due: string): string =>
     ? `would erase 1 open contest, ${due}, unanswered`
     : `would erase ${n} open contests unanswered; the first is ${due}`;
 
-async function erase(options: TargetOptions & DestructiveFlags & Flags<'tenant'>): Promise<void> {
+async function erasePerson(
+  context: CommandContext,
+  options: TargetOptions & DestructiveFlags & Flags<'tenant'>,
+): Promise<void> {
   if (options.tenant === undefined) throw misused('missing --tenant <kid>');
   const kid = checkKid(options.tenant);
   const body = targetBody(options);
-  await withContext(async (context) => {
-    const by = await context.operator(kid);
-    const { api } = (await context.services()).rights;
-    const target = await api.findTarget(kid, body);
-    await requireKnown(context, kid, target);
-    if (options.dryRun === true) return printPlan(context.database, kid, target);
-    await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
-    printReceipt(await api.eraseFor(by, body));
-  });
+  const by = await context.operator(kid);
+  const { api } = (await context.services()).rights;
+  const target = await api.findTarget(kid, body);
+  await requireKnown(context, kid, target);
+  if (options.dryRun === true) return printPlan((await context.open()).database, kid, target);
+  await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
+  printReceipt(await api.eraseFor(by, body));
 }
 
-const status = command(async ({ services }, receiptId: string) => {
+async function status({ services }: CommandContext, receiptId: string): Promise<void> {
   const { eraser } = (await services()).rights;
   const receipt = await eraser.status(receiptId);
   if (!receipt) throw notFound('no receipt with that id');
   printReceipt(receipt);
-});
+}
 
 /** After what could be read. */
 function nameUnreadable(receiptIds: readonly string[]): void {
@@ -128,7 +170,8 @@ function nameUnreadable(receiptIds: readonly string[]): void {
   throw failed(`stored receipts cannot be read: ${ids}; restore a backup`);
 }
 
-const list = command(async ({ operator, services }, kid: string) => {
+async function list({ resolveKid, operator, services }: CommandContext, given?: string): Promise<void> {
+  const kid = await resolveKid(given);
   await operator(kid);
   const { eraser } = (await services()).rights;
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
@@ -139,12 +182,13 @@ const list = command(async ({ operator, services }, kid: string) => {
     STATE: ({ scopes }) => erasureState(scopes),
   });
   nameUnreadable(unreadable);
-});
+}
 
-const scrub = command(async (context, kid?: string) => {
-  const { database, config, operator } = context;
-  if (kid !== undefined) await operator(checkKid(kid));
-  if (database.kind === 'sqlite') return resumeWith(context);
+async function scrub(context: CommandContext, kid?: string): Promise<void> {
+  const { config, operator } = context;
+  const { database } = await context.open();
+  if (kid !== undefined) await operator(kid);
+  if (database.kind === 'sqlite') return resumeAll(context);
   const location = config.migrate_database_url ?? databaseLocation(config);
   const scrubbed = await closing(openDatabase({ location }), (owner) =>
     scrubReceipts(database, owner, { now: Date.now(), kid }),
@@ -159,15 +203,13 @@ const scrub = command(async (context, kid?: string) => {
           'The write-ahead log, standbys, base backups and dumps may: see docs/rights.md.',
         ],
   );
-});
-
-const resume = (): Promise<void> => withContext(resumeWith);
+}
 
 /** Of one that waits for `gpd erase scrub` everything else is done. */
 const isHeldUp = ({ scopes }: ErasureReceipt): boolean =>
   scopes.some(({ scope, action }) => action === 'pending' && scope !== 'storage');
 
-async function resumeWith({ services }: CommandContext): Promise<void> {
+async function resumeAll({ services }: CommandContext): Promise<void> {
   const { eraser } = (await services()).rights;
   const { receipts, failures } = await eraser.resume();
   const open = receipts.filter(isHeldUp).length;
@@ -185,5 +227,3 @@ async function resumeWith({ services }: CommandContext): Promise<void> {
     failures.flatMap(({ error }) => (error instanceof UnreadableErasure ? [error.receiptId] : [])),
   );
 }
-
-export const ACTIONS: Actions = { '': erase, status, list, resume, scrub };

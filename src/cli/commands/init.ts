@@ -1,16 +1,30 @@
+import type { Command } from 'commander';
 import { createTenant } from '../../ops/new-tenant-service.ts';
 import { initialiseStore } from '../../tenants/installation-files.ts';
-import { type Actions, MANY, REQUIRED } from '../define.ts';
-import { print, say } from '../output.ts';
-import { checkKid, configFor } from '../run.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { checkKid, collect } from '../input.ts';
+import { print, say } from '../io.ts';
 import { checkOrigins, type NewTenantFlags, warningsOf } from './tenants.ts';
 
-async function init(options: NewTenantFlags & { readonly tenant: string }): Promise<void> {
+export function define(init: Command): void {
+  init
+    .requiredOption('--tenant <kid>', 'the first tenant')
+    .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
+    .option('--controller <text>', 'who is responsible for the data: name and address')
+    .option('--contact <text>', 'how people reach them, an e-mail address for instance')
+    .addHelpText('after', example('gpd init --tenant shop --origin https://shop.example'))
+    .action(command(initialise));
+}
+
+async function initialise(
+  context: CommandContext,
+  options: NewTenantFlags & { readonly tenant: string },
+): Promise<void> {
   const { controller, contact } = options;
   const kid = checkKid(options.tenant);
   const origins = checkOrigins(options.origin);
   const tenant = { kid, origins, controller, contact };
-  const config = configFor();
+  const { config } = context;
   const store = await initialiseStore(config);
   try {
     const key = await createTenant(store, config, { ...tenant, now: Date.now() });
@@ -28,5 +42,3 @@ async function init(options: NewTenantFlags & { readonly tenant: string }): Prom
     await store.database.close();
   }
 }
-
-export const ACTIONS: Actions = { '': [init, { tenant: REQUIRED, origin: MANY }] };

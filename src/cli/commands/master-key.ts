@@ -1,14 +1,32 @@
 import { resolve } from 'node:path';
+import type { Command } from 'commander';
 import { readRecoveryKey } from '../../keys/recovery-key.ts';
 import { chunksOf } from '../../lib/collections.ts';
 import { confirmRecoveryKey, printRecoveryKey, recoverMasterKey } from '../../ops/escrow.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { command, withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import type { Flags } from '../input.ts';
+import { failed, io, misused, print, say } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
-import { failed, misused, print, say } from '../output.ts';
-import { configFor } from '../run.ts';
+
+export function define(masterKey: Command): void {
+  masterKey
+    .command('escrow')
+    .description('print the recovery key: the master key in groups that you can type')
+    .addHelpText('after', example('gpd master-key escrow | lp'))
+    .action(command(escrow));
+  masterKey
+    .command('confirm')
+    .description('check the recovery key that you type from paper')
+    .addHelpText('after', example('gpd master-key confirm'))
+    .action(command(confirmPaper));
+  masterKey
+    .command('recover')
+    .description('write the master key file from a recovery key on standard input')
+    .option('--out <file>', 'where to write (default: where gpd looks for the master key)')
+    .addHelpText('after', example('gpd master-key recover --out /etc/gpd/master.key'))
+    .action(command(recover));
+}
 
 /** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
 
@@ -30,7 +48,8 @@ async function typedKey(): Promise<Buffer> {
   return read.key;
 }
 
-const escrow = command(async ({ store, config }) => {
+async function escrow({ config, open }: CommandContext): Promise<void> {
+  const store = await open();
   const printed = printRecoveryKey(store, config);
   const { groups, fingerprint } = printed;
   print(printed, () => [
@@ -39,26 +58,23 @@ const escrow = command(async ({ store, config }) => {
     ...[...chunksOf(groups, GROUPS_A_LINE)].map((line) => line.join(' ')),
   ]);
   say('Print it or write it down. Next: gpd master-key confirm, and type it from the paper');
-  return Promise.resolve();
-});
-
-async function confirm(): Promise<void> {
-  const key = await typedKey();
-  await withContext(async ({ store, config }) => {
-    const { matches, fingerprint } = await confirmRecoveryKey(store, config, key, Date.now());
-    if (!matches) {
-      throw failed(
-        'this recovery key belongs to another master key; print the right one with gpd master-key escrow',
-      );
-    }
-    print({ confirmed: true, fingerprint }, () => [
-      `the paper has the master key of this data, fingerprint ${fingerprint}`,
-    ]);
-  });
 }
 
-async function recover(options: { readonly out?: string }): Promise<void> {
-  const config = configFor();
+async function confirmPaper({ config, open }: CommandContext): Promise<void> {
+  const key = await typedKey();
+  const store = await open();
+  const { matches, fingerprint } = await confirmRecoveryKey(store, config, key, Date.now());
+  if (!matches) {
+    throw failed(
+      'this recovery key belongs to another master key; print the right one with gpd master-key escrow',
+    );
+  }
+  print({ confirmed: true, fingerprint }, () => [
+    `the paper has the master key of this data, fingerprint ${fingerprint}`,
+  ]);
+}
+
+async function recover({ config }: CommandContext, options: Flags<'out'>): Promise<void> {
   const file = options.out === undefined ? masterKeyPath(config) : resolve(options.out);
   expectNoFile(file);
   const key = await typedKey();
@@ -69,5 +85,3 @@ async function recover(options: { readonly out?: string }): Promise<void> {
     recovered.opens ? 'It opens the existing data.' : 'Next: gpd restore FILE',
   ]);
 }
-
-export const ACTIONS: Actions = { escrow, confirm, recover };

@@ -1,16 +1,24 @@
 import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
 import { closing } from '../../lib/functions.ts';
-import { migrateData, openData } from '../../tenants/data-lock-files.ts';
-import { notInitialised } from '../../tenants/installation-files.ts';
-import type { Actions } from '../define.ts';
-import { print } from '../output.ts';
-import { configFor } from '../run.ts';
+import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { print } from '../io.ts';
 
-async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<void> {
-  const config = configFor();
+export function define(migrate: Command): void {
+  migrate
+    .option('--dry-run', 'show what would be applied; change nothing')
+    .addHelpText('after', example('gpd migrate --dry-run'))
+    .action(command(migrateSchema));
+}
+
+async function migrateSchema(
+  { config }: CommandContext,
+  options: { readonly dryRun?: boolean },
+): Promise<void> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) throw notInitialised(config);
   const dryRun = options.dryRun === true;
   const apply = (database: Database) =>
@@ -22,5 +30,3 @@ async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<v
       : applied.map((name) => `${dryRun ? 'would apply' : 'applied'} ${name}`),
   );
 }
-
-export const ACTIONS: Actions = { '': migrateCommand };

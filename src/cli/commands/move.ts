@@ -1,10 +1,19 @@
 import { resolve } from 'node:path';
+import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { type Actions, REQUIRED } from '../define.ts';
-import { misused, print } from '../output.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import type { Flags } from '../input.ts';
+import { misused, print } from '../io.ts';
 import { makeBar } from '../progress.ts';
-import { configFor, type Flags } from '../run.ts';
-import { restore } from './restore.ts';
+import { restoreInto } from './restore.ts';
+
+export function define(move: Command): void {
+  move
+    .requiredOption('--to <url>', 'postgres://… (password from PGPASSFILE), or a new SQLite file')
+    .option('--from <backup>', 'copy the data from this backup instead')
+    .addHelpText('after', example('gpd move --to postgres://gpd@db.internal/gpd'))
+    .action(command(moveData));
+}
 
 const isPostgres = (to: string): boolean => /^postgres(ql)?:\/\//.test(to);
 
@@ -20,11 +29,13 @@ async function fromBackup(config: Config, to: string, backup: string): Promise<v
   const { requireEmpty } = await import('../../ops/move.ts');
   if (!isPostgres(to)) throw misused('--from needs --to postgres://…; use gpd restore for SQLite');
   await requireEmpty(to);
-  await restore(backup, { yes: true }, { ...config, database_url: to });
+  await restoreInto({ ...config, database_url: to }, backup, { yes: true });
 }
 
-async function move(options: Flags<'from'> & { readonly to: string }): Promise<void> {
-  const config = configFor();
+async function moveData(
+  { config }: CommandContext,
+  options: Flags<'from'> & { readonly to: string },
+): Promise<void> {
   if (options.from !== undefined) return fromBackup(config, options.to, options.from);
   const to = targetOf(config, options.to);
   const { move } = await import('../../ops/move.ts');
@@ -44,5 +55,3 @@ async function move(options: Flags<'from'> & { readonly to: string }): Promise<v
       : 'Next: unset GPD_DATABASE_URL, then gpd serve',
   ]);
 }
-
-export const ACTIONS: Actions = { '': [move, { to: REQUIRED }] };

@@ -1,13 +1,28 @@
+import type { Command } from 'commander';
 import { readPolicies, readShadowCounts, savePolicy } from '../../ingest/policy-store.ts';
-import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/verdict/policy.ts';
+import {
+  applyPolicy,
+  DEFAULT_POLICY,
+  type Policy,
+  RULES,
+  unknownRules,
+} from '../../ingest/verdict/policy.ts';
 import { readPatterns } from '../../rights/outcomes.ts';
 import { propose } from '../../rights/proposal.ts';
-import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { misused, print, table } from '../output.ts';
-import { readPolicyFile } from '../policy-file.ts';
-import { type Flags, requireTenant } from '../run.ts';
+import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../../schema/policy.ts';
+import { makeMonitorMatcher } from '../../tenants/tenant.ts';
+import { type CommandContext, command, example, requireTenant } from '../command.ts';
+import { checkedPart, checkKid, type Flags, ONLY_KID, readJsonFile } from '../input.ts';
+import { misused, print, table } from '../io.ts';
+
+export function define(policy: Command): void {
+  policy
+    .command('propose')
+    .description('print the weights that outcomes and rulings suggest; change nothing')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd policy propose shop --json'))
+    .action(command(proposeWeights));
+}
 
 function weightIn(policy: Policy | null, id: string): string {
   if (!policy) return '';
@@ -28,12 +43,12 @@ function ruleTable(live: Policy, shadow: Policy | null): string[] {
   ]);
 }
 
-async function proposeWeights(kid: string): Promise<void> {
-  const { live = tenantPolicySchema.parse({}), patterns } = await withContext(async ({ database }) => {
-    await requireTenant(database, kid);
-    return { ...(await readPolicies(database, kid)), patterns: await readPatterns(database, kid) };
-  });
-  const proposal = propose(patterns, live);
+async function proposeWeights({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+  const { database } = await open();
+  const kid = await resolveKid(given);
+  await requireTenant(database, kid);
+  const { live = tenantPolicySchema.parse({}) } = await readPolicies(database, kid);
+  const proposal = propose(await readPatterns(database, kid), live);
   const { decisions, judged, rules, classes } = proposal;
   const rows = rules.map(({ rule, right, wrong, low, high, weight, proposed }) => {
     const range = [low, high].map((share) => Math.round(100 * share)).join('-');
@@ -51,36 +66,51 @@ async function proposeWeights(kid: string): Promise<void> {
   ]);
 }
 
-export const ACTIONS: Actions = { propose: proposeWeights };
-
 /** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
-export async function policy(kid: string, options: Flags<'set', 'clear' | 'shadow'>): Promise<void> {
+export async function changePolicy(
+  { open, resolveKid, by }: CommandContext,
+  given: string | undefined,
+  options: Flags<'set', 'clear' | 'shadow'>,
+): Promise<void> {
   if (options.set !== undefined && options.clear === true) throw misused('use either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
-  await withContext(async ({ store: { database }, by }) => {
-    await requireTenant(database, kid);
-    const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
-    if (next || options.clear === true) await savePolicy(database, kid, mode, next, await by(kid));
-    const policies = await readPolicies(database, kid);
-    const counts = await readShadowCounts(database, kid);
-    const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;
-    const shadow = policies.shadow ? applyPolicy(policies.shadow) : null;
-    const versions = { live: live.version, shadow: shadow?.version ?? null };
-    const shown = {
-      kid,
-      versions,
-      live: policies.live ?? null,
-      shadow: policies.shadow ?? null,
-      shadowCounts: counts,
-    };
-    print(shown, () => [
-      ...ruleTable(live, shadow),
-      '',
-      `live policy ${live.version}${shadow ? `, shadow policy ${shadow.version}` : ', no shadow policy'}`,
-      ...counts.map(
-        (count) =>
-          `shadow ${count.policyVersion}: ${count.live} would be ${count.shadow}: ${count.verdicts} verdicts`,
-      ),
-    ]);
-  });
+  const { database } = await open();
+  const kid = await resolveKid(given);
+  await requireTenant(database, kid);
+  const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
+  if (next || options.clear === true) await savePolicy(database, kid, mode, next, await by(kid));
+  const policies = await readPolicies(database, kid);
+  const counts = await readShadowCounts(database, kid);
+  const live = policies.live ? applyPolicy(policies.live) : DEFAULT_POLICY;
+  const shadow = policies.shadow ? applyPolicy(policies.shadow) : null;
+  const versions = { live: live.version, shadow: shadow?.version ?? null };
+  const shown = {
+    kid,
+    versions,
+    live: policies.live ?? null,
+    shadow: policies.shadow ?? null,
+    shadowCounts: counts,
+  };
+  print(shown, () => [
+    ...ruleTable(live, shadow),
+    '',
+    `live policy ${live.version}${shadow ? `, shadow policy ${shadow.version}` : ', no shadow policy'}`,
+    ...counts.map(
+      (count) =>
+        `shadow ${count.policyVersion}: ${count.live} would be ${count.shadow}: ${count.verdicts} verdicts`,
+    ),
+  ]);
+}
+
+/** Reads a policy: {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */
+export function readPolicyFile(file: string): TenantPolicy {
+  const policy = checkedPart(tenantPolicySchema, readJsonFile(file), `${file}: `);
+  const unknown = unknownRules(policy);
+  if (unknown.length > 0) throw misused(`${file}: no rule ${unknown.join(', ')}`);
+  try {
+    makeMonitorMatcher(policy.monitors);
+  } catch (error) {
+    throw misused(`${file}: monitors.networks: ${error instanceof Error ? error.message : ''}`);
+  }
+  return policy;
 }

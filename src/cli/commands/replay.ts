@@ -1,15 +1,24 @@
 import { statSync } from 'node:fs';
+import type { Command } from 'commander';
 import { orElse } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { EXIT, misused, notFound, print, say, table } from '../output.ts';
-import { readPolicyFile } from '../policy-file.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { checkWhole, type Flags } from '../input.ts';
+import { EXIT, io, misused, notFound, print, say, table } from '../io.ts';
 import { makeBar } from '../progress.ts';
 import { type ReplayLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners.ts';
-import { checkWhole, type Flags } from '../run.ts';
+import { readPolicyFile } from './policy.ts';
+
+export function define(replay: Command): void {
+  replay
+    .argument('<file>', 'the file')
+    .option('--url <url>', 'send them to this server')
+    .option('--policy <file>', 'show which verdicts this policy would change')
+    .option('--concurrency <n>', 'how many requests to send at once, with --url', '1')
+    .addHelpText('after', example('gpd replay bundles.ndjson --policy policy.json'))
+    .action(command(replayBundles));
+}
 
 interface Tally {
   total: number;
@@ -96,19 +105,20 @@ function report(tally: Tally, withPolicy: boolean): void {
   if (mismatches > 0) io().exitCode = EXIT.failure;
 }
 
-async function replay(file: string, options: Flags<'url' | 'policy'> & { readonly concurrency: string }) {
+async function replayBundles(
+  { services }: CommandContext,
+  file: string,
+  options: Flags<'url' | 'policy'> & { readonly concurrency: string },
+): Promise<void> {
   const { url, concurrency: asked } = options;
-  const concurrency = checkWhole(asked, [1, 256], '--concurrency must be from 1 to 256');
+  const concurrency = checkWhole(asked, [1, 256], `--concurrency ${asked}: must be from 1 to 256`);
   if (url !== undefined && options.policy !== undefined) throw misused('--policy works offline: omit --url');
   const policy = options.policy === undefined ? null : readPolicyFile(options.policy);
-  if (url !== undefined && parseUrl(url) === null) throw misused('--url must be the address of a server');
+  if (url !== undefined && parseUrl(url) === null)
+    throw misused(`--url ${url}: must be the address of a server`);
   const tally =
     url === undefined
-      ? await withContext(async ({ services }) =>
-          replayFile(file, await offlineRunner(await services(), policy), 1),
-        )
+      ? await replayFile(file, await offlineRunner(await services(), policy), 1)
       : await replayFile(file, remoteRunner(url), concurrency);
   report(tally, policy !== null);
 }
-
-export const ACTIONS: Actions = { '': [replay, { concurrency: '1' }] };

@@ -1,15 +1,31 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { sqliteFile } from '../../config.ts';
-import { leavingNothing } from '../broken-off.ts';
-import { accountName } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { notFound, print, say } from '../output.ts';
-import { configFor, confirm, type DestructiveFlags, type Flags } from '../run.ts';
+import type { Command } from 'commander';
+import { type Config, sqliteFile } from '../../config.ts';
+import { accountName, type CommandContext, command, example } from '../command.ts';
+import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
+import { notFound, print, say } from '../io.ts';
+import { leavingNothing } from '../progress.ts';
+
+export function define(restore: Command): void {
+  restore
+    .argument('<file>', 'the file')
+    .option(
+      '--key-file <file>',
+      "the backup's master key, if this data directory has none or a different one",
+    )
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'verify the backup and change nothing')
+    .addHelpText('after', example('gpd restore /var/backups/gpd-monday.backup --dry-run'))
+    .action(command(restoreFrom));
+}
 
 type Options = DestructiveFlags & Flags<'keyFile'>;
 
-export async function restore(name: string, options: Options, config = configFor()): Promise<void> {
+const restoreFrom = ({ config }: CommandContext, name: string, options: Options): Promise<void> =>
+  restoreInto(config, name, options);
+
+export async function restoreInto(config: Config, name: string, options: Options): Promise<void> {
   const file = resolve(name);
   if (!existsSync(file)) throw notFound(`no such file: ${file}`);
   const dryRun = options.dryRun === true;
@@ -46,5 +62,3 @@ export async function restore(name: string, options: Options, config = configFor
     );
   }
 }
-
-export const ACTIONS: Actions = { '': (name: string, options: Options) => restore(name, options) };

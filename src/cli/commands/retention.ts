@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { confirmTime, latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
@@ -5,10 +6,19 @@ import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import { runRetention } from '../../ops/retention.ts';
-import { command } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { failed, print, say, table } from '../output.ts';
-import type { DestructiveFlags } from '../run.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import type { DestructiveFlags } from '../input.ts';
+import { failed, print, say, table } from '../io.ts';
+
+export function define(retention: Command): void {
+  retention
+    .command('run')
+    .description('delete what is older than each tenant keeps (the server does it every hour)')
+    .option('--dry-run', 'show how much would be deleted; change nothing')
+    .option('--yes', "trust the clock even if it is ahead of the last server's")
+    .addHelpText('after', example('gpd retention run --dry-run'))
+    .action(command(run));
+}
 
 const COUNTED = [
   'decisions',
@@ -31,7 +41,8 @@ async function timeOfRun(database: Database, isRight: boolean): Promise<number> 
   return now;
 }
 
-const run = command(async ({ store }, options: DestructiveFlags) => {
+async function run({ open }: CommandContext, options: DestructiveFlags): Promise<void> {
+  const store = await open();
   const { database } = store;
   const macs = await stateMacs(store);
   const isRight = options.yes === true;
@@ -56,6 +67,4 @@ const run = command(async ({ store }, options: DestructiveFlags) => {
   if (failures.every(({ error }) => error instanceof Unavailable)) throw first.error;
   const named = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
   throw failed(`retention failed for ${named.join(', ')}`);
-});
-
-export const ACTIONS: Actions = { run };
+}

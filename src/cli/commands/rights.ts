@@ -1,25 +1,50 @@
 import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
 import { baseUrl } from '../../config.ts';
 import { policyOf } from '../../ingest/verdict/policy.ts';
 import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
-import { command } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { print, printTable } from '../output.ts';
-import { requireTenant } from '../run.ts';
+import { type CommandContext, command, example, requireTenant } from '../command.ts';
+import { checkKid, ONLY_KID } from '../input.ts';
+import { io, print, printTable } from '../io.ts';
+
+export function define(rights: Command): void {
+  rights
+    .command('notice')
+    .description('print the notices to people, filled in from the settings of the tenant')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd rights notice shop > notice.md'))
+    .action(command(notice));
+  rights
+    .command('register')
+    .description('list every contest, erasure and export with its due date, newest first')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .option('--csv', 'print CSV')
+    .addHelpText('after', example('gpd rights register shop --csv > register.csv'))
+    .action(command(register));
+}
 
 const TEXTS = new URL('../../../views/notice.en.json', import.meta.url);
 
-const notice = command(async ({ config, tenant: tenantOf }, kid: string) => {
+async function notice(
+  { config, tenant: tenantOf, resolveKid }: CommandContext,
+  given: string | undefined,
+): Promise<void> {
+  const kid = await resolveKid(given);
   const tenant = await tenantOf(kid);
   const texts = JSON.parse(readFileSync(TEXTS, 'utf8')) as NoticeTexts;
   const notices = fillNotices(texts, tenant, policyOf(tenant.policy), baseUrl(config));
   print({ kid, notices }, () => notices.flatMap(({ title, text }) => [`## ${title}`, '', ...text, '']));
-});
+}
 
-const register = command(async ({ database }, kid: string, options: { readonly csv?: boolean }) => {
+async function register(
+  { open, resolveKid }: CommandContext,
+  given: string | undefined,
+  options: { readonly csv?: boolean },
+): Promise<void> {
+  const kid = await resolveKid(given);
+  const { database } = await open();
   const tenant = await requireTenant(database, kid);
   const all: RegisteredRequest[] = [];
   for await (const page of wholeRegister(database, tenant)) all.push(...page);
@@ -38,6 +63,4 @@ const register = command(async ({ database }, kid: string, options: { readonly c
     DONE: ({ doneAt }) => doneAt?.slice(0, 10) ?? '',
     'ASKED BY': 'askedBy',
   });
-});
-
-export const ACTIONS: Actions = { notice, register };
+}

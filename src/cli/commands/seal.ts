@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
 import { orElse } from '../../lib/functions.ts';
@@ -7,12 +8,19 @@ import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
-import { readTenantSecret } from '../../tenants/tenant-store.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { misused, notFound, printLine } from '../output.ts';
-import { type Flags, noSuchTenant } from '../run.ts';
+import { readTenantSecret } from '../../tenants/secrets.ts';
+import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
+import { checkKid, type Flags, ONLY_KID } from '../input.ts';
+import { io, misused, notFound, printLine } from '../io.ts';
+
+export function define(seal: Command): void {
+  seal
+    .argument('[kid]', ONLY_KID, checkKid)
+    .option('--url <url>', 'get the public key from this server instead of the database')
+    .option('--symmetric', 'use the legacy form, under the shared key')
+    .addHelpText('after', example('gpd seal shop < plaintext.json'))
+    .action(command(sealInput));
+}
 
 const NONCE_BYTES = 16;
 
@@ -26,40 +34,50 @@ function completePlaintext(input: string): Buffer {
   return Buffer.from(JSON.stringify(filled));
 }
 
-async function sealFromStore(kid: string, plaintext: Buffer, symmetric: boolean): Promise<SealedBundle> {
-  return withContext(async ({ store: { database, masterKey } }) => {
-    if (symmetric) {
-      const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
-      if (wrapped === null) {
-        throw notFound(`${kid} has no symmetric key; \`gpd keys symmetric ${kid}\` makes one`);
-      }
-      const key = masterKey.unwrap(wrapped, tenantSecretContext(kid, SYMMETRIC_SECRET));
-      return sealSymmetric(kid, key, plaintext, randomBytes);
+async function sealFromStore(
+  { open, resolveKid }: CommandContext,
+  given: string | undefined,
+  { plaintext, symmetric }: { readonly plaintext: Buffer; readonly symmetric: boolean },
+): Promise<SealedBundle> {
+  const { database, masterKey } = await open();
+  const kid = await resolveKid(given);
+  if (symmetric) {
+    const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
+    if (wrapped === null) {
+      throw notFound(`${kid} has no symmetric key; \`gpd keys symmetric ${kid}\` makes one`);
     }
-    const keys = await makeSealKeyStore(database).list(kid);
-    const published = keys.find((key) => key.state === 'published');
-    if (!published) throw noSuchTenant(kid);
-    return sealTo(kid, Buffer.from(published.publicKey, 'base64'), plaintext, randomBytes);
-  });
+    const key = masterKey.unwrap(wrapped, tenantSecretContext(kid, SYMMETRIC_SECRET));
+    return sealSymmetric(kid, key, plaintext, randomBytes);
+  }
+  const keys = await makeSealKeyStore(database).list(kid);
+  const published = keys.find((key) => key.state === 'published');
+  if (!published) throw noSuchTenant(kid);
+  return sealTo(kid, Buffer.from(published.publicKey, 'base64'), plaintext, randomBytes);
 }
 
-async function sealFromServer(kid: string, plaintext: Buffer, url: string): Promise<SealedBundle> {
+async function sealFromServer(
+  kid: string | undefined,
+  plaintext: Buffer,
+  url: string,
+): Promise<SealedBundle> {
+  if (kid === undefined) throw misused('missing argument <kid>: a server does not list its tenants');
   if (parseUrl(url) === null)
-    throw misused('--url must be the address of a server, for instance http://127.0.0.1:8080');
+    throw misused(`--url ${url}: must be the address of a server, for instance http://127.0.0.1:8080`);
   const recipient = await fetchPublicKey(url, kid);
   if (!recipient) throw notFound(`the server has no tenant ${kid}`);
   return sealTo(kid, recipient, plaintext, randomBytes);
 }
 
-async function seal(kid: string, options: Flags<'url', 'symmetric'>): Promise<void> {
-  if (options.symmetric === true && options.url !== undefined)
-    throw misused('a server never gives out a shared key: omit --url');
+async function sealInput(
+  context: CommandContext,
+  kid: string | undefined,
+  { url, symmetric = false }: Flags<'url', 'symmetric'>,
+): Promise<void> {
+  if (symmetric && url !== undefined) throw misused('a server never gives out a shared key: omit --url');
   const plaintext = completePlaintext(await text(io().stdin));
   const bundle =
-    options.url === undefined
-      ? await sealFromStore(kid, plaintext, options.symmetric === true)
-      : await sealFromServer(kid, plaintext, options.url);
+    url === undefined
+      ? await sealFromStore(context, kid, { plaintext, symmetric })
+      : await sealFromServer(kid, plaintext, url);
   printLine(JSON.stringify(bundle));
 }
-
-export const ACTIONS: Actions = { '': seal };

@@ -1,11 +1,20 @@
+import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { serviceManager } from '../../config.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { printLine, wantsJson } from '../output.ts';
-import { configFor, type Flags, fail } from '../run.ts';
+import { type CommandContext, command, configFor, example } from '../command.ts';
+import { fail } from '../failure.ts';
+import type { Flags } from '../input.ts';
+import { io, printLine, wantsJson } from '../io.ts';
+
+export function define(serve: Command): void {
+  serve
+    .option('--host <address>', 'address to listen on')
+    .option('--port <port>', 'port to listen on')
+    .addHelpText('after', example('gpd serve --host 0.0.0.0 --port 8080'))
+    .action(command(runServer));
+}
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
 /** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
@@ -31,7 +40,7 @@ export const failStop = (log: ReturnType<typeof makeLogger>) => (error: unknown)
   process.exit(1);
 };
 
-async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
+async function runServer(_context: CommandContext, { host, port }: Flags<'host' | 'port'>): Promise<void> {
   const config = configFor({ host, port });
   const log = makeLogger(config.log_level);
   const supervisor = makeSupervisor(serviceManager(io().env, process.pid), log);
@@ -62,5 +71,3 @@ async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
     io().leave();
   }
 }
-
-export const ACTIONS: Actions = { '': serve };

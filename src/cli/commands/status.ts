@@ -1,9 +1,16 @@
+import type { Command } from 'commander';
 import { parseUrl } from '../../lib/text.ts';
 import type { Status } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { misused, print, table } from '../output.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { misused, print, table } from '../io.ts';
+
+export function define(status: Command): void {
+  status
+    .option('--url <url>', 'the running server, if it is not the one in this configuration')
+    .addHelpText('after', example('gpd status --url http://127.0.0.1:8080'))
+    .action(command(showStatus));
+}
 
 const n = (count: number): string => count.toLocaleString('en');
 
@@ -41,17 +48,17 @@ function lines(status: Status): string[] {
 export function checkUrl(url: string | undefined): string | undefined {
   if (url === undefined) return undefined;
   if (/^https?:$/.test(parseUrl(url)?.protocol ?? '')) return url;
-  throw misused('--url must be an http or https address');
+  throw misused(`--url ${url}: must be an http or https address`);
 }
 
-async function status(options: { readonly url?: string }): Promise<void> {
+async function showStatus(
+  { config, open }: CommandContext,
+  options: { readonly url?: string },
+): Promise<void> {
   const url = checkUrl(options.url);
   const { readStatus } = await import('../../ops/status.ts');
-  await withContext(async ({ store, config }) => {
-    const asked = url === undefined ? undefined : new URL(url).origin;
-    const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });
-    print(found, () => lines(found));
-  });
+  const store = await open();
+  const asked = url === undefined ? undefined : new URL(url).origin;
+  const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });
+  print(found, () => lines(found));
 }
-
-export const ACTIONS: Actions = { '': status };

@@ -7,13 +7,12 @@ import type { LogService } from '../../log/service.ts';
 import { type ContestRow, openRow } from '../../rights/contests/store.ts';
 import { appendRemoval, outsideOf } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
-import { removeTenant, tenantRows } from '../../rights/tenant-rows-store.ts';
+import { removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { type CommandContext, command } from '../command.ts';
-import { io } from '../io.ts';
+import { type CommandContext, noSuchTenant } from '../command.ts';
+import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
+import { EXIT, failed, io, print, say, table } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
-import { EXIT, failed, print, say, table } from '../output.ts';
-import { confirm, type DestructiveFlags, type Flags, noSuchTenant } from '../run.ts';
 
 /** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
 const EXPORTED = tablesWhere(({ exported }) => exported.includes('tenant'));
@@ -34,13 +33,9 @@ async function signLog(log: LogService, kid: string) {
   throw failed(`the log of ${kid} cannot be signed, and nothing was removed: see gpd doctor`);
 }
 
-async function exportTenant(
-  { database, services }: CommandContext,
-  kid: string,
-  directory: string,
-): Promise<string[]> {
+async function exportTenant({ services }: CommandContext, kid: string, directory: string): Promise<string[]> {
   expectNoFile(directory);
-  const { log, rights } = await services();
+  const { database, log, rights } = await services();
   const { size, texts } = await signLog(log, kid);
   makeFolder(directory);
   const files: string[] = [];
@@ -63,9 +58,14 @@ async function exportTenant(
   return files;
 }
 
-export const remove = command(async (context, kid: string, options: DestructiveFlags & Flags<'export'>) => {
-  const { database, config, store } = context;
-  const outside = outsideOf(store, config);
+export async function removeTenant(
+  context: CommandContext,
+  kid: string,
+  options: DestructiveFlags & Flags<'export'>,
+): Promise<void> {
+  const store = await context.open();
+  const { database } = store;
+  const outside = outsideOf(store, context.config);
   const tenant = await makeTenantStore(database).get(kid);
   if (options.dryRun === true) {
     if (!tenant) throw noSuchTenant(kid);
@@ -79,7 +79,7 @@ export const remove = command(async (context, kid: string, options: DestructiveF
   // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
   const wanted = tenant === null ? undefined : options.export;
   const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
-  const counts = await removeTenant(database, kid, {
+  const counts = await removeRows(database, kid, {
     // Before anything is deleted: an interrupted removal is known to a restore all the same.
     onGoing: () =>
       appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
@@ -105,4 +105,4 @@ export const remove = command(async (context, kid: string, options: DestructiveF
       : []),
   ]);
   if (incomplete) io().exitCode = EXIT.incomplete;
-});
+}

@@ -1,8 +1,14 @@
+import type { Command } from 'commander';
 import { closest } from 'fastest-levenshtein';
 import { baseUrl, type Config } from '../../config.ts';
+import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
+import { readHead } from '../../log/entries.ts';
+import { listWebhooks } from '../../notify/webhooks.ts';
 import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
+import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import {
   isWildcard,
   originSchema,
@@ -11,19 +17,69 @@ import {
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
-import { command, withContext } from '../command.ts';
-import { type Actions, MANY } from '../define.ts';
-import { conflict, failed, misused, print, printTable, say, table } from '../output.ts';
-import { checked, type Flags, noSuchTenant } from '../run.ts';
-import { policy } from './policy.ts';
-import { remove } from './tenant-remove.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { checked, checkKid, collect, type Flags, KID, ONLY_KID } from '../input.ts';
+import { conflict, failed, misused, print, printTable, say, table } from '../io.ts';
+import { changePolicy } from './policy.ts';
+import { removeTenant } from './tenant-remove.ts';
 
-/** @param field that the operator wrote them in */
-export function checkOrigins(origins: readonly string[], field = '--origin'): string[] {
+export function define(tenants: Command): void {
+  tenants
+    .command('add')
+    .description('add a tenant with one published seal key')
+    .argument('<kid>', KID, checkKid)
+    .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
+    .option('--controller <text>', 'who is responsible for the data: name and address')
+    .option('--contact <text>', 'how people reach them, an e-mail address for instance')
+    .addHelpText('after', example('gpd tenants add shop --origin https://shop.example'))
+    .action(command(add));
+  tenants
+    .command('list')
+    .description('list the tenants')
+    .addHelpText('after', example('gpd tenants list'))
+    .action(command(list));
+  tenants
+    .command('show')
+    .description('show the settings of a tenant, and what it has')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .addHelpText('after', example('gpd tenants show shop'))
+    .action(command(show));
+  tenants
+    .command('set')
+    .description('change settings')
+    .argument('<kid>', KID, checkKid)
+    .argument('<key=value...>', TENANT_SETTING_NAMES.join(', '))
+    .addHelpText(
+      'after',
+      example('gpd tenants set shop retention.days=30 notice.contact=privacy@shop.example'),
+    )
+    .action(command(set));
+  tenants
+    .command('policy')
+    .description('show the rule weights of a tenant, or change them, live or in shadow')
+    .argument('[kid]', ONLY_KID, checkKid)
+    .option('--set <file>', 'use the policy in this JSON file')
+    .option('--clear', 'return to the default')
+    .option('--shadow', 'change the shadow policy: its verdicts are counted, never answered')
+    .addHelpText('after', example('gpd tenants policy shop --shadow --set policy.json'))
+    .action(command(changePolicy));
+  tenants
+    .command('remove')
+    .description('remove a tenant and erase its data, after an export if wanted')
+    .argument('<kid>', KID, checkKid)
+    .option('--export <dir>', 'write its rows as NDJSON first')
+    .option('--dry-run', 'show what would be deleted; change nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', example('gpd tenants remove shop --export ./shop-data'))
+    .action(command(removeTenant));
+}
+
+/** @param field that the operator wrote them in, with what is between it and a value */
+export function checkOrigins(origins: readonly string[], field = '--origin '): string[] {
   return origins.map((text) => {
-    const origin = checked(originSchema, text, `${field}: `);
+    const origin = checked(originSchema, text, `${field}${text}: `);
     if (!isWildcard(origin)) return origin;
-    throw misused(`${field}: ${text}: a wildcard matches no page; name each origin`);
+    throw misused(`${field}${text}: a wildcard matches no page; name each origin`);
   });
 }
 
@@ -51,18 +107,22 @@ export function warningsOf(config: Config, { kid, origins, controller, contact }
   ];
 }
 
-async function add(kid: string, { origin, controller, contact }: NewTenantFlags): Promise<void> {
+async function add(
+  { config, open }: CommandContext,
+  kid: string,
+  { origin, controller, contact }: NewTenantFlags,
+): Promise<void> {
   const tenant = { kid, origins: checkOrigins(origin), controller, contact };
-  await withContext(async ({ store, config }) => {
-    const key = await createTenant(store, config, { ...tenant, now: Date.now() });
-    if (!key) throw conflict(`tenant ${kid} already exists`);
-    for (const warning of warningsOf(config, tenant)) say(warning);
-    const made = { kid, origins: tenant.origins, generation: key.generation, publicKey: key.publicKey };
-    print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
-  });
+  const store = await open();
+  const key = await createTenant(store, config, { ...tenant, now: Date.now() });
+  if (!key) throw conflict(`tenant ${kid} already exists`);
+  for (const warning of warningsOf(config, tenant)) say(warning);
+  const made = { kid, origins: tenant.origins, generation: key.generation, publicKey: key.publicKey };
+  print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
 }
 
-const list = command(async ({ database }) => {
+async function list({ open }: CommandContext): Promise<void> {
+  const { database } = await open();
   const store = makeTenantStore(database);
   const tenants = await store.list();
   const rows = tenants.map(({ kid, createdAt, settings }) => ({
@@ -75,10 +135,39 @@ const list = command(async ({ database }) => {
     SINCE: ({ createdAt }) => createdAt.slice(0, 10),
     ORIGINS: ({ settings }) => settings.origins.join(' ') || '(none)',
   });
-  const damaged = (await store.kids()).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
+  const damaged = (await listKids(database)).filter((kid) => !tenants.some((tenant) => tenant.kid === kid));
   if (damaged.length > 0)
     throw failed(`the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`);
-});
+}
+
+async function show({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+  const { database } = await open();
+  const kid = await resolveKid(given);
+  const { createdAt, settings } = await requireTenant(database, kid);
+  const keys = await makeSealKeyStore(database).list(kid);
+  const apiKeys = await makeApiKeyStore(database).list(kid);
+  const shown = {
+    kid,
+    createdAt: isoTime(createdAt),
+    settings,
+    sealKey: keys.find(({ state }) => state === 'published')?.generation ?? null,
+    purposes: (await makeTenantStore(database).purposes(kid)).map(({ id }) => id),
+    apiKeys: apiKeys.filter(({ revokedAt }) => revokedAt === null).length,
+    webhooks: (await listWebhooks(database, kid)).length,
+    logEntries: (await readHead(database, kid))?.size ?? 0,
+  };
+  print(shown, () =>
+    table([
+      ['created', shown.createdAt],
+      ['seal key', `generation ${shown.sealKey ?? '(none)'}`],
+      ['purposes', shown.purposes.join(', ')],
+      ['API keys', `${shown.apiKeys} in use`],
+      ['webhooks', `${shown.webhooks}`],
+      ['log', `${shown.logEntries.toLocaleString('en')} entries`],
+      ...TENANT_SETTING_NAMES.map((name) => [name, valueText(settings[name])]),
+    ]),
+  );
+}
 
 function parseAssignment(text: string): readonly [string, string] {
   const at = text.indexOf('=');
@@ -86,42 +175,37 @@ function parseAssignment(text: string): readonly [string, string] {
   if (!(TENANT_SETTING_NAMES as readonly string[]).includes(name)) {
     throw misused(`no setting ${name}; did you mean ${closest(name, TENANT_SETTING_NAMES)}?`);
   }
-  if (at === -1) throw misused(`write ${name}=VALUE`);
+  if (at === -1) throw misused(`${name}: write ${name}=VALUE`);
   return [name, text.slice(at + 1)];
 }
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
   return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
 }
 
-/** @throws {CommandFailed} that names the setting */
-function checkedSettings(values: object): TenantSettings {
+/** @throws {CommandFailed} that names the setting and its value, or the part of a list */
+function checkedSettings(values: Readonly<Record<string, unknown>>): TenantSettings {
   const { data, error } = tenantSettingsSchema.safeParse(values, { error: explainIssue });
-  if (error) throw misused(`${String(error.issues[0]?.path[0])}: ${error.issues[0]?.message}`);
-  return data;
+  const [issue] = error?.issues ?? [];
+  if (!issue) return data as TenantSettings;
+  const [name, item] = issue.path;
+  const text = String(values[String(name)]);
+  const wrong = typeof item === 'number' ? text.split(/[\s,]+/).filter((part) => part !== '')[item] : text;
+  throw misused(`${String(name)}=${wrong}: ${issue.message}`);
 }
 
-async function set(kid: string, assignments: readonly string[]): Promise<void> {
+async function set({ open, by }: CommandContext, kid: string, assignments: readonly string[]): Promise<void> {
   const values = Object.fromEntries(assignments.map(parseAssignment));
-  if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins');
-  await withContext(async ({ store, by }) => {
-    const settings = await makeTenantStore(store.database).saveSettings(
-      kid,
-      (before) => checkedSettings({ ...before, ...values }),
-      await by(kid),
-    );
-    if (!settings) throw noSuchTenant(kid);
-    print({ kid, settings }, () =>
-      table(Object.keys(values).map((name) => [name, shown(settings[name as keyof typeof settings])])),
-    );
-  });
+  if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins=');
+  const store = await open();
+  const settings = await makeTenantStore(store.database).saveSettings(
+    kid,
+    (before) => checkedSettings({ ...before, ...values }),
+    await by(kid),
+  );
+  if (!settings) throw noSuchTenant(kid);
+  print({ kid, settings }, () =>
+    table(Object.keys(values).map((name) => [name, valueText(settings[name as keyof typeof settings])])),
+  );
 }
-
-export const ACTIONS: Actions = {
-  add: [add, { origin: MANY }],
-  list,
-  set: [set, {}, { settings: TENANT_SETTING_NAMES.join(', ') }],
-  policy,
-  remove,
-};

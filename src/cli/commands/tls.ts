@@ -1,11 +1,30 @@
 import { writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import type { Config } from '../../config.ts';
 import { makeFolder } from '../../db/files.ts';
-import { type Actions, MANY } from '../define.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { collect, type Flags } from '../input.ts';
+import { misused, print } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
-import { misused, print } from '../output.ts';
-import { configFor, type Flags } from '../run.ts';
+
+export function define(tls: Command): void {
+  tls
+    .command('init')
+    .description('create a private CA and a certificate signed by it')
+    .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
+    .option('--out <dir>', 'where to write (default: tls in the data directory)')
+    .addHelpText('after', example('gpd tls init --host gpd.shop.example --host 10.0.0.5'))
+    .action(command(init));
+  tls
+    .command('csr')
+    .description('create a private key and a signing request for a CA of your choice')
+    .option('--host <name>', 'a name or address of the server; repeat it for more', collect, [])
+    .option('--out <dir>', 'where to write (default: tls in the data directory)')
+    .addHelpText('after', example('gpd tls csr --host gpd.shop.example --out ./tls'))
+    .action(command(csr));
+}
 
 type TlsOptions = Flags<'out'> & { readonly host: string[] };
 
@@ -19,8 +38,12 @@ function checkHosts(hosts: readonly string[]): readonly string[] {
 }
 
 /** Private keys are 0600; nothing that is there is overwritten. */
-function write({ out }: TlsOptions, files: Readonly<Record<string, string>>): Record<string, string> {
-  const directory = out === undefined ? join(configFor().data_dir, 'tls') : resolve(out);
+function write(
+  config: Config,
+  { out }: TlsOptions,
+  files: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const directory = out === undefined ? join(config.data_dir, 'tls') : resolve(out);
   const paths = Object.fromEntries(Object.keys(files).map((name) => [name, join(directory, name)]));
   for (const path of Object.values(paths)) expectNoFile(path);
   makeFolder(directory);
@@ -30,10 +53,10 @@ function write({ out }: TlsOptions, files: Readonly<Record<string, string>>): Re
   return paths;
 }
 
-async function init(options: TlsOptions): Promise<void> {
+async function init({ config }: CommandContext, options: TlsOptions): Promise<void> {
   const { makeSelfSigned } = await import('../../ops/tls.ts');
   const hosts = checkHosts(options.host);
-  const paths = write(options, makeSelfSigned(hosts, Date.now()));
+  const paths = write(config, options, makeSelfSigned(hosts, Date.now()));
   print({ hosts, ...paths }, () => [
     `certificate  ${paths['server.crt']}`,
     `private key  ${paths['server.key']}`,
@@ -42,14 +65,12 @@ async function init(options: TlsOptions): Promise<void> {
   ]);
 }
 
-async function csr(options: TlsOptions): Promise<void> {
+async function csr({ config }: CommandContext, options: TlsOptions): Promise<void> {
   const { makeSigningRequest } = await import('../../ops/tls.ts');
   const hosts = checkHosts(options.host);
-  const paths = write(options, makeSigningRequest(hosts));
+  const paths = write(config, options, makeSigningRequest(hosts));
   print({ hosts, ...paths }, () => [
     `signing request  ${paths['server.csr']}`,
     `private key      ${paths['server.key']}`,
   ]);
 }
-
-export const ACTIONS: Actions = { init: [init, { host: MANY }], csr: [csr, { host: MANY }] };

@@ -1,15 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { databaseLocation } from '../../config.ts';
 import { probe } from '../../egress/gpd-client.ts';
-import { withContext } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { io } from '../io.ts';
-import { failed, print, printLine, wantsJson } from '../output.ts';
-import { configFor } from '../run.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { failed, io, print, printLine, wantsJson } from '../io.ts';
 import { parseExposition } from '../top/exposition.ts';
 import { type Reading, type TopView, viewOf, viewOfCounts } from '../top/view.ts';
 import { checkUrl } from './status.ts';
+
+export function define(top: Command): void {
+  top
+    .option('--url <url>', 'metrics of the running server (default: GPD_METRICS_LISTEN)')
+    .addHelpText('after', example('gpd top --url http://127.0.0.1:9090/metrics'))
+    .action(command(showTop));
+}
 
 /** How often it looks. */
 const INTERVAL_MS = 1000;
@@ -64,23 +69,20 @@ async function show(next: NextView, title: string): Promise<void> {
   printLine('');
 }
 
-async function top(options: { readonly url?: string }): Promise<void> {
-  const url = metricsUrl(configFor(), checkUrl(options.url));
+async function showTop({ config, open }: CommandContext, options: { readonly url?: string }): Promise<void> {
+  const url = metricsUrl(config, checkUrl(options.url));
   if (url !== null) {
     await show(await fromMetrics(url), `gpd top  ${url}`);
     return;
   }
-  await withContext(async ({ database, config }) => {
-    const { readStock, readTraffic } = await import('../../ops/metrics/stock-store.ts');
-    let first = true;
-    const next: NextView = async () => {
-      if (!first) await delay(INTERVAL_MS);
-      first = false;
-      const stock = await readStock(database, databaseLocation(config));
-      return viewOfCounts(stock, await readTraffic(database, Date.now()));
-    };
-    await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more');
-  });
+  const { database } = await open();
+  const { readStock, readTraffic } = await import('../../ops/metrics/stock-store.ts');
+  let first = true;
+  const next: NextView = async () => {
+    if (!first) await delay(INTERVAL_MS);
+    first = false;
+    const stock = await readStock(database, databaseLocation(config));
+    return viewOfCounts(stock, await readTraffic(database, Date.now()));
+  };
+  await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more');
 }
-
-export const ACTIONS: Actions = { '': top };

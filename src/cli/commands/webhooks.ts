@@ -1,30 +1,66 @@
 import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
 import { webhookSecretContext } from '../../keys/master-key.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { makeUlid } from '../../lib/crypto.ts';
 import { hostReach } from '../../lib/ip.ts';
 import { parseUrl } from '../../lib/text.ts';
-import { countOutbox, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
+import { countOutbox, lastFailures, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
 import { formatWebhookSecret, insertWebhook, listWebhooks, removeWebhook } from '../../notify/webhooks.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
-import { command, withContext } from '../command.ts';
-import { type Actions, MANY, REQUIRED } from '../define.ts';
-import { type CommandFailed, misused, notFound, print, printTable, say } from '../output.ts';
-import {
-  checkOneOf,
-  confirm,
-  type DestructiveFlags,
-  type Flags,
-  noSuchTenant,
-  requireTenant,
-} from '../run.ts';
+import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
+import { checkKid, checkOneOf, collect, confirm, type DestructiveFlags, type Flags, KID } from '../input.ts';
+import { type CommandFailed, misused, notFound, print, printTable, say } from '../io.ts';
+
+export function define(webhooks: Command): void {
+  webhooks
+    .command('add')
+    .description('add a target; the secret that verifies its deliveries is printed once')
+    .argument('<kid>', KID, checkKid)
+    .argument('<url>', 'https origin of the agent, or the URL of its directory')
+    .option(
+      '--event <name>',
+      `one of ${WEBHOOK_EVENTS.join(', ')}; repeat it for more (default: all)`,
+      collect,
+      [],
+    )
+    .option('--allow-private', 'allow a target with a private address')
+    .addHelpText(
+      'after',
+      example('gpd webhooks add shop https://hooks.shop.example/gpd --event contest.filed'),
+    )
+    .action(command(add));
+  webhooks
+    .command('list')
+    .description('list the targets and their waiting events')
+    .argument('[kid]', 'only this tenant', checkKid)
+    .addHelpText('after', example('gpd webhooks list shop'))
+    .action(command(list));
+  webhooks
+    .command('replay')
+    .description('send events again')
+    .argument('<kid>', KID, checkKid)
+    .argument('<id>', 'ID')
+    .requiredOption('--from <seq>', 'start with this event')
+    .addHelpText('after', example('gpd webhooks replay shop wh_01KAY0 --from 120'))
+    .action(command(replay));
+  webhooks
+    .command('remove')
+    .description('remove a target')
+    .argument('<kid>', KID, checkKid)
+    .argument('<id>', 'ID')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show what would no longer be sent; change nothing')
+    .addHelpText('after', example('gpd webhooks remove shop wh_01KAY0'))
+    .action(command(remove));
+}
 
 const SECRET_BYTES = 32;
 
 function checkEvents(names: readonly string[]): readonly WebhookEvent[] {
   if (names.length === 0) return WEBHOOK_EVENTS;
   const all = WEBHOOK_EVENTS.join(', ');
-  return names.map((name) => checkOneOf(WEBHOOK_EVENTS, name, `--event ${name}: one of ${all}`));
+  return names.map((name) => checkOneOf(WEBHOOK_EVENTS, name, `--event ${name}: must be one of ${all}`));
 }
 
 function checkTarget(text: string, allowPrivate: boolean): string {
@@ -39,6 +75,7 @@ function noSuchWebhook(id: string): CommandFailed {
 }
 
 async function add(
+  { by, open }: CommandContext,
   kid: string,
   urlText: string,
   options: Flags<never, 'allowPrivate'> & { readonly event: string[] },
@@ -49,30 +86,31 @@ async function add(
   const createdAt = Date.now();
   const id = `wh_${makeUlid(() => createdAt, randomBytes)}`;
   const key = randomBytes(SECRET_BYTES);
-  await withContext(async ({ store: { database, masterKey }, by }) => {
-    const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));
-    const webhook = { kid, id, url, events, allowPrivate, wrappedSecret, createdAt };
-    if (!(await insertWebhook(database, webhook, await by(kid)))) throw noSuchTenant(kid);
-    const secret = formatWebhookSecret(key);
-    print({ id, kid, url, events, secret }, () => [secret]);
-    if (!allowPrivate && hostReach(new URL(url).hostname) !== 'public')
-      say(
-        `gpd: warning: ${url} is in this machine or network: without --allow-private nothing is sent to it`,
-      );
-  });
+  const { database, masterKey } = await open();
+  const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));
+  const webhook = { kid, id, url, events, allowPrivate, wrappedSecret, createdAt };
+  if (!(await insertWebhook(database, webhook, await by(kid)))) throw noSuchTenant(kid);
+  const secret = formatWebhookSecret(key);
+  print({ id, kid, url, events, secret }, () => [secret]);
+  if (!allowPrivate && hostReach(new URL(url).hostname) !== 'public')
+    say(`gpd: warning: ${url} is in this machine or network: without --allow-private nothing is sent to it`);
 }
 
-const list = command(async ({ database }, kid: string | undefined) => {
+async function list({ open }: CommandContext, kid: string | undefined): Promise<void> {
+  const { database } = await open();
   if (kid !== undefined) await requireTenant(database, kid);
   const webhooks = await listWebhooks(database, kid);
   const counts = new Map<string, Record<string, number>>();
+  const failures = new Map<string, string>();
   for (const name of new Set(webhooks.map((webhook) => webhook.kid))) {
+    for (const [webhook, failure] of await lastFailures(database, name)) failures.set(webhook, failure);
     for (const { webhook, state, count } of await countOutbox(database, name)) {
       counts.set(webhook, { ...counts.get(webhook), [state]: count });
     }
   }
   const rows = webhooks.map(({ id, kid: of, url, events, createdAt }) => {
-    return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox: counts.get(id) ?? {} };
+    const [outbox, lastFailure] = [counts.get(id) ?? {}, failures.get(id) ?? null];
+    return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox, lastFailure };
   });
   printTable(rows, rows, {
     ID: 'id',
@@ -80,41 +118,44 @@ const list = command(async ({ database }, kid: string | undefined) => {
     URL: 'url',
     WAITING: ({ outbox }) => outbox['waiting'] ?? 0,
     FAILED: ({ outbox }) => outbox['failed'] ?? 0,
+    CREATED: ({ createdAt }) => createdAt.slice(0, 10),
+    'LAST FAILURE': 'lastFailure',
   });
-});
+}
 
-async function replay(kid: string, id: string, options: { readonly from: string }): Promise<void> {
+async function replay(
+  { open }: CommandContext,
+  kid: string,
+  id: string,
+  options: { readonly from: string },
+): Promise<void> {
   const from = Number(options.from);
-  if (!Number.isSafeInteger(from) || from < 0) throw misused('--from must be the seq of an event');
-  await withContext(async ({ database }) => {
-    const known =
-      id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
-    if (!known) throw noSuchWebhook(id);
-    const events = await replayFrom(database, kid, id, from, Date.now());
-    print({ id, events }, () => [`${events} events will be sent again`]);
-  });
+  if (!Number.isSafeInteger(from) || from < 0)
+    throw misused(`--from ${options.from}: must be the seq of an event`);
+  const { database } = await open();
+  const known = id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
+  if (!known) throw noSuchWebhook(id);
+  const events = await replayFrom(database, kid, id, from, Date.now());
+  print({ id, events }, () => [`${events} events will be sent again`]);
 }
 
-async function remove(kid: string, id: string, options: DestructiveFlags): Promise<void> {
+async function remove(
+  { by, open }: CommandContext,
+  kid: string,
+  id: string,
+  options: DestructiveFlags,
+): Promise<void> {
   await confirm(options, `Removing ${id}: its waiting events will not be sent`);
-  await withContext(async ({ store: { database }, by }) => {
-    if (options.dryRun === true) {
-      const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
-      if (!known) throw noSuchWebhook(id);
-      const outbox = await countOutbox(database, kid);
-      const waiting = outbox.find(({ webhook, state }) => webhook === id && state === 'waiting')?.count ?? 0;
-      return print({ id, dryRun: true, url: known.url, waiting }, () => [
-        `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
-      ]);
-    }
-    if (!(await removeWebhook(database, kid, id, await by(kid)))) throw noSuchWebhook(id);
-    print({ id, removed: true }, () => [`${id} is removed`]);
-  });
+  const { database } = await open();
+  if (options.dryRun === true) {
+    const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
+    if (!known) throw noSuchWebhook(id);
+    const outbox = await countOutbox(database, kid);
+    const waiting = outbox.find(({ webhook, state }) => webhook === id && state === 'waiting')?.count ?? 0;
+    return print({ id, dryRun: true, url: known.url, waiting }, () => [
+      `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
+    ]);
+  }
+  if (!(await removeWebhook(database, kid, id, await by(kid)))) throw noSuchWebhook(id);
+  print({ id, removed: true }, () => [`${id} is removed`]);
 }
-
-export const ACTIONS: Actions = {
-  add: [add, { event: MANY }, { events: WEBHOOK_EVENTS.join(', ') }],
-  list,
-  replay: [replay, { from: REQUIRED }],
-  remove,
-};

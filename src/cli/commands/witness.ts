@@ -1,11 +1,20 @@
+import type { Command } from 'commander';
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
 import { readHead } from '../../log/entries.ts';
-import { command } from '../command.ts';
-import type { Actions } from '../define.ts';
-import { print, table } from '../output.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { print, table } from '../io.ts';
+
+export function define(witness: Command): void {
+  witness
+    .command('status')
+    .description('show how far each witness of GPD_WITNESSES has cosigned each log')
+    .addHelpText('after', example('gpd witness status'))
+    .action(command(status));
+}
 
 /** How far the witnesses of GPD_WITNESSES have followed each log. */
-const status = command(async ({ database, config, services }) => {
+async function status({ config, services, open }: CommandContext): Promise<void> {
+  const { database } = await open();
   const { witnesses, least } = readPolicy(config);
   const { tenants } = await services();
   const logs = await Promise.all(
@@ -33,6 +42,4 @@ const status = command(async ({ database, config, services }) => {
       ...table([['TENANT', 'ENTRIES', 'WITNESS', 'COSIGNED', 'AT'], ...rows]),
     ];
   });
-});
-
-export const ACTIONS: Actions = { status };
+}

@@ -1,5 +1,5 @@
 import { Box, render, Text, useInput } from 'ink';
-import { table } from '../output.ts';
+import { table } from '../io.ts';
 import { type TopView, topLines } from '../top/view.ts';
 
 /** `gpd top` on a terminal: redrawn in place, press q to quit. */

@@ -7,6 +7,7 @@ import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
 import { latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
+import { listKids } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
 import { probe } from '../../egress/gpd-client.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
@@ -15,8 +16,7 @@ import { Unavailable } from '../../lib/errors.ts';
 import { orElse, works } from '../../lib/functions.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
-import { openData } from '../../tenants/data-lock-files.ts';
-import { readServerSecret } from '../../tenants/installation-files.ts';
+import { openData, readServerSecret } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
@@ -106,7 +106,7 @@ async function readTenants(database: Database) {
   };
   const readable: NonNullable<Awaited<ReturnType<typeof readTenant>>>[] = [];
   const damaged: string[] = [];
-  for (const kid of await store.kids()) {
+  for (const kid of await listKids(database)) {
     try {
       const tenant = await readTenant(kid);
       if (tenant) readable.push(tenant);

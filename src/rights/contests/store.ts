@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { cellOf, countOf, countUpTo } from '../../db/sql.ts';
-import { type Columns, fromColumns, inChunks, toColumns } from '../../lib/collections.ts';
+import { type Columns, cellOf, countOf, countUpTo, fromColumns, toColumns } from '../../db/sql.ts';
+import { inChunks } from '../../lib/collections.ts';
 import type { Outcome } from '../../schema/rights.ts';
 import {
   type Contest,

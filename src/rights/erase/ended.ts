@@ -4,10 +4,10 @@ import { raiseForgotten } from '../../db/clock-rule-store.ts';
 import type { Database } from '../../db/db.ts';
 import { serialise } from '../../db/files.ts';
 import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.ts';
-import { bumpTenant } from '../../db/meta-store.ts';
+import { bumpTenant, listKids } from '../../db/meta-store.ts';
 import { DAY, isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
-import { goingTenants, makeTenantStore, tenantsSince } from '../../tenants/tenant-store.ts';
+import { goingTenants, tenantsSince } from '../../tenants/tenant-store.ts';
 import {
   append,
   type EndedKey,
@@ -67,7 +67,7 @@ const REPAIR_MS = 30 * DAY;
 async function endedSince(database: Database, since: number) {
   const lines: ErasureLine[] = [];
   const receipts: string[] = [];
-  for (const kid of await makeTenantStore(database).kids()) {
+  for (const kid of await listKids(database)) {
     lines.push(...(await keyLines(database, kid, since)), ...(await holdLines(database, kid, since)));
     for (const receipt of await receiptsSince(database, kid, since)) receipts.push(receipt);
   }

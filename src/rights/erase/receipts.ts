@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
-import { whereAmong } from '../../db/sql.ts';
-import { inChunks, toColumns } from '../../lib/collections.ts';
+import { toColumns, whereAmong } from '../../db/sql.ts';
+import { inChunks } from '../../lib/collections.ts';
 import { type ErasureReceipt, storedErasureSchema } from '../../schema/rights.ts';
 import { type ErasureRef, type Keep, type ScopeResult, type Tally, withStep } from './erasure.ts';
 

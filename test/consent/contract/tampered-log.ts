@@ -21,7 +21,7 @@ import { readEntries, readHead } from '../../../src/log/entries.ts';
 import { createTenant } from '../../../src/ops/new-tenant-service.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { firstPurpose } from '../../../src/tenants/purposes.ts';
-import { readTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import { readTenantSecret } from '../../../src/tenants/secrets.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { tempDir } from '../../support/command.ts';

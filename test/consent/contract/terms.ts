@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listPolicies, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/db.ts';
+import { isoTime } from '../../../src/lib/clock.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { readEntries } from '../../../src/log/entries.ts';
+import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { firstPurpose } from '../../../src/tenants/purposes.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
-import { termsOf } from './consent-support.ts';
+import { appender, makeRequest, termsOf } from './consent-support.ts';
 
 const ads = { ...firstPurpose(), id: 'ads', title: 'Werbung für „Kunden“' };
 
@@ -40,6 +42,25 @@ export function termsContract(make: MakeDatabase): void {
       ]);
       expect(await types(kid)).toEqual(['purpose.defined', 'purpose.defined', 'purpose.defined']);
       expect(await savePurposes(db.database, termsOf('nobody'), [ads], operatorAt(NOW))).toBeNull();
+    });
+
+    it('compares an imported record with what is known, by the time that it names', async () => {
+      const kid = await addTenant(db.database, 'imported');
+      const importing = (at: number | null, choice: ConsentChoice) => {
+        const request = makeRequest(kid, { choice });
+        const [entry] = request.entries;
+        const record = at === null ? {} : { recordedAt: isoTime(at) };
+        const detail = { ...entry!.detail, source: 'import', ...record } as const;
+        const imported = { recordedAt: at, evidence: undefined };
+        return appender(other).append({ ...request, entries: [{ ...entry!, detail }], imported });
+      };
+      const written = { entries: [expect.objectContaining({ purpose: 'ads' })] as unknown };
+      expect(await importing(null, 'granted')).toEqual(written);
+      expect(await importing(NOW - 5, 'granted')).toEqual(written);
+      expect(await importing(NOW - 5, 'granted')).toBe('outdated');
+      expect(await importing(NOW - 5, 'withdrawn')).toEqual(written);
+      await appender(db.database).append(makeRequest(kid, { now: NOW }));
+      expect(await importing(NOW - 1, 'withdrawn')).toBe('outdated');
     });
 
     it('publishes policies as versions 1, 2, 3, with the hash of the exact text', async () => {

@@ -7,6 +7,7 @@ import {
   dueLanes,
   enqueue,
   failOverdue,
+  lastFailures,
   purgeOutbox,
   recordAttempts,
   replayFrom,
@@ -252,6 +253,7 @@ export function webhookContract(make: MakeDatabase): void {
         expect(failed).toEqual(
           failed.map(() => expect.objectContaining({ webhook: 'w1', failure: 'silent' })),
         );
+        expect(await lastFailures(outbox.database, lanes[0]!.kid)).toEqual(new Map([['w1', 'silent']]));
       });
     });
 

@@ -3,10 +3,11 @@ import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-store.ts';
 import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';
-import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,

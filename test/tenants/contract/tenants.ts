@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { firstPurpose, type Purpose } from '../../../src/tenants/purposes.ts';
+import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
-import {
-  insertTenant,
-  makeTenantStore,
-  purposeToRow,
-  readTenantSecret,
-  saveTenantSecret,
-} from '../../../src/tenants/tenant-store.ts';
+import { insertTenant, makeTenantStore, purposeToRow } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';

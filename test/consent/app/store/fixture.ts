@@ -67,7 +67,7 @@ export function makeAppend(
 /** Appends and insists that it is no conflict. */
 export async function append(appender: ConsentAppender, request: AppendRequest): Promise<Appended> {
   const answer = await appender.append(request);
-  if (answer === 'conflict' || answer === 'erased') throw new Error(answer);
+  if (typeof answer === 'string') throw new Error(answer);
   return answer;
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDuration } from '../../src/lib/clock.ts';
+import { parseDuration } from '../../src/cli/input.ts';
 
 describe('parseDuration', () => {
   it.each([

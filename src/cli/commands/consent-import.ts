@@ -1,0 +1,176 @@
+import { closeSync, createReadStream, openSync, readSync } from 'node:fs';
+import type { Command } from 'commander';
+import { CsvError, parse } from 'csv-parse';
+import { z } from 'zod';
+import type { LastChoices } from '../../consent/import-store.ts';
+import type { ConsentRecord, ImportOutcome } from '../../consent/service.ts';
+import { orElse } from '../../lib/functions.ts';
+import { isPlainText } from '../../lib/text.ts';
+import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
+import { explainIssue } from '../../schema/explain-issue.ts';
+import type { Tenant } from '../../tenants/tenant.ts';
+import { type CommandContext, command, example } from '../command.ts';
+import { checkKid, type Flags, KID } from '../input.ts';
+import { misused, notFound, print, say } from '../io.ts';
+import { splitLines } from '../replay/lines.ts';
+
+/** Records of another system: the whole file is checked before the first one is recorded. */
+export function defineImport(consent: Command): void {
+  consent
+    .command('import')
+    .description(
+      'record choices that another system kept, with their own dates; the same file twice adds nothing',
+    )
+    .argument('<kid>', KID, checkKid)
+    .argument(
+      '<file>',
+      'CSV with a header, or NDJSON: principalId, purpose, action (grant, deny or withdraw), and where known recordedAt, policyVersion (default: the latest) and evidence',
+    )
+    .option('--dry-run', 'show what would be recorded; change nothing')
+    .addHelpText('after', example('gpd consent import shop records.csv --dry-run'))
+    .action(command(importFile));
+}
+
+const MAX_NAMED = 20;
+/** So many are on their way into the log at once. */
+const CHUNK = 1000;
+const MAX_EVIDENCE = 1000;
+
+const rowSchema = z.strictObject({
+  principalId: principalIdSchema,
+  purpose: purposeIdSchema,
+  action: z.enum(['grant', 'deny', 'withdraw']),
+  recordedAt: z
+    .union(
+      [z.iso.datetime({ offset: true }), z.iso.date()],
+      'a date, or a time with its zone: 2024-05-01T09:30:00Z',
+    )
+    .transform((text) => Date.parse(text))
+    .optional(),
+  policyVersion: z.coerce.number().int().min(0).max(2_147_483_647).optional(),
+  evidence: z.string().max(MAX_EVIDENCE).refine(isPlainText, 'text without control characters').optional(),
+});
+
+interface Row {
+  readonly line: number;
+  readonly value: unknown;
+}
+
+/** A text that names its field, without a value: it may be about a person. */
+function problemOf(line: number, error: z.ZodError): string {
+  const [issue] = error.issues;
+  const field = issue?.code === 'unrecognized_keys' ? issue.keys[0] : issue?.path[0];
+  return field === undefined
+    ? `line ${line}: ${issue?.message}`
+    : `line ${line}, field ${String(field)}: ${issue?.message}`;
+}
+
+/** @throws {CommandFailed} when the file cannot be read */
+function isNdjson(file: string): boolean {
+  const head = Buffer.alloc(64);
+  const handle = orElse(() => openSync(file, 'r'), null);
+  if (handle === null) throw notFound(`cannot read ${file}`);
+  try {
+    const text = head.toString('utf8', 0, readSync(handle, head)).replace(/^\u{feff}/u, '');
+    return text.trimStart().startsWith('{');
+  } finally {
+    closeSync(handle);
+  }
+}
+
+async function* ndjsonRows(file: string): AsyncGenerator<Row> {
+  let line = 0;
+  for await (const { text } of splitLines(createReadStream(file))) {
+    line += 1;
+    if (text.trim() !== '') yield { line, value: orElse(() => JSON.parse(text) as unknown, undefined) };
+  }
+}
+
+async function* csvRows(file: string): AsyncGenerator<Row> {
+  const parser = parse({ bom: true, columns: true, info: true, skip_empty_lines: true, trim: true });
+  const read = createReadStream(file).on('error', (error) => parser.destroy(error));
+  try {
+    for await (const found of read.pipe(parser)) {
+      const { record, info } = found as { record: Record<string, string>; info: { lines: number } };
+      // An empty cell is a value that is not there.
+      const cells = Object.entries(record).filter(([, cell]) => cell !== '');
+      yield { line: info.lines, value: Object.fromEntries(cells) };
+    }
+  } catch (error) {
+    if (error instanceof CsvError)
+      throw misused(`${file}, line ${String(error['lines'])}: not valid CSV (${error.code})`);
+    throw error;
+  }
+}
+
+type Checked =
+  | { readonly record: ConsentRecord; readonly problem: null }
+  | { readonly record: null; readonly problem: string };
+
+function checkRow({ line, value }: Row, tenant: Tenant, now: number): Checked {
+  const bad = (problem: string): Checked => ({ record: null, problem });
+  const { data, error } = rowSchema.safeParse(value, { error: explainIssue });
+  if (error) return bad(problemOf(line, error));
+  const { recordedAt = null, policyVersion, evidence } = data;
+  if (tenant.termsOf(data.purpose) === undefined)
+    return bad(`line ${line}, field purpose: the tenant has not defined it (\`gpd consent purposes set\`)`);
+  if (recordedAt !== null && recordedAt > now)
+    return bad(`line ${line}, field recordedAt: it is in the future`);
+  const known = [tenant.rules.currentVersion, ...tenant.policies.map(({ version }) => version)];
+  if (policyVersion !== undefined && !known.includes(policyVersion))
+    return bad(`line ${line}, field policyVersion: no such policy was published`);
+  return { record: { ...data, recordedAt, policyVersion, evidence }, problem: null };
+}
+
+async function* readRecords(file: string, tenant: Tenant): AsyncGenerator<Checked> {
+  const now = Date.now();
+  for await (const row of isNdjson(file) ? ndjsonRows(file) : csvRows(file)) yield checkRow(row, tenant, now);
+}
+
+/** @throws {CommandFailed} after the first bad rows were named; nothing is recorded of such a file */
+async function requireGoodRows(file: string, tenant: Tenant): Promise<void> {
+  let bad = 0;
+  for await (const { problem } of readRecords(file, tenant)) {
+    if (problem === null) continue;
+    bad += 1;
+    if (bad <= MAX_NAMED) say(problem);
+  }
+  if (bad > 0)
+    throw misused(`${file}: ${bad} ${bad === 1 ? 'row is' : 'rows are'} wrong; nothing was recorded`);
+}
+
+async function* chunksOf(records: AsyncIterable<Checked>): AsyncGenerator<readonly ConsentRecord[]> {
+  let chunk: ConsentRecord[] = [];
+  for await (const { record } of records) {
+    // Null only if the file was changed since it was checked.
+    if (record) chunk.push(record);
+    if (chunk.length < CHUNK) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+async function importFile(
+  context: CommandContext,
+  kid: string,
+  file: string,
+  { dryRun = false }: Flags<never, 'dryRun'>,
+): Promise<void> {
+  const tenant = await context.tenant(kid);
+  const { service } = (await context.services()).consent;
+  await requireGoodRows(file, tenant);
+  const counts: Record<ImportOutcome, number> = { recorded: 0, outdated: 0, erased: 0 };
+  const last: LastChoices = new Map();
+  for await (const records of chunksOf(readRecords(file, tenant))) {
+    const outcomes = dryRun
+      ? await service.previewImport(tenant, records, last)
+      : await Promise.all(records.map((record) => service.importRecord(tenant, record)));
+    for (const outcome of outcomes) counts[outcome] += 1;
+  }
+  print({ kid, dryRun, ...counts }, () => [
+    `${counts.recorded.toLocaleString('en')} ${dryRun ? 'would be recorded' : 'recorded'}`,
+    `${counts.outdated.toLocaleString('en')} left out: gpd has this choice or a newer one`,
+    ...(counts.erased > 0 ? [`${counts.erased.toLocaleString('en')} left out: the person was erased`] : []),
+  ]);
+}

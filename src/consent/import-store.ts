@@ -1,0 +1,115 @@
+import type { Executor } from '../db/dialect.ts';
+import { type Bindings, joinRow, runAsked } from '../db/sql.ts';
+import type { EntryDetail } from '../ledger/entries.ts';
+import type { AppendRequest } from './plan-write.ts';
+
+/** Records of another system, compared with what gpd knows: an old record replaces nothing newer, and the same file twice adds nothing. */
+
+/** What a person said last of a purpose. */
+interface LastChoice {
+  /** Epoch milliseconds; of an imported record when it was made, and 0 where nobody knows. */
+  readonly at: number;
+  readonly isGrant: boolean;
+  /** The person was erased, and has agreed to nothing since. */
+  readonly isErased: boolean;
+}
+
+/** By person and purpose. */
+export type LastChoices = Map<string, LastChoice>;
+
+type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported'> & {
+  readonly entries: readonly { readonly purpose: string }[];
+};
+
+const keyOf = (principal: string, purpose: string): string => `${principal}|${purpose}`;
+
+const COLUMNS = { principal: 'text', purpose: 'text' } as const;
+
+const choicesSql = (
+  db: Executor,
+): string => `SELECT p.principal AS principal, q.purpose AS purpose, p.erased_at AS erased_at,
+    s.choice AS choice, o.at AS at, o.detail AS detail
+  FROM q ${joinRow(db, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')}
+  ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}
+  ${joinRow(db, 'consent_openings', 'o', 'o.kid = ? AND o.seq = s.seq')}
+  WHERE p.principal IS NOT NULL`;
+
+interface ChoiceRow {
+  readonly principal: string;
+  readonly purpose: string;
+  readonly erased_at: number | null;
+  readonly choice: string | null;
+  readonly at: number | null;
+  readonly detail: string | null;
+}
+
+function timeOf(at: unknown, detail: unknown): number {
+  // Its opening is gone: nothing is known to be newer than it.
+  if (at === null) return Number.POSITIVE_INFINITY;
+  const { source, recordedAt } = JSON.parse(String(detail)) as EntryDetail;
+  if (source !== 'import') return Number(at);
+  return recordedAt === undefined ? 0 : Date.parse(recordedAt);
+}
+
+/** For the records among these requests; without records nothing is read. */
+export async function loadLastChoices(
+  db: Executor,
+  kid: string,
+  requests: readonly Compared[],
+): Promise<LastChoices> {
+  const rows = requests.flatMap(({ imported, principal, entries }): Bindings[] =>
+    imported ? entries.map(({ purpose }): Bindings => [principal, purpose]) : [],
+  );
+  const asked = { columns: COLUMNS, rows, sql: choicesSql(db) };
+  const last: LastChoices = new Map();
+  for (const { principal, purpose, erased_at, choice, at, detail } of await runAsked<ChoiceRow>(
+    db,
+    asked,
+    kid,
+    kid,
+    kid,
+  )) {
+    const isErased = erased_at !== null;
+    if (choice === null && !isErased) continue;
+    last.set(keyOf(principal, purpose), { at: timeOf(at, detail), isGrant: choice === 'granted', isErased });
+  }
+  return last;
+}
+
+/**
+ * Asked of one request after the other, in their order; one that is not refused is what is known from then on. Of two choices
+ * of one time the refusal counts.
+ * @returns null: it is recorded
+ */
+export function refuseRecord(
+  last: LastChoices,
+  { principal, entries, isGrant, now, imported }: Compared,
+): 'erased' | 'outdated' | null {
+  const at = imported ? (imported.recordedAt ?? 0) : now;
+  for (const { purpose } of entries) {
+    const key = keyOf(principal, purpose);
+    const known = last.get(key);
+    if (imported && known) {
+      if (known.isErased) return 'erased';
+      const isNews = at > known.at || (at === known.at && known.isGrant && !isGrant);
+      if (!isNews) return 'outdated';
+    }
+    last.set(key, { at, isGrant, isErased: known?.isErased === true && !isGrant });
+  }
+  return null;
+}
+
+/** Refuses the imported records among these requests that say nothing new. @returns the requests that remain, in their order */
+export async function refuseRecords<Request extends Compared>(
+  db: Executor,
+  kid: string,
+  requests: readonly Request[],
+  outcomes: Map<Request, unknown>,
+): Promise<Request[]> {
+  const last = await loadLastChoices(db, kid, requests);
+  return requests.filter((request) => {
+    const refused = refuseRecord(last, request);
+    if (refused !== null) outcomes.set(request, refused);
+    return refused === null;
+  });
+}

@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { tempDir } from '../support/command.ts';
+import { KID } from '../support/constants.ts';
+import { type Own, own } from './support/own.ts';
+
+/** Choices that another system kept (contract-2 section 19). */
+
+const PURPOSE = 'device-identification';
+
+function fileOf(text: string): string {
+  const file = join(tempDir('import'), 'records');
+  writeFileSync(file, text);
+  return file;
+}
+
+const importing = (mine: Own, text: string, ...more: string[]) =>
+  mine.json('consent', 'import', KID, fileOf(text), ...more);
+
+const check = async (mine: Own, who: string): Promise<unknown> =>
+  (await mine.json('consent', 'check', KID, who, PURPOSE))['reason'];
+
+const CSV = `\u{feff}principalId,purpose,action,recordedAt,evidence
+"anna, of the shop",${PURPOSE},grant,2024-05-01T10:00:00+02:00,"form 12, ""page"" 3"
+ben,${PURPOSE},grant,2024-04-01,
+ben,${PURPOSE},withdraw,2024-05-01,
+cleo,${PURPOSE},deny,,
+`;
+
+describe.concurrent('gpd consent import', () => {
+  it('records each row with its own date and evidence, once; a dry run nothing', async () => {
+    const mine = await own();
+    const before = await mine.dump();
+    expect(await importing(mine, CSV, '--dry-run')).toMatchObject({ dryRun: true, recorded: 4, outdated: 0 });
+    expect(await mine.dump()).toEqual(before);
+    expect(await importing(mine, CSV)).toEqual({
+      kid: KID,
+      dryRun: false,
+      recorded: 4,
+      outdated: 0,
+      erased: 0,
+    });
+    const { events } = await mine.json<{ events: object[] }>('consent', 'history', KID, 'anna, of the shop');
+    expect(events).toMatchObject([
+      {
+        type: 'consent.granted',
+        source: 'import',
+        recordedAt: '2024-05-01T08:00:00.000Z',
+        evidence: 'form 12, "page" 3',
+        // Its time runs from the day that it names.
+        expiresAt: '2024-10-28T08:00:00.000Z',
+      },
+    ]);
+    expect([await check(mine, 'ben'), await check(mine, 'cleo')]).toEqual(['withdrawn', 'denied']);
+    const after = await mine.dump();
+    expect(await importing(mine, CSV)).toMatchObject({ recorded: 0, outdated: 4 });
+    expect(await importing(mine, CSV, '--dry-run')).toMatchObject({ recorded: 0, outdated: 4 });
+    expect(await mine.dump()).toEqual(after);
+    expect(await mine.json('consent', 'verify', KID)).toMatchObject({ ok: true });
+  });
+
+  it('an old grant replaces neither a newer choice nor an erasure', async () => {
+    const mine = await own();
+    const row = (who: string) =>
+      JSON.stringify({ principalId: who, purpose: PURPOSE, action: 'grant', recordedAt: '2024-05-01' });
+    await mine.json('consent', 'withdraw', KID, 'dora', PURPOSE);
+    await mine.json('consent', 'grant', KID, 'emil', PURPOSE);
+    await mine.json('erase', '--tenant', KID, '--principal', 'emil', '--yes');
+    const text = [row('dora'), row('emil'), row('finn')].join('\n');
+    const expected = { recorded: 1, outdated: 1, erased: 1 };
+    expect(await importing(mine, text, '--dry-run')).toMatchObject(expected);
+    expect(await importing(mine, text)).toMatchObject(expected);
+    expect([await check(mine, 'dora'), await check(mine, 'emil')]).toEqual(['withdrawn', 'erased']);
+  });
+
+  it('a refusal without a date counts after a grant without one, and a grant after it does not', async () => {
+    const mine = await own();
+    const rows = ['grant', 'withdraw', 'grant'].map((action) => `gina,${PURPOSE},${action}`);
+    expect(await importing(mine, ['principalId,purpose,action', ...rows].join('\n'))).toMatchObject({
+      recorded: 2,
+      outdated: 1,
+    });
+    expect(await check(mine, 'gina')).toBe('withdrawn');
+  });
+
+  it.each([
+    ['principalId,purpose,action\nh,ads,grant\n', 'line 2, field purpose: '],
+    [`principalId,purpose,action\n\nh,${PURPOSE},yes\n`, 'line 3, field action: '],
+    [`principalId,purpose,action,recordedat\nh,${PURPOSE},grant,2024\n`, 'line 2, field recordedat: '],
+    [`principalId,purpose,action,recordedAt\nh,${PURPOSE},grant,2024-05-01 10:00\n`, 'field recordedAt: '],
+    [`principalId,purpose,action,recordedAt\nh,${PURPOSE},grant,2996-11-01\n`, 'field recordedAt: it is in'],
+    [`principalId,purpose,action,policyVersion\nh,${PURPOSE},grant,7\n`, 'field policyVersion: '],
+    [`principalId,purpose,action\nh,${PURPOSE}\n`, 'line 2: not valid CSV'],
+    [`{"principalId":"h","purpose":"${PURPOSE}","action":"grant"}\n{"principalId":`, 'line 2: '],
+  ])('%j: names line and field, and records nothing', async (text, message) => {
+    const mine = await own();
+    const good = `principalId,purpose,action\ngood,${PURPOSE},grant\n`;
+    expect(await importing(mine, good)).toMatchObject({ recorded: 1 });
+    const before = await mine.dump();
+    const ran = await mine.gpd('consent', 'import', KID, fileOf(text));
+    expect(ran).toMatchObject({ code: 2, stdout: '' });
+    expect(ran.stderr).toContain(message);
+    expect(await mine.dump()).toEqual(before);
+  });
+
+  it('10,000 rows, in the order of the file', async () => {
+    const mine = await own();
+    const lines = Array.from({ length: 5000 }, (_, i) => [
+      `p${i},${PURPOSE},grant,2024-04-01`,
+      `p${i},${PURPOSE},deny,2024-04-02`,
+    ]).flat();
+    const text = ['principalId,purpose,action,recordedAt', ...lines].join('\n');
+    expect(await importing(mine, text)).toMatchObject({ recorded: 10_000, outdated: 0 });
+    expect([await check(mine, 'p0'), await check(mine, 'p4999')]).toEqual(['denied', 'denied']);
+  });
+});
