@@ -148,6 +148,12 @@ export const PUBLIC_ROUTES = {
     summary: 'This site honours Global Privacy Control.',
     responses: answer(200, 'That it does, and since when it does so', gpcSupportSchema),
   },
+  getRoot: {
+    ...OWN,
+    path: '/',
+    summary: 'What this server is, and where its public pages are; for programs as JSON.',
+    responses: { 200: { text: 'The page', type: 'text/html' } },
+  },
   getHealth: {
     ...OWN,
     path: '/healthz',

@@ -53,7 +53,7 @@ describe('templates', () => {
   it.each([
     ['my-data.ejs', { kid: HOSTILE, notice: { contact: HOSTILE }, isNamed: () => true }],
     ['reference.ejs', { version: HOSTILE, operations: [operation] }],
-    ['demo/shop.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, decisionsUrl: HOSTILE }],
+    ['demo/tour.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, verifyCommand: HOSTILE }],
   ])('%s shows hostile values as text', async (name, values) => {
     const html = await renderFile(join(VIEWS, name), values, { async: false });
     expect(html).not.toMatch(/<script>alert|<img src=x|>49</);
@@ -111,7 +111,7 @@ describe('pages', () => {
     }
   });
 
-  it('the shop of gpd demo asks for a decision, and for nothing else, whatever the id is', async () => {
+  it('the tour of gpd demo asks for a decision, and for nothing else, whatever the id is', async () => {
     const demo = await startDemo();
     try {
       const origin = new URL(demo.shop).origin;

@@ -26,7 +26,7 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   return kept;
 }
 
-async function verify(kid: string, options: { readonly against?: string }): Promise<void> {
+export async function verify(kid: string, options: { readonly against?: string }): Promise<void> {
   await withContext(async (context) => {
     const { database } = context;
     const keys = await context.tenant(kid);
