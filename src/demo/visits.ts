@@ -109,7 +109,7 @@ const changed = ({ signals }: Pick<Visit, 'signals'>, group: string, values: obj
 });
 
 /** A person's Chrome on a Windows laptop. @param device tells one laptop from another */
-export function personsBrowser(device: string): Visit {
+function personsBrowser(device: string): Visit {
   const graphics = changed({ signals: SIGNALS }, 'graphics', { canvasHash: device });
   return { headers: headersOf(USER_AGENT), signals: { ...SIGNALS, graphics } };
 }

@@ -1,10 +1,11 @@
 import { startApp } from '../../app.ts';
 import { serviceManager } from '../../config.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
+import type { AppOptions } from '../../ops/running.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
 import type { Actions } from '../define.ts';
 import { io } from '../io.ts';
-import { printLine, wantsJson } from '../output.ts';
+import { print, printLine, wantsJson } from '../output.ts';
 import { configFor, type Flags, fail } from '../run.ts';
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
@@ -31,16 +32,37 @@ export const failStop = (log: ReturnType<typeof makeLogger>) => (error: unknown)
   process.exit(1);
 };
 
-async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
-  const config = configFor({ host, port });
-  const log = makeLogger(config.log_level);
+type ServeFlags = Flags<'host' | 'port'> & { readonly setup?: true };
+
+/** Makes the installation from a page, where it was asked to. */
+async function prepare(
+  { setup, ...flags }: ServeFlags,
+  { log, sockets }: Pick<AppOptions, 'log' | 'sockets'>,
+) {
+  const config = configFor(flags);
+  if (setup !== true) return { config };
+  const { runSetup } = await import('../../ops/setup.ts');
+  return runSetup(config, {
+    file: io().asked.config ?? 'gpd.toml',
+    socket: sockets?.http ?? null,
+    onFault: (requestId, error) => log.error({ event: 'setup-failed', requestId, ...describeFault(error) }),
+    onLink: (url) =>
+      print({ setup: url }, () => [`Open this link in a browser, once and within an hour:`, url]),
+  });
+}
+
+async function serve(flags: ServeFlags): Promise<void> {
+  const log = makeLogger(configFor().log_level);
   const supervisor = makeSupervisor(serviceManager(io().env, process.pid), log);
+  const { sockets } = supervisor;
   try {
+    const { config, ...more } = await prepare(flags, { log, sockets });
     const app = await startApp(config, {
       log,
-      sockets: supervisor.sockets,
+      sockets,
       decryptThread: DECRYPT_THREAD,
       onFatal: failStop(log),
+      ...more,
     });
     // A terminal that was closed ends the server; `kill -HUP` from anywhere else asks to read the files again.
     const atTerminal = io().stdin.isTTY === true;
