@@ -15,6 +15,7 @@ const COMMANDS = {
   keys: () => import('./commands/keys.ts'),
   'master-key': () => import('./commands/master-key.ts'),
   apikeys: () => import('./commands/apikeys.ts'),
+  staff: () => import('./commands/staff.ts'),
   agents: () => import('./commands/agents.ts'),
   consent: () => import('./commands/consent.ts'),
   contests: () => import('./commands/contests.ts'),

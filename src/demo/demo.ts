@@ -78,7 +78,11 @@ export interface DemoNeeds {
 /** At once what the server counts once a minute, for the overview of the console. */
 async function countVisits(config: Config, now: number): Promise<void> {
   const { database } = await openStore(config);
-  await tally(database, DEMO_KID, now).finally(database.close);
+  try {
+    await tally(database, DEMO_KID, now);
+  } finally {
+    await database.close();
+  }
 }
 
 /** @param base settings of the environment; the data directory and the database are always throw-away ones */
@@ -121,7 +125,7 @@ export async function prepareDemo(base: Config, { start, verifyLog }: DemoNeeds)
           publishableKey: keys.publishable,
           origins,
           url,
-          signInNext: idp.signInNext,
+          signInNext: (account) => idp.signInNext(account),
           verifyCommand: `gpd consent verify ${DEMO_KID} --config ${configFile}`,
           verifyLog: () => verifyLog(DEMO_KID, configFile),
         }),

@@ -55,7 +55,7 @@ export const SETTINGS = {
   ),
   oidc_issuer: nullable(
     kinds.issuer,
-    'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
+    'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401, and invited staff sign in to the console with passkeys.',
   ),
   oidc_audience: optional('Audience that a bearer token must name. Unset: /privacy answers 401.'),
   oidc_role_claim: setting(

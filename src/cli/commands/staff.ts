@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { STAFF_ROLES } from '../../auth/credentials.ts';
+import { baseUrl } from '../../config.ts';
+import { makeInvitation, staffRef } from '../../console/passkey-service.ts';
+import {
+  findByName,
+  inviteStaff,
+  listStaff,
+  removeStaff,
+  type StaffMember,
+} from '../../console/staff-store.ts';
+import { iso, isoTime } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/crypto.ts';
+import { command } from '../command.ts';
+import { type Actions, REQUIRED } from '../define.ts';
+import { conflict, misused, notFound, print, printTable, say } from '../output.ts';
+import { recordOutside } from '../outside.ts';
+import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags, requireTenant } from '../run.ts';
+
+/** Staff who sign in to the console with a passkey, where no identity provider is set. */
+
+/** Colleagues see it; no @, so that it is no e-mail address. */
+const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} '._-]{0,58}[\p{L}\p{N}.])?$/u;
+const ROLES = STAFF_ROLES.join(', ');
+
+const invite = command(
+  async (
+    { database, config, by },
+    name: string,
+    options: { readonly role: string; readonly tenant: string },
+  ) => {
+    if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
+    const role = checkOneOf(STAFF_ROLES, options.role, `--role must be one of ${ROLES}`);
+    const kid = checkKid(options.tenant);
+    await requireTenant(database, kid);
+    const act = await by(kid);
+    const { secret, ...invitation } = makeInvitation(randomBytes, act.at);
+    const member: StaffMember = {
+      kid,
+      id: `stf_${makeUlid(() => act.at, randomBytes)}`,
+      name,
+      role,
+      ...invitation,
+      credential: null,
+      publicKey: null,
+      counter: 0,
+      createdAt: act.at,
+      joinedAt: null,
+      removedAt: null,
+    };
+    if (!(await inviteStaff(database, member, act)))
+      throw conflict(`${name} is already staff; \`gpd staff list\` shows who is`);
+    if (config.oidc_issuer !== null)
+      say('gpd: warning: GPD_OIDC_ISSUER is set, so nobody signs in with a passkey');
+    const link = `${baseUrl(config)}/console/join#${encodeURIComponent(name)}.${secret}`;
+    print({ name, role, kid, link, until: isoTime(member.inviteUntil) }, () => [link]);
+  },
+);
+
+const shown = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMember) => ({
+  name,
+  kid,
+  role,
+  invitedAt: isoTime(createdAt),
+  joinedAt: iso(joinedAt),
+  inviteUntil: joinedAt === null ? isoTime(inviteUntil) : null,
+});
+
+const list = command(async ({ database }) => {
+  const members = (await listStaff(database)).map(shown);
+  printTable(members, members, {
+    NAME: 'name',
+    KID: 'kid',
+    ROLE: 'role',
+    JOINED: ({ joinedAt, inviteUntil }) => joinedAt ?? `invited until ${inviteUntil}`,
+  });
+});
+
+const remove = command(
+  async ({ database, store, config, tenant, by }, name: string, options: DestructiveFlags) => {
+    const member = await findByName(database, name);
+    if (!member) throw notFound(`no staff named ${name}; \`gpd staff list\` shows them`);
+    if (options.dryRun === true) {
+      print({ ...shown(member), dryRun: true }, () => [
+        `would be removed: ${name}, ${member.role} of ${member.kid}`,
+      ]);
+      return;
+    }
+    // At once in a script: a passkey that was lost is not to wait for a flag.
+    await confirmOnTerminal(options, `Removing ${name}: their passkey and sessions end`);
+    const { rightsKey } = await tenant(member.kid);
+    await removeStaff(database, member, staffRef(rightsKey, member), await by(member.kid));
+    await recordOutside(store, config, `${name} is removed`);
+    print(shown(member), () => [`${name} is removed; their passkey and sessions no longer work`]);
+  },
+);
+
+export const ACTIONS: Actions = {
+  invite: [invite, { role: REQUIRED, tenant: REQUIRED }, { roles: ROLES }],
+  list,
+  remove,
+};
