@@ -13,8 +13,9 @@ interface Held {
   readonly expiresAt: number;
 }
 
-export type SetupLink = ReturnType<typeof makeSetupLink>;
+export type SetupLink = ReturnType<typeof makeSetupLink>['link'];
 
+/** @returns the token of the link, which nothing here holds on to */
 export function makeSetupLink(random: Random, clock: Clock) {
   const make = () => {
     const secret = random(SECRET_BYTES).toString('base64url');
@@ -24,20 +25,20 @@ export function makeSetupLink(random: Random, clock: Clock) {
     held !== null &&
     clock() < held.expiresAt &&
     equalBytes(Buffer.from(held.hash), Buffer.from(hashSecret(secret)));
-  const link = make();
-  let unused: Held | null = link.held;
+  const { secret: token, held } = make();
+  let unused: Held | null = held;
   let session: Held | null = null;
-  return {
-    token: link.secret,
+  const link = {
     isGood: (token: string): boolean => opens(unused, token),
     /** @returns the secret of the one session, or null where the link is wrong, used or too old */
     exchange(token: string): string | null {
       if (!opens(unused, token)) return null;
       unused = null;
-      const { secret, held } = make();
-      session = held;
-      return secret;
+      const made = make();
+      session = made.held;
+      return made.secret;
     },
     isSession: (secret: string): boolean => opens(session, secret),
   };
+  return { token, link };
 }

@@ -38,7 +38,7 @@ export interface SetupOptions {
 export async function runSetup(config: Config, options: SetupOptions) {
   requireSetup(config, options.socket);
   const { file, onFault } = options;
-  const link = makeSetupLink(randomBytes, Date.now);
+  const { token, link } = makeSetupLink(randomBytes, Date.now);
   let onInstalled: (installed: Installed) => void = () => {};
   const done = new Promise<Installed>((resolve) => {
     onInstalled = resolve;
@@ -69,7 +69,7 @@ export async function runSetup(config: Config, options: SetupOptions) {
     tls: readTls(config),
   });
   const port = await listen(http, config, null);
-  options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${link.token}`);
+  options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${token}`);
   const installed = await done;
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>
