@@ -22,13 +22,13 @@ export interface Visit {
 
 const headersOf = (userAgent: string): Visit['headers'] => ({
   'user-agent': userAgent,
-  'accept-language': 'en-GB,en;q=0.9',
+  'accept-language': 'en-GB,en;q=0.9,de;q=0.8',
   'sec-ch-ua': BRANDS.map(({ brand, version }) => `"${brand}";v="${version}"`).join(', '),
   'sec-ch-ua-mobile': '?0',
   'sec-ch-ua-platform': '"Windows"',
 });
 
-const LANGUAGES = ['en-GB', 'en'];
+const LANGUAGES = ['en-GB', 'en', 'de'];
 const SIGNALS: Visit['signals'] = {
   collector: '1',
   page: {
@@ -56,6 +56,11 @@ const SIGNALS: Visit['signals'] = {
       bitness: '64',
       model: '',
       platformVersion: '15.0.0',
+      fullVersionList: [
+        { brand: 'Google Chrome', version: `${CHROME}.0.7390.55` },
+        { brand: 'Not?A_Brand', version: '8.0.0.0' },
+        { brand: 'Chromium', version: `${CHROME}.0.7390.55` },
+      ],
     },
   },
   worker: {
@@ -109,7 +114,7 @@ const changed = ({ signals }: Pick<Visit, 'signals'>, group: string, values: obj
 });
 
 /** A person's Chrome on a Windows laptop. @param device tells one laptop from another */
-function personsBrowser(device: string): Visit {
+export function personsBrowser(device: string): Visit {
   const graphics = changed({ signals: SIGNALS }, 'graphics', { canvasHash: device });
   return { headers: headersOf(USER_AGENT), signals: { ...SIGNALS, graphics } };
 }

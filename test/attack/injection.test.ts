@@ -24,6 +24,14 @@ const OWN_TEXT: Readonly<Record<string, readonly string[]>> = {
   'dsar/partials/head.ejs': ['style'],
   // Style sheets of ours, for the page that is saved.
   'my-data.ejs': ['tokens', 'base', 'my-data'].map((name) => `include('assets/${name}.css')`),
+  // Nothing else is served beside them.
+  'setup.ejs': ['tokens.css', 'base.css', 'setup.css', 'setup.js'].map((name) => `include('assets/${name}')`),
+  ...Object.fromEntries(
+    ['sign-in', 'sign-out'].map((name) => [
+      `demo/${name}.ejs`,
+      ['tokens', 'base', 'reference'].map((sheet) => `include('../assets/${sheet}.css')`),
+    ]),
+  ),
 };
 
 describe('templates', () => {
