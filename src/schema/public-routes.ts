@@ -151,8 +151,14 @@ export const PUBLIC_ROUTES = {
   getRoot: {
     ...OWN,
     path: '/',
-    summary: 'What this server is, and where its public pages are; for programs as JSON.',
-    responses: { 200: { text: 'The page', type: 'text/html' } },
+    summary: 'What this server is, and where its public pages are.',
+    responses: {
+      200: {
+        text: 'Name and addresses; for a browser as a page',
+        schema: answers.rootSchema,
+        type: 'application/json',
+      },
+    },
   },
   getHealth: {
     ...OWN,
