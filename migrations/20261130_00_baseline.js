@@ -579,6 +579,20 @@ async function createConsole(knex) {
     t.bigInteger('expires_at').notNullable().index();
     t.index(['kid', 'seen_at']);
   });
+  // Staff who sign in with a passkey. Of an invitation and of the credential's id there is a SHA-256 alone; one who was removed stays
+  // without them, so that a restore of an older backup removes them again.
+  await knex.schema.createTable('staff', (t) => {
+    ofTenant(t);
+    texts(t, 'id', 'name', 'role');
+    t.text('invite_hash').nullable().unique();
+    t.text('credential').nullable().unique();
+    optionalTexts(t, 'public_key');
+    counts(t, 'counter');
+    moments(t, 'created_at', 'invite_until');
+    optionalMoments(t, 'joined_at', 'removed_at');
+    t.primary(['kid', 'id']);
+  });
+  await knex.raw('CREATE UNIQUE INDEX staff_name ON staff (name) WHERE removed_at IS NULL');
   // Texts that staff wrote and did not send, encrypted. They are deleted with their contest, so that an erasure takes them along.
   await knex.schema.createTable('console_drafts', (t) => {
     texts(t, 'kid', 'actor');

@@ -56,7 +56,7 @@ async function start(
   const notReadyReasons = (): string[] =>
     (draining ? ['draining'] : []).concat(polling.notReadyReasons(), lanes.clockRule.notReadyReasons());
   const pages = (async () => {
-    const extra = (await options.routers?.({ url: () => address.url })) ?? [];
+    const extra = (await options.routers?.({ url: () => address.url, database })) ?? [];
     const { createPages } = await import('./app/pages.ts');
     const swept = () => upkeep.swept();
     return createPages(server, lanes, { findDecision, notReady: notReadyReasons, swept }, extra);

@@ -46,8 +46,8 @@ function remember(kid: string, has?: boolean): boolean {
   }
 }
 
-/** @returns WebAuthn JSON: RegistrationResponseJSON or AuthenticationResponseJSON */
-async function ask({ ceremony, publicKey }: Offer) {
+/** The console asks by it too. @returns WebAuthn JSON: RegistrationResponseJSON or AuthenticationResponseJSON */
+export async function ask({ ceremony, publicKey }: Offer) {
   const { challenge, user } = publicKey;
   const options = {
     ...publicKey,

@@ -204,10 +204,11 @@ export function createPages(
       apiCors(rights.knowsOrigin),
       privacyLimit(rights.limiter),
       myDataForms(rights),
+      // Before the table: `/` of the demo leads to its tour.
+      ...extra,
       registerAll({ authorization, authenticate: rights.authenticate }, handlers),
       exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
       createConsole(server, origin),
-      ...extra,
     ],
     views: server.views,
     https: address.url.startsWith('https:'),

@@ -51,13 +51,16 @@ export function readCredential(given: unknown) {
 
 type Given<C extends Presentation['ceremony']> = Extract<Presentation, { ceremony: C }>['credential'];
 
-type Expected = Readonly<Record<'challenge' | 'origin' | 'rpId', string>>;
+type Expected = Readonly<Record<'challenge' | 'origin' | 'rpId', string>> & {
+  /** A PIN or a finger, and not a touch alone. */
+  readonly verifiesUser?: boolean;
+};
 
-const expecting = ({ challenge, origin, rpId }: Expected) => ({
+const expecting = ({ challenge, origin, rpId, verifiesUser = false }: Expected) => ({
   expectedChallenge: challenge,
   expectedOrigin: origin,
   expectedRPID: rpId,
-  requireUserVerification: false,
+  requireUserVerification: verifiesUser,
 });
 
 /** No attestation, or the credential's own: a certificate could make the library fetch what it names. */
@@ -173,7 +176,7 @@ export function readChallenge(key: Uint8Array, now: number, challenge: string, b
   return isLive ? expiresAt - CHALLENGE_TTL_MS : null;
 }
 
-/** What the browser is asked (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
+/** What the browser is asked (WebAuthn JSON): a discoverable credential, no attestation. */
 
 const TIMEOUT_MS = 120_000;
 const ES256 = -7;
@@ -185,9 +188,10 @@ const ALGORITHMS = [ES256, ED25519, RS256];
 export function publicKeyOf(
   ceremony: Ceremony,
   { rpId, challenge, userId }: Readonly<Record<'rpId' | 'challenge' | 'userId', string>>,
+  userVerification: 'preferred' | 'required' = 'preferred',
 ): Record<string, unknown> {
   const both = { challenge, timeout: TIMEOUT_MS };
-  if (ceremony === 'get') return { ...both, rpId, allowCredentials: [], userVerification: 'preferred' };
+  if (ceremony === 'get') return { ...both, rpId, allowCredentials: [], userVerification };
   return {
     ...both,
     rp: { id: rpId, name: rpId },
@@ -198,7 +202,7 @@ export function publicKeyOf(
     authenticatorSelection: {
       residentKey: 'required',
       requireResidentKey: true,
-      userVerification: 'preferred',
+      userVerification,
     },
   };
 }

@@ -81,7 +81,8 @@ export function isSessionToken(token: string): boolean {
 const CONSOLE_IDLE_MS = 30 * MINUTE;
 export const CONSOLE_ABSOLUTE_MS = 8 * HOUR;
 
-export type StaffRole = 'reviewer' | 'dpo';
+export const STAFF_ROLES = ['reviewer', 'dpo', 'operator'] as const;
+export type StaffRole = (typeof STAFF_ROLES)[number];
 
 export interface ConsoleSession {
   /** SHA-256 of the cookie's value; what the database holds. */
@@ -111,13 +112,33 @@ export function isLiveSession(session: ConsoleSession, now: number): boolean {
   return now < expiresAt && now < seenAt + CONSOLE_IDLE_MS;
 }
 
-/** A dpo may do what a reviewer may. */
-export function roleOf(session: Pick<ConsoleSession, 'roles'>): StaffRole {
-  return session.roles.includes('dpo') ? 'dpo' : 'reviewer';
+/** A dpo may do what a reviewer may; an operator sees what names nobody. */
+export function roleOf({ roles }: Pick<ConsoleSession, 'roles'>): StaffRole {
+  if (roles.includes('dpo')) return 'dpo';
+  return roles.includes('reviewer') ? 'reviewer' : 'operator';
 }
 
+/** A page for a reviewer is for a dpo too; `staff` are all who can sign in. */
+export type PageRole = 'staff' | 'reviewer' | 'dpo';
+
+export function mayOpen(role: StaffRole, page: PageRole): boolean {
+  return page === 'staff' || page === role || (page === 'reviewer' && role === 'dpo');
+}
+
+/** What a session's cookie begins with where a passkey opened it: once an identity provider is set, it opens nothing. */
+const PASSKEY_PREFIX = 'gpd_pk.';
+export const makePasskeyToken = (random: Random): string => PASSKEY_PREFIX + makeConsoleToken(random);
+export const isPasskeyToken = (token: string): boolean => token.startsWith(PASSKEY_PREFIX);
+
 /** Why a sign-in came to nothing; the page has a sentence for each. */
-export type LoginFault = 'cancelled' | 'not-yours' | 'provider-refused' | 'token' | 'userinfo';
+export type LoginFault =
+  | 'cancelled'
+  | 'not-yours'
+  | 'provider-refused'
+  | 'token'
+  | 'userinfo'
+  | 'invitation'
+  | 'passkey';
 
 export class LoginRefused extends Error {
   readonly fault: LoginFault;

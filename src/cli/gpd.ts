@@ -4,7 +4,10 @@ import { CommandFailed, EXIT, endWith, type Io, io, misused, printable, withIo }
 
 /** In the order that help shows them in. The file of a command is loaded for a call that names it. */
 const COMMANDS = {
-  demo: ['try everything in a temporary data directory', () => import('./commands/demo.ts')],
+  demo: [
+    'take a tour in a temporary data directory, with two weeks of visits',
+    () => import('./commands/demo.ts'),
+  ],
   init: [
     'create the data directory, the master key, the database and the first tenant',
     () => import('./commands/init.ts'),
@@ -15,6 +18,7 @@ const COMMANDS = {
   keys: ['seal keys of the tenants, and the master key', () => import('./commands/keys.ts')],
   'master-key': ['the master key on paper', () => import('./commands/master-key.ts')],
   apikeys: ['API keys for consent and for reading verdicts', () => import('./commands/apikeys.ts')],
+  staff: ['staff who sign in to the console with a passkey', () => import('./commands/staff.ts')],
   agents: ['directories of Web Bot Auth agents', () => import('./commands/agents.ts')],
   consent: [
     'the consent ledger: purposes, policies, decisions, proofs',

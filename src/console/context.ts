@@ -18,6 +18,7 @@ import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import { outsideOf } from '../rights/erase/erasure-log.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { makeRender } from './render.ts';
+import { hasStaff } from './staff-store.ts';
 
 /** Hands the console its services. */
 
@@ -107,9 +108,11 @@ export function makeContext(needs: ConsoleNeeds) {
     keys: {
       login: hmacSha256(serverSecret, 'gpd/console-login/v1'),
       idToken: hmacSha256(serverSecret, 'gpd/console-id-token/v1'),
+      passkey: hmacSha256(serverSecret, 'gpd/console-passkey/v1'),
     },
     provider: providerOf(needs),
     signInLimits: needs.signInLimits,
+    hasStaff: () => hasStaff(database),
     rights,
     eraser,
     contestTexts,

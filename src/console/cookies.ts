@@ -68,7 +68,7 @@ export function safeBack(value: unknown): string {
   // A browser takes %2e%2e for `..` as well.
   return ok &&
     !/\/\/|(?:\.|%2e){2}/i.test(value) &&
-    !/^\/console\/(?:login|callback|logout|signed-out)\b/.test(value)
+    !/^\/console\/(?:login|callback|logout|signed-out|join|passkey)\b/.test(value)
     ? value
     : '/console';
 }

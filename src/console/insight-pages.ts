@@ -152,11 +152,11 @@ export function previewFiles(router: Router, { views }: Context): void {
 
 export const insightPages: PageTable = {
   pages: {
-    '/overview': ['reviewer', showOverview],
-    '/ledger': ['reviewer', showLedger],
-    '/keys': ['reviewer', showKeys],
-    '/terms': ['reviewer', showTerms],
-    '/banner': ['reviewer', showBanner],
+    '/overview': ['staff', showOverview],
+    '/ledger': ['staff', showLedger],
+    '/keys': ['staff', showKeys],
+    '/terms': ['staff', showTerms],
+    '/banner': ['staff', showBanner],
   },
-  forms: { '/ledger/verify': ['reviewer', verify] },
+  forms: { '/ledger/verify': ['staff', verify] },
 };

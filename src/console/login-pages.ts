@@ -1,5 +1,5 @@
 import type { Request, Response, Router } from 'express';
-import { CONSOLE_ABSOLUTE_MS, type LoginFault, LoginRefused, type Switching } from '../auth/credentials.ts';
+import { type LoginFault, LoginRefused, mayOpen, type Switching } from '../auth/credentials.ts';
 import { limitClients } from '../http/register.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { Unavailable } from '../lib/errors.ts';
@@ -9,14 +9,15 @@ import {
   decryptLogin,
   encryptLogin,
   LOGIN_MS,
-  mayServe,
   type PendingLogin,
   safeBack,
   setCookie,
 } from './cookies.ts';
-import { isSignedIn, type PageTable, type Posted, sessionOf, type Visit } from './session-guard.ts';
+import { enter, showUnconfigured, takesPasskeys } from './entry-pages.ts';
+import { passkeyPages, showPasskey } from './passkey-pages.ts';
+import { isSignedIn, type PageTable, type Posted, type Visit } from './session-guard.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
-import { finishSignIn, missingConsoleSettings, signOutAddress } from './sign-in-service.ts';
+import { finishSignIn, signOutAddress } from './sign-in-service.ts';
 
 /** Sign-in and sign-out. Everything that can go wrong has a page that says what to do. */
 
@@ -30,15 +31,6 @@ const stale = (all: readonly string[], prefix: string): readonly string[] => {
 
 const readSwitching = (value: unknown): Switching | null =>
   value === 'select_account' || value === 'login' ? value : null;
-
-/** @returns true when the page was shown */
-function showUnconfigured({ config, origin, render }: Context, response: Response): boolean {
-  const missing = missingConsoleSettings(config);
-  if (missing.length > 0) render(response, 'setup', { missing }, 503);
-  else if (!mayServe(origin())) render(response, 'insecure', { origin: origin() }, 503);
-  else return false;
-  return true;
-}
 
 /** The provider sends everyone back to the public origin: the cookie has to be there. Once, or a proxy makes a loop. */
 function elsewhere(publicOrigin: string, { headers, query }: Request): string | null {
@@ -64,10 +56,15 @@ async function goToProvider(context: Context, request: Request, response: Respon
 }
 
 async function signIn(context: Context, request: Request, response: Response): Promise<void> {
-  if (showUnconfigured(context, response)) return;
+  const usesPasskeys = await takesPasskeys(context);
+  if (showUnconfigured(context, response, usesPasskeys)) return;
   const address = elsewhere(context.origin(), request);
   if (address !== null) {
     response.redirect(302, address);
+    return;
+  }
+  if (usesPasskeys) {
+    showPasskey(context, request, response, 'get');
     return;
   }
   try {
@@ -114,12 +111,7 @@ async function comeBack(context: Context, request: Request, response: Response):
     context.render(response, 'sign-in', { why: signedIn.why }, 403);
     return;
   }
-  // A new sign-in ends the previous session of this browser.
-  const before = await sessionOf(context, request);
-  if (before) await endSession(context, before);
-  const names = cookieNames(context.origin());
-  const cookie = setCookie(names.session, signedIn.token, CONSOLE_ABSOLUTE_MS, names.secure);
-  response.append('set-cookie', cookie).set({ 'cache-control': 'no-store' }).redirect(303, back);
+  await enter(context, request, response, { token: signedIn.token, back });
 }
 
 const STATUS: Partial<Record<LoginFault, number>> = { cancelled: 403, userinfo: 503 };
@@ -157,11 +149,16 @@ async function revoke({ context, response, staff, form }: Posted): Promise<void>
   response.redirect(303, `/console/sessions${ended ? '?done=revoked' : ''}`);
 }
 
+function goHome({ response, staff }: Visit): void {
+  response.redirect(303, `/console/${mayOpen(staff.role, 'reviewer') ? 'queue' : 'overview'}`);
+}
+
 /** Those that need no session. */
 export function openPages(router: Router, context: Context): void {
   const limit = limitClients(context.signInLimits.limiter);
   router.get('/login', limit, (request, response) => signIn(context, request, response));
   router.get('/callback', limit, (request, response) => callBack(context, request, response));
+  passkeyPages(router, context);
   // The way back from the provider. A visitor who is still signed in has not signed out.
   router.get('/signed-out', async (request, response) => {
     if (await isSignedIn(context, request)) response.redirect(303, '/console');
@@ -171,9 +168,9 @@ export function openPages(router: Router, context: Context): void {
 
 export const sessionPages: PageTable = {
   pages: {
-    '/': ['reviewer', ({ response }) => response.redirect(303, '/console/queue')],
-    '/help': ['reviewer', ({ context, response }) => context.render(response, 'help')],
-    '/sessions': ['reviewer', showSessions],
+    '/': ['staff', goHome],
+    '/help': ['staff', ({ context, response }) => context.render(response, 'help')],
+    '/sessions': ['staff', showSessions],
   },
-  forms: { '/logout': ['reviewer', signOut], '/sessions/revoke': ['reviewer', revoke] },
+  forms: { '/logout': ['staff', signOut], '/sessions/revoke': ['staff', revoke] },
 };

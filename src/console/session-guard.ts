@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response, Router } from 'express';
-import { type ConsoleSession, isLiveSession, type StaffRole } from '../auth/credentials.ts';
+import { type ConsoleSession, isLiveSession, mayOpen, type PageRole } from '../auth/credentials.ts';
 import { toRefusal } from '../http/reply.ts';
 import { cookieValues, hasLeft } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -45,17 +45,17 @@ async function admit(
   context: Context,
   response: Response,
   session: ConsoleSession,
-  { role, now }: { readonly role: StaffRole; readonly now: number },
+  { role, now }: { readonly role: PageRole; readonly now: number },
 ): Promise<Staff> {
   const staff = await enterSession(context, session, now);
   response.locals['staff'] = staff;
   response.locals['csrf'] = session.csrf;
-  if (role === 'dpo' && staff.role !== 'dpo') throw new Refusal('insufficient-scope');
+  if (!mayOpen(staff.role, role)) throw new Refusal('insufficient-scope');
   return staff;
 }
 
 /** GET: without a session the way leads to the sign-in and back. */
-function withSession(context: Context, role: StaffRole, show: (visit: Visit) => unknown): RequestHandler {
+function withSession(context: Context, role: PageRole, show: (visit: Visit) => unknown): RequestHandler {
   return async (request, response) => {
     const now = context.clock();
     const { live: session } = await liveSession(context, request, now);
@@ -86,7 +86,7 @@ function expired({ path }: Request, form: Form, kept: boolean) {
 }
 
 /** POST: same origin, then the session, then its token, then the role (all before anything is looked up). */
-function withForm(context: Context, role: StaffRole, act: (posted: Posted) => unknown): RequestHandler {
+function withForm(context: Context, role: PageRole, act: (posted: Posted) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
     const form = await readForm(request);
@@ -129,7 +129,7 @@ function refusalOf(error: unknown): Refusal | null {
   return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;
 }
 
-type Answers<Asked> = Readonly<Record<string, readonly [role: StaffRole, answer: (asked: Asked) => unknown]>>;
+type Answers<Asked> = Readonly<Record<string, readonly [role: PageRole, answer: (asked: Asked) => unknown]>>;
 
 /** Pages and forms of one group by their paths: who may, and what answers. */
 export interface PageTable {

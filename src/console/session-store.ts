@@ -6,12 +6,14 @@ import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
 
+export type Tx = Knex.Transaction;
+
 type Row = Columns<Omit<ConsoleSession, 'roles'> & { readonly roles: string }>;
 
 const rowToSession = (row: Row): ConsoleSession =>
   fromColumns<ConsoleSession>({ ...row, roles: row.roles.split(' ') });
 
-export async function insertConsoleSession(tx: Knex.Transaction, session: ConsoleSession): Promise<void> {
+export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Promise<void> {
   await tx('console_sessions').insert(toColumns({ ...session, roles: session.roles.join(' ') }));
 }
 
@@ -26,11 +28,7 @@ export async function touchConsoleSession(database: Database, hash: string, now:
 }
 
 /** @returns the session that was ended, or null when it was gone or another tenant's */
-export async function deleteConsoleSession(
-  tx: Knex.Transaction,
-  kid: string,
-  hash: string,
-): Promise<boolean> {
+export async function deleteConsoleSession(tx: Tx, kid: string, hash: string): Promise<boolean> {
   return (await tx('console_sessions').where({ kid, hash }).delete()) === 1;
 }
 

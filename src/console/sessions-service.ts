@@ -5,6 +5,7 @@ import {
   type ConsoleSession,
   hashSecret,
   isLiveSession,
+  isPasskeyToken,
   roleOf,
 } from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
@@ -24,6 +25,7 @@ const TOUCH_MS = MINUTE;
 
 /** Whatever its age. */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
+  if (isPasskeyToken(token) && context.config.oidc_issuer !== null) return null;
   const session = await findConsoleSession(context.database, hashSecret(token));
   // A tenant that was removed has no staff any more.
   return session && context.tenantOf(session.kid) ? session : null;

@@ -14,10 +14,9 @@ import type { Claims } from '../auth/tokens.ts';
 import { type Claimant, ClaimRefused, readClaimant } from '../auth/tokens.ts';
 import type { Config } from '../config.ts';
 import { environmentName } from '../schema/settings.ts';
-import type { Tenant } from '../tenants/tenant.ts';
 import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
-import { insertConsoleSession } from './session-store.ts';
+import { insertConsoleSession, type Tx } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
 
@@ -84,34 +83,32 @@ async function identify({ config, onLoginFault }: Context, login: VerifiedLogin)
   return { claimant: claimantOf(config, claims), claims };
 }
 
-async function openSession(
-  { database, clock, random, keys }: Context,
-  tenant: Tenant,
-  { claimant, claims }: { readonly claimant: Claimant; readonly claims: Claims },
-  idToken: string,
-) {
+/** Who signs in. */
+export type NewSession = Pick<ConsoleSession, 'kid' | 'actor' | 'label' | 'roles' | 'idToken'>;
+
+/** @param token the cookie's value @param before what has to hold in the same transaction */
+export async function openSession(
+  { database, clock, random }: Context,
+  token: string,
+  who: NewSession,
+  before: (tx: Tx) => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   const now = clock();
-  const { kid } = tenant;
-  const token = makeConsoleToken(random);
-  const hash = hashSecret(token);
+  const { kid } = who;
   const session: ConsoleSession = {
-    hash,
-    kid,
-    actor: actorRef(tenant.rightsKey, claimant.issuer, claimant.sub),
-    label: labelOf(claims, claimant),
-    roles: [...claimant.roles].filter((role) => role !== 'subject'),
+    ...who,
+    hash: hashSecret(token),
     csrf: makeConsoleToken(random),
-    idToken: encryptIdToken(keys.idToken, random, hash, idToken),
     createdAt: now,
     seenAt: now,
     expiresAt: now + CONSOLE_ABSOLUTE_MS,
   };
   await database.transaction(async (tx) => {
+    await before(tx);
     await insertConsoleSession(tx, session);
     const actor = { role: roleOf(session), ref: session.actor };
     await writeAudit(tx, { kid, at: now, actor, action: 'staff.signed-in', object: null, detail: {} });
   });
-  return { ok: true, token } as const;
 }
 
 const nobody = (why: 'no-role' | 'no-tenant' | 'unknown-tenant') => ({ ok: false, why }) as const;
@@ -124,10 +121,19 @@ export async function finishSignIn(context: Context, callback: URL, begun: Login
   if (claimant.tenant === null) return nobody('no-tenant');
   const tenant = context.tenantOf(claimant.tenant);
   if (!tenant) return nobody('unknown-tenant');
-  return openSession(context, tenant, { claimant, claims }, login.idToken);
+  const token = makeConsoleToken(context.random);
+  await openSession(context, token, {
+    kid: tenant.kid,
+    actor: actorRef(tenant.rightsKey, claimant.issuer, claimant.sub),
+    label: labelOf(claims, claimant),
+    roles: [...claimant.roles].filter((role) => role !== 'subject'),
+    idToken: encryptIdToken(context.keys.idToken, context.random, hashSecret(token), login.idToken),
+  });
+  return { ok: true, token } as const;
 }
 
 /** Where the browser signs out at the provider too; null: nowhere. */
-export async function signOutAddress({ provider, keys }: Context, { hash, idToken }: ConsoleSession) {
+export async function signOutAddress({ config, provider, keys }: Context, { hash, idToken }: ConsoleSession) {
+  if (config.oidc_issuer === null) return null;
   return (await provider()).endSession(decryptIdToken(keys.idToken, hash, idToken));
 }

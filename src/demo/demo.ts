@@ -5,20 +5,19 @@ import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Router } from 'express';
 import { makeApiKey } from '../auth/credentials.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { exactRouter } from '../http/register.ts';
-import { toldOnce } from '../ingest/verdict/policy.ts';
-import { Refusal } from '../lib/errors.ts';
 import { createTenant } from '../ops/new-tenant-service.ts';
-import type { DecisionResponse } from '../schema/responses.ts';
+import { tally } from '../rights/tally-store.ts';
 import { makeApiKeyStore } from '../tenants/api-key-store.ts';
-import { initialiseStore } from '../tenants/installation-files.ts';
-import { tenantSettingsSchema } from '../tenants/settings.ts';
+import { initialiseStore, openStore } from '../tenants/installation-files.ts';
+import { makeTenantStore } from '../tenants/tenant-store.ts';
 import { DEMO_USERS, startDemoIdp } from './idp.ts';
+import { type StartApp, seedPast } from './seed.ts';
+import { tourRoutes } from './tour-routes.ts';
+import { openedAt } from './visits.ts';
 
-/** `gpd demo`: a throw-away installation with one tenant and a shop page. Database, keys and server are the real ones. */
+/** `gpd demo`: a throw-away installation with one tenant, two weeks of visits and a tour. Database, keys and server are the real ones. */
 
 const DEMO_KID = 'demo-shop';
 
@@ -45,14 +44,20 @@ async function freePort(host: string): Promise<number> {
 }
 
 /** @returns the keys of the shop: its backend holds the secret one, its page shows the publishable one */
-async function seed(config: Config, origins: readonly string[]) {
+async function createShop(config: Config, origins: readonly string[], now: number) {
   const store = await initialiseStore(config);
   try {
-    const now = Date.now();
-    await createTenant(store, config, { kid: DEMO_KID, origins, now });
+    const by = { role: 'system', ref: 'demo', at: now } as const;
+    const about = { controller: 'Lanterne, a demonstration shop', contact: 'privacy@lanterne.example' };
+    await createTenant(store, config, { kid: DEMO_KID, origins, ...about, now });
+    await makeTenantStore(store.database).saveSettings(
+      DEMO_KID,
+      (before) => ({ ...before, 'review.fourEyes': true }),
+      by,
+    );
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
       const { key, secret } = makeApiKey({ kid: DEMO_KID, scope, name }, now, randomBytes);
-      await makeApiKeyStore(store.database).insert(key, { role: 'system', ref: 'demo', at: now });
+      await makeApiKeyStore(store.database).insert(key, by);
       return secret;
     };
     return {
@@ -64,45 +69,32 @@ async function seed(config: Config, origins: readonly string[]) {
   }
 }
 
-/** The shop's own backend: it asks gpd for the verdict with a key that the browser never sees. */
-function shopRoutes(keys: Awaited<ReturnType<typeof seed>>, url: () => string): Router {
-  const router = exactRouter();
-  const decisionOf = (requestId: string): Promise<Response> =>
-    fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
-      headers: { authorization: `Bearer ${keys.secret}` },
-    });
-  router.get('/', (_request, response) => response.redirect('/demo'));
-  router.get('/demo', (_request, response) => {
-    response.set('cache-control', 'no-store');
-    response.render('demo/shop', {
-      kid: DEMO_KID,
-      shopName: 'Lanterne',
-      publishableKey: keys.publishable,
-      decisionsUrl: '/demo/decision',
-      retentionDays: tenantSettingsSchema.shape['retention.days'].parse(undefined),
-    });
-  });
-  router.get('/demo/decision', async (request, response) => {
-    const { requestId } = request.query;
-    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
-    const answer = await decisionOf(requestId);
-    const decision = (await answer.json()) as Partial<DecisionResponse>;
-    response
-      .status(answer.status)
-      .set('cache-control', 'no-store')
-      .json(decision.rules ? { ...decision, rules: toldOnce(decision.rules) } : decision);
-  });
-  return router;
+export interface DemoNeeds {
+  readonly start: StartApp;
+  /** Runs `gpd consent verify`. @returns what it printed */
+  readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
+}
+
+/** At once what the server counts once a minute, for the overview of the console. */
+async function countVisits(config: Config, now: number): Promise<void> {
+  const { database } = await openStore(config);
+  try {
+    await tally(database, DEMO_KID, now);
+  } finally {
+    await database.close();
+  }
 }
 
 /** @param base settings of the environment; the data directory and the database are always throw-away ones */
-export async function prepareDemo(base: Config) {
+export async function prepareDemo(base: Config, { start, verifyLog }: DemoNeeds) {
   const directory = throwAwayDirectory();
   const port = base.port === 0 ? await freePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
   const idp = await startDemoIdp(DEMO_KID, origin);
   const secretFile = join(directory, 'console-client-secret');
   await writeFile(secretFile, idp.clientSecret, { mode: 0o600 });
+  const configFile = join(directory, 'gpd.toml');
+  await writeFile(configFile, `data_dir = ${JSON.stringify(directory)}\n`);
   const config: Config = {
     ...base,
     oidc_issuer: idp.issuer,
@@ -116,10 +108,27 @@ export async function prepareDemo(base: Config) {
     port,
     base_url: origin,
   };
-  const keys = await seed(config, [`http://localhost:${port}`, `http://127.0.0.1:${port}`]);
+  const origins = [`http://localhost:${port}`, `http://127.0.0.1:${port}`];
+  const now = Date.now();
+  const keys = await createShop(config, origins, openedAt(now));
+  const shop = { kid: DEMO_KID, origin, secret: keys.secret };
+  await seedPast({ ...shop, origin: `http://localhost:${port}` }, { config, start, now });
+  await countVisits(config, now);
   return {
     config,
+    directory,
     users: DEMO_USERS,
-    routers: ({ url }: { readonly url: () => string }) => Promise.resolve([shopRoutes(keys, url)]),
+    routers: ({ url }: { readonly url: () => string }) =>
+      Promise.resolve([
+        tourRoutes({
+          shop,
+          publishableKey: keys.publishable,
+          origins,
+          url,
+          signInNext: (account) => idp.signInNext(account),
+          verifyCommand: `gpd consent verify ${DEMO_KID} --config ${configFile}`,
+          verifyLog: () => verifyLog(DEMO_KID, configFile),
+        }),
+      ]),
   };
 }

@@ -104,10 +104,16 @@ async function readAccount(request: IncomingMessage): Promise<string> {
   return new URLSearchParams(String(body ?? '')).get('account') ?? '';
 }
 
-async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse) {
+/** @param chosen who signs in, where a step of the tour named somebody; takes it once */
+async function interact(
+  provider: Provider,
+  chosen: () => string,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
   try {
     const { uid } = await provider.interactionDetails(request, response);
-    const account = request.method === 'POST' ? await readAccount(request) : '';
+    const account = request.method === 'POST' ? await readAccount(request) : chosen();
     if (DEMO_USERS.some((user) => user.account === account)) {
       // Also where a person who is signed in was asked to choose.
       const result = { login: { accountId: account }, select_account: {} };
@@ -153,9 +159,24 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
     return new Oidc(issuer, configurationOf(kid, baseUrl, { secret, jwk }, policy));
   });
   const protocol = provider.callback();
+  let next = '';
+  const takeNext = (): string => {
+    const account = next;
+    next = '';
+    return account;
+  };
   listener = (request, response) => {
     const own = request.url?.startsWith('/interaction/') === true;
-    void (own ? interact(provider, request, response) : protocol(request, response));
+    void (own ? interact(provider, takeNext, request, response) : protocol(request, response));
   };
-  return { issuer, audience: baseUrl, clientId: CLIENT_ID, clientSecret: secret };
+  return {
+    issuer,
+    audience: baseUrl,
+    clientId: CLIENT_ID,
+    clientSecret: secret,
+    /** The next sign-in is this person's, without a question: each visitor of the demo may be any of them. */
+    signInNext(account: string): void {
+      next = account;
+    },
+  };
 }

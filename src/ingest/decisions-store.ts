@@ -37,6 +37,10 @@ export async function tenantOfDecision({ read }: Database, requestId: string): P
   return (await cellOf<string>(rows, 'kid')) ?? null;
 }
 
+export async function hasDecisions({ read }: Database, kid: string): Promise<boolean> {
+  return (await cellOf<string>(read('decisions').where({ kid }), 'request_id')) !== undefined;
+}
+
 /** What a contest, a link or an erasure needs to know of a decision. */
 export async function decisionKey(db: Knex, kid: string, requestId: string) {
   const rows = db('decisions').where({ kid, request_id: requestId });

@@ -39,9 +39,24 @@ function listOperations(document: OpenApi) {
   );
 }
 
-/** The OpenAPI document, and the same as a page without JavaScript. */
+/** Addresses that every gpd has: nothing here tells which tenants it serves, or its version. */
+const ROOT = {
+  service: 'gpd',
+  reference: '/docs',
+  openapi: '/openapi.json',
+  myData: '/my-data',
+  case: '/case',
+  console: '/console',
+  health: '/healthz',
+} as const;
+
+/** What the server is, the OpenAPI document, and the same as a page without JavaScript. */
 export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
   return [
+    sending(ROUTES.getRoot, (_call, response) => {
+      if (response.req.accepts(['json', 'html']) === 'html') response.render('root', ROOT);
+      else response.json(ROOT);
+    }),
     sending(ROUTES.getOpenApi, async (_call, response) => {
       response.set('cache-control', 'public, max-age=300').json(await load());
     }),

@@ -1,5 +1,6 @@
 import type { Router } from 'express';
 import type { Logger } from 'pino';
+import type { Database } from '../db/db.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GivenSockets } from './systemd/sockets.ts';
 
@@ -29,6 +30,9 @@ export interface AppOptions {
   readonly sockets?: GivenSockets;
   /** The built thread that opens bundles; without it they are opened on the event loop. */
   readonly decryptThread?: URL | null;
-  /** Further routes: the demo's pages. */
-  readonly routers?: (context: { readonly url: () => string }) => Promise<readonly Router[]>;
+  /** Further routes: the demo's pages, and those of a setup. */
+  readonly routers?: (context: {
+    readonly url: () => string;
+    readonly database: Database;
+  }) => Promise<readonly Router[]>;
 }

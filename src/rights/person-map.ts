@@ -152,6 +152,7 @@ export const SUBJECT_DATA = {
     with: 'contests',
     expires: ['act', 'time'],
   },
+  staff: { ...SETTING, key: ['kid', 'id'] },
   console_sessions: { ...SETTING, key: ['hash'], expires: ['act', 'time'] },
 
   nonces: { ...NOBODY, key: ['kid', 'nonce'], expires: ['time'], tenant: 'emptied' },

@@ -32,6 +32,7 @@ export const COMPONENTS: Readonly<Record<string, z.ZodType>> = {
   RecordedOutcome: responses.outcomeResponseSchema,
   ErrorBody: responses.errorBodySchema,
   IngestRefusal: responses.ingestRefusalSchema,
+  ServerAddresses: responses.rootSchema,
   Health: responses.healthSchema,
   Readiness: responses.readySchema,
   PasskeyCeremony: responses.ceremonySchema,

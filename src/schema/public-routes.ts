@@ -148,6 +148,18 @@ export const PUBLIC_ROUTES = {
     summary: 'This site honours Global Privacy Control.',
     responses: answer(200, 'That it does, and since when it does so', gpcSupportSchema),
   },
+  getRoot: {
+    ...OWN,
+    path: '/',
+    summary: 'What this server is, and where its public pages are.',
+    responses: {
+      200: {
+        text: 'Name and addresses; for a browser as a page',
+        schema: answers.rootSchema,
+        type: 'application/json',
+      },
+    },
+  },
   getHealth: {
     ...OWN,
     path: '/healthz',

@@ -123,6 +123,8 @@ export const errorBodySchema = z.object({
 /** A bundle that is refused, in the core or before it. */
 export const ingestRefusalSchema = z.union([ingestResponseSchema, errorBodySchema]);
 
+/** `GET /`: the service, then the path of each public page by its name. */
+export const rootSchema = z.record(z.string(), z.string());
 export const healthSchema = z.object({ status: z.literal('ok'), version: z.string() });
 export const readySchema = z.object({
   status: z.enum(['ready', 'not-ready']),

@@ -76,7 +76,7 @@ const witnesses = z
   });
 
 /** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
-const publicOrigin = httpUrl.refine((text) => {
+export const publicOrigin = httpUrl.refine((text) => {
   const { username, password, pathname, search, hash } = new URL(text);
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';
 }, 'an origin, https://host or https://host:port, without a user, a path or a query');
@@ -156,7 +156,7 @@ export const SETTINGS = {
   ),
   oidc_issuer: nullable(
     issuer,
-    'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401.',
+    'Issuer of the bearer tokens for /privacy and the console. Unset: /privacy answers 401, and invited staff sign in to the console with passkeys.',
   ),
   oidc_audience: optional('Audience that a bearer token must name. Unset: /privacy answers 401.'),
   oidc_role_claim: setting(

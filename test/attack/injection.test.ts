@@ -24,6 +24,14 @@ const OWN_TEXT: Readonly<Record<string, readonly string[]>> = {
   'dsar/partials/head.ejs': ['style'],
   // Style sheets of ours, for the page that is saved.
   'my-data.ejs': ['tokens', 'base', 'my-data'].map((name) => `include('assets/${name}.css')`),
+  // Nothing else is served beside them.
+  'setup.ejs': ['tokens.css', 'base.css', 'setup.css', 'setup.js'].map((name) => `include('assets/${name}')`),
+  ...Object.fromEntries(
+    ['sign-in', 'sign-out'].map((name) => [
+      `demo/${name}.ejs`,
+      ['tokens', 'base', 'reference'].map((sheet) => `include('../assets/${sheet}.css')`),
+    ]),
+  ),
 };
 
 describe('templates', () => {
@@ -53,7 +61,7 @@ describe('templates', () => {
   it.each([
     ['my-data.ejs', { kid: HOSTILE, notice: { contact: HOSTILE }, isNamed: () => true }],
     ['reference.ejs', { version: HOSTILE, operations: [operation] }],
-    ['demo/shop.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, decisionsUrl: HOSTILE }],
+    ['demo/tour.ejs', { kid: HOSTILE, shopName: HOSTILE, publishableKey: HOSTILE, verifyCommand: HOSTILE }],
   ])('%s shows hostile values as text', async (name, values) => {
     const html = await renderFile(join(VIEWS, name), values, { async: false });
     expect(html).not.toMatch(/<script>alert|<img src=x|>49</);
@@ -111,7 +119,7 @@ describe('pages', () => {
     }
   });
 
-  it('the shop of gpd demo asks for a decision, and for nothing else, whatever the id is', async () => {
+  it('the tour of gpd demo asks for a decision, and for nothing else, whatever the id is', async () => {
     const demo = await startDemo();
     try {
       const origin = new URL(demo.shop).origin;

@@ -226,7 +226,7 @@ describeInChromium('browser/demo', () => {
     await page.getByTestId('consent-withdraw').focus();
     await page.keyboard.press('Enter');
     await expect.poll(() => read('result-reason')).toBe('consent-missing');
-    await expect.poll(focused).toBe('settings');
+    await expect.poll(focused).toBe('ask-anyway');
   });
 
   it('is readable without JavaScript and says what needs it', async () => {

@@ -18,6 +18,7 @@ const DESTRUCTIVE = [
   'keys symmetric',
   'restore',
   'retention run',
+  'staff remove',
   'tenants remove',
   'webhooks remove',
 ];

@@ -31,9 +31,20 @@ describe('health', () => {
   });
 });
 
+describe('GET /', () => {
+  it('says what this is, as JSON and as a page, and neither its tenants nor its version', async () => {
+    const reply = await ask(gpd.url, '/');
+    expect(reply.status).toBe(200);
+    expect(reply.json()).toMatchObject({ service: 'gpd', reference: '/docs', openapi: '/openapi.json' });
+    const page = await ask(gpd.url, '/', { headers: { accept: 'text/html' } });
+    expect(page.headers['content-type']).toContain('text/html');
+    expect(page.text).toContain('href="/my-data"');
+    for (const body of [reply.text, page.text]) expect(body).not.toMatch(/acme|\d\.\d\.\d/);
+  });
+});
+
 describe('what is not there', () => {
   it.each([
-    '/',
     '/nothing',
     '/_fp',
     '/_fp/i',

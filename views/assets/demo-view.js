@@ -24,6 +24,10 @@ export function show(part, shown) {
   for (const element of parts(part)) element.toggleAttribute('hidden', !shown);
 }
 
+export function markDone(step) {
+  document.querySelector(`[data-step="${step}"]`).dataset.done = '';
+}
+
 function setVerdict(name, [word, meaning]) {
   for (const element of parts('verdict')) element.dataset.class = name;
   setText('class', word);
@@ -123,13 +127,35 @@ export function showReview(response, own) {
   const decision = own?.decisions.find(({ requestId }) => requestId === response.requestId);
   const contest = own?.contests.find(({ requestId }) => requestId === response.requestId);
   const overridden = decision?.overridden === true;
+  const isOpen = contest?.status === 'open';
   show('filed', false);
-  if (contest?.status === 'open') showFiled(contest);
+  showContest(decision !== undefined && !overridden && contest === undefined, isOpen);
+  if (isOpen) showFiled(contest);
   show('reviewed', overridden);
-  show('contest', decision !== undefined && !overridden && contest === undefined);
   if (!overridden) return;
   setText('class-means', reviewWords(own));
   setText('smart', 'The signs below do not count against you.');
+}
+
+/** Nothing to review, while a case is open as well, says so in its place. */
+function showContest(shown, filed = false) {
+  show('contest', shown);
+  show('no-contest', !shown && !filed);
+}
+
+export function showHealed(isHealed) {
+  show('healed', true);
+  setText(
+    'healed',
+    isHealed
+      ? 'It counts as a person’s now.'
+      : 'It still counts as a bot: no review of it has been confirmed yet.',
+  );
+}
+
+export function showVerified(output) {
+  setText('verified', output);
+  show('verified', true);
 }
 
 /** What the last visit left, and the link that shows that visit; null where it left nothing that this page knows. */
@@ -141,11 +167,13 @@ export function showLast(last) {
 }
 
 /** The answer to a contest; the key comes once. */
-export function showFiled({ caseKey, dueAt, extendedTo }) {
+export function showFiled({ contestId, caseKey, dueAt, extendedTo }) {
   const due = moment.format(new Date(extendedTo ?? dueAt));
   setText('filed', `A person will review it by ${due}.`);
   show('filed', true);
-  show('contest', false);
+  showContest(false, true);
+  for (const link of document.querySelectorAll('[data-as]'))
+    link.href = `/demo/console?as=${link.dataset.as}&case=${contestId}`;
   show('case-key', caseKey !== undefined);
   setText('case-key', caseKey ?? '');
   document.querySelector('[data-testid="case-link"]').href = `/case#${caseKey ?? ''}`;
@@ -186,5 +214,4 @@ export function showChoice(choice) {
   };
   for (const [action, shown] of Object.entries(visible))
     document.querySelector(`[data-action="${action}"]`).hidden = !shown;
-  show('anyway-note', visible['ask-anyway']);
 }

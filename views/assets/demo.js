@@ -1,21 +1,24 @@
-// The demo shop: the banner's choice, the agent behind it, and what the server makes of the visit.
+// The tour of the demo: the banner's choice, the agent behind it, and what the server makes of each visit.
 import {
+  markDone,
   now,
   show,
   showChoice,
   showDecision,
   showFiled,
+  showHealed,
   showLast,
   showResponse,
   showReview,
   showStatus,
+  showVerified,
   showWithoutVerdict,
 } from './demo-view.js';
 import { earlierSentence, forgottenSentence, heldSentence, unsentSentence } from './demo-words.js';
 
 const PURPOSE = 'device-identification';
 
-const { kid, decisionsUrl } = document.body.dataset;
+const { kid } = document.body.dataset;
 
 // The banner's script stands before this one; blocked, it leaves nothing behind.
 const consent = window.gpd?.consent ?? null;
@@ -30,9 +33,9 @@ let withdrawn = false;
 
 async function lookUp(requestId) {
   try {
-    const url = new URL(decisionsUrl, location.href);
-    url.searchParams.set('requestId', requestId);
-    const answer = await fetch(url, { cache: 'no-store' });
+    const answer = await fetch(`/demo/decision?requestId=${encodeURIComponent(requestId)}`, {
+      cache: 'no-store',
+    });
     return answer.ok ? await answer.json() : null;
   } catch {
     return null;
@@ -105,7 +108,33 @@ async function forget() {
 
 async function check() {
   const agent = await loadAgent();
-  await showResult(await agent.identify({ kid, consent: receipt }));
+  const result = await agent.identify({ kid, consent: receipt });
+  await showResult(result);
+  if (result.sent) markDone('verdict');
+}
+
+/** The backend plays the bot; its answer and cookie are handed on, as if this browser had been driven. */
+async function bot() {
+  const answer = await fetch('/demo/bot', { method: 'POST' });
+  const response = await answer.json();
+  await showResult({ sent: true, status: answer.status, response });
+  markDone('bot');
+  return response;
+}
+
+async function heal() {
+  const response = await bot();
+  const isHealed = response.class === 'human';
+  showHealed(isHealed);
+  if (isHealed) markDone('heal');
+}
+
+async function verify() {
+  const answer = await fetch('/demo/verify', { method: 'POST' });
+  const { output } = await answer.json();
+  showVerified(output);
+  showStatus('The command ran. Its output is in step 7.');
+  markDone('verify');
 }
 
 /** The shop's own act of consent: the button says what it is for. Who declines keeps the answer. */
@@ -142,7 +171,10 @@ async function contest() {
   const { statement, email } = Object.fromEntries(new FormData(form));
   const answer = await me({ action: 'contest', statement, ...(email ? { email } : {}) });
   const body = await answer.json();
-  if (answer.ok) showFiled(body);
+  if (answer.ok) {
+    showFiled(body);
+    markDone('contest');
+  }
   showStatus(
     answer.ok
       ? 'A person will review it. Keep the case key.'
@@ -154,9 +186,12 @@ async function contest() {
 
 const ACTIONS = {
   attest,
+  bot,
   check,
   contest,
   forget,
+  heal,
+  verify,
   'ask-anyway': askAnyway,
 };
 
@@ -194,8 +229,15 @@ async function follow(state) {
   withdrawn = state.purposes?.some(({ status }) => status === 'withdrawn') ?? false;
   const { proof, issuedAt } = state.phase === 'decided' ? await receipt() : {};
   showChoice({ ...state, granted: state.granted.includes(PURPOSE), proof, issuedAt });
-  if (state.phase === 'decided') await run('check');
+  if (state.phase !== 'decided') return;
+  markDone(withdrawn ? 'withdraw' : 'choose');
+  await run('check');
 }
+
+for (const button of document.querySelectorAll('[data-scripted]')) button.hidden = false;
+
+for (const link of document.querySelectorAll('[data-as]'))
+  link.addEventListener('click', () => markDone('rule'));
 
 async function begin() {
   if (!consent) {

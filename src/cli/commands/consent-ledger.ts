@@ -51,7 +51,7 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   return kept;
 }
 
-async function verify(
+export async function verify(
   context: CommandContext,
   given: string | undefined,
   options: Flags<'against'>,

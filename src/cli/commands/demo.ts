@@ -1,10 +1,11 @@
+import { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { makeLogger } from '../../ops/log.ts';
 import type { RunningApp } from '../../ops/running.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
 import { fail } from '../failure.ts';
-import { io, print } from '../io.ts';
+import { io, print, withIo } from '../io.ts';
 import { failStop, untilSignal } from './serve.ts';
 
 export function define(demo: Command): void {
@@ -14,19 +15,41 @@ export function define(demo: Command): void {
     .action(command(runDemo));
 }
 
+/** `gpd consent verify KID --config FILE`, with no setting from elsewhere. @returns all that it printed */
+async function verifyLog(kid: string, config: string): Promise<string> {
+  const { verify } = await import('./consent-ledger.ts');
+  let text = '';
+  const written = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk.toString('utf8');
+      done();
+    },
+  });
+  const streams = { env: {}, stdin: Readable.from([]), stdout: written, stderr: written };
+  await withIo({ ...streams, exitCode: 0, asked: { config }, leave: () => {} }, () =>
+    command(verify)(kid, {}),
+  );
+  return text;
+}
+
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
   const { prepareDemo } = await import('../../demo/demo.ts');
-  const demo = await prepareDemo(configFor({ port: options.port }));
   const log = makeLogger('warn');
-  const app = await startApp(demo.config, { log, routers: demo.routers, onFatal: failStop(log) });
+  const given = { log, onFatal: failStop(log) };
+  const demo = await prepareDemo(configFor({ port: options.port }), {
+    start: (config, clock) => startApp(config, { ...given, clock }),
+    verifyLog,
+  });
+  const app = await startApp(demo.config, { ...given, routers: demo.routers });
   const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
-  const { users } = demo;
-  print({ urls, users }, () => [
-    `shop page   ${urls.shop}`,
-    `console     ${urls.console}`,
-    ...users.map(({ name, about }) => `  sign in as ${name.padEnd(14)} ${about}`),
+  const { users, directory } = demo;
+  print({ urls, users, dataDir: directory }, () => [
+    `tour            ${urls.shop}`,
+    `console         ${urls.console}`,
+    ...users.map(({ name, about }) => `  sign in as    ${name.padEnd(14)} ${about}`),
+    `data directory  ${directory}`,
     '',
-    'Everything is in a temporary directory, which is deleted when you press Ctrl-C.',
+    'The data directory is deleted when you press Ctrl-C.',
   ]);
   return app;
 }

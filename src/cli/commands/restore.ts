@@ -50,6 +50,7 @@ export async function restoreInto(config: Config, name: string, options: Options
         `log       ${kid} continues from ${entries} entries; ${signed} were signed, and anyone who kept that checkpoint can prove it`,
     ),
     ...restored.apiKeysRevoked.map((id) => `API key   ${id} was revoked after it, and is revoked again`),
+    ...restored.staffRemoved.map((id) => `staff     ${id} was removed after it, and is removed again`),
     ...restored.sealKeysDestroyed.map(
       (key) => `seal key  ${key} was destroyed after it, and is destroyed again`,
     ),

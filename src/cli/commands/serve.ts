@@ -2,16 +2,18 @@ import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { serviceManager } from '../../config.ts';
 import { describeFault, makeLogger } from '../../ops/log.ts';
+import type { AppOptions } from '../../ops/running.ts';
 import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
 import { fail } from '../failure.ts';
 import type { Flags } from '../input.ts';
-import { io, printLine, wantsJson } from '../io.ts';
+import { io, print, printLine, wantsJson } from '../io.ts';
 
 export function define(serve: Command): void {
   serve
     .option('--host <address>', 'address to listen on')
     .option('--port <port>', 'port to listen on')
+    .option('--setup', 'make a new installation from a page: print a link to it, then serve')
     .addHelpText('after', example('gpd serve --host 0.0.0.0 --port 8080'))
     .action(command(runServer));
 }
@@ -40,16 +42,37 @@ export const failStop = (log: ReturnType<typeof makeLogger>) => (error: unknown)
   process.exit(1);
 };
 
-async function runServer(_context: CommandContext, { host, port }: Flags<'host' | 'port'>): Promise<void> {
-  const config = configFor({ host, port });
-  const log = makeLogger(config.log_level);
+type ServeFlags = Flags<'host' | 'port'> & { readonly setup?: true };
+
+/** Makes the installation from a page, where it was asked to. */
+async function prepare(
+  { setup, ...flags }: ServeFlags,
+  { log, sockets }: Pick<AppOptions, 'log' | 'sockets'>,
+) {
+  const config = configFor(flags);
+  if (setup !== true) return { config };
+  const { runSetup } = await import('../../ops/setup.ts');
+  return runSetup(config, {
+    file: io().asked.config ?? 'gpd.toml',
+    socket: sockets?.http ?? null,
+    onFault: (requestId, error) => log.error({ event: 'setup-failed', requestId, ...describeFault(error) }),
+    onLink: (url) =>
+      print({ setup: url }, () => [`Open this link in a browser, once and within an hour:`, url]),
+  });
+}
+
+async function runServer(_context: CommandContext, flags: ServeFlags): Promise<void> {
+  const log = makeLogger(configFor().log_level);
   const supervisor = makeSupervisor(serviceManager(io().env, process.pid), log);
+  const { sockets } = supervisor;
   try {
+    const { config, ...more } = await prepare(flags, { log, sockets });
     const app = await startApp(config, {
       log,
-      sockets: supervisor.sockets,
+      sockets,
       decryptThread: DECRYPT_THREAD,
       onFatal: failStop(log),
+      ...more,
     });
     // A terminal that was closed ends the server; `kill -HUP` from anywhere else asks to read the files again.
     const atTerminal = io().stdin.isTTY === true;

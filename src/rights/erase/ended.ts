@@ -51,12 +51,17 @@ async function keyLines({ read }: Database, kid: string, since: number): Promise
     .where({ kid })
     .where('revoked_at', '>=', since)
     .select<{ id: string; at: number }[]>('id', { at: 'revoked_at' });
+  const removed = await read('staff')
+    .where({ kid })
+    .where('removed_at', '>=', since)
+    .select<{ id: string; at: number }[]>('id', { at: 'removed_at' });
   const lineAt = (at: number) => ({ v: 1, at: isoTime(Number(at)), tenant: kid }) as const;
   return [
     ...keys.map(
       ({ generation, at }): EndedKey => ({ ...lineAt(at), event: 'seal-key.destroyed', generation }),
     ),
     ...revoked.map(({ id, at }): EndedKey => ({ ...lineAt(at), event: 'apikey.revoked', id })),
+    ...removed.map(({ id, at }): EndedKey => ({ ...lineAt(at), event: 'staff.removed', id })),
   ];
 }
 
@@ -124,6 +129,11 @@ async function endKeyAgain(tx: Knex.Transaction, line: EndedKey): Promise<boolea
     const row = tx('api_keys').where({ kid, id: line.id }).whereNull('revoked_at');
     return (await row.update({ revoked_at: at })) > 0;
   }
+  if (line.event === 'staff.removed') {
+    const row = tx('staff').where({ kid, id: line.id }).whereNull('removed_at');
+    const ended = { invite_hash: null, credential: null, public_key: null, removed_at: at };
+    return (await row.update(ended)) > 0;
+  }
   const row = tx('seal_keys').where({ kid, generation: line.generation }).whereNot({ state: 'destroyed' });
   return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
 }
@@ -134,6 +144,7 @@ export async function endKeysAgain(tx: Knex.Transaction, lines: readonly EndedKe
   for (const kid of new Set(again.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
   return {
     apiKeysRevoked: again.flatMap((line) => (line.event === 'apikey.revoked' ? [line.id] : [])),
+    staffRemoved: again.flatMap((line) => (line.event === 'staff.removed' ? [line.id] : [])),
     /** KID/GENERATION. */
     sealKeysDestroyed: again.flatMap((line) =>
       line.event === 'seal-key.destroyed' ? [`${line.tenant}/${line.generation}`] : [],

@@ -40,13 +40,14 @@ export type Tombstone = z.infer<typeof tombstoneSchema>;
 
 const eventSchema = z.discriminatedUnion('event', [
   z.object({ ...base, event: z.literal('apikey.revoked'), id: z.string() }),
+  z.object({ ...base, event: z.literal('staff.removed'), id: z.string() }),
   z.object({ ...base, event: z.literal('seal-key.destroyed'), generation: z.int() }),
   z.object({ ...base, event: z.enum(['hold.placed', 'hold.released']), device: z.string() }),
 ]);
 type EventLine = z.infer<typeof eventSchema>;
 /** A legal hold; `device` is a keyed reference. */
 export type HoldLine = Extract<EventLine, { device: string }>;
-/** A seal key or an API key that is no longer valid. */
+/** A seal key, an API key or the passkey of staff that is no longer valid. */
 export type EndedKey = Exclude<EventLine, HoldLine>;
 export type ErasureLine = Tombstone | EventLine;
 

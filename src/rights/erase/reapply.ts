@@ -120,8 +120,10 @@ export function makeReapplying(deps: ReapplyDeps): () => Promise<number> {
 /** `gpd restore` has done it; a database that was put in place otherwise begins here. */
 async function endAgain({ database }: ReapplyDeps, { keys }: LostLines): Promise<number> {
   if (keys.length === 0) return 0;
-  const { apiKeysRevoked, sealKeysDestroyed } = await database.transaction((tx) => endKeysAgain(tx, keys));
-  return apiKeysRevoked.length + sealKeysDestroyed.length;
+  const { apiKeysRevoked, sealKeysDestroyed, staffRemoved } = await database.transaction((tx) =>
+    endKeysAgain(tx, keys),
+  );
+  return apiKeysRevoked.length + sealKeysDestroyed.length + staffRemoved.length;
 }
 
 /** Returns how many lines were applied again. */

@@ -3,6 +3,8 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/': 'GET, HEAD',
   '/login': 'GET, HEAD',
   '/callback': 'GET, HEAD',
+  '/join': 'GET, HEAD',
+  '/passkey': 'POST',
   '/logout': 'POST',
   '/signed-out': 'GET, HEAD',
   '/help': 'GET, HEAD',
@@ -39,9 +41,9 @@ export const ROUTES: Readonly<Record<string, string>> = {
   '/banner/preview.css': 'GET, HEAD',
 };
 
-/** Addresses of forms, about one contest. */
+/** Addresses of forms that need a session, about one contest. */
 export function formsOf(contestId: string): readonly string[] {
   return Object.entries(ROUTES)
-    .filter(([, methods]) => methods.includes('POST'))
+    .filter(([path, methods]) => methods.includes('POST') && path !== '/passkey')
     .map(([path]) => `/console${path.replace(':id', contestId)}`);
 }

@@ -7,6 +7,7 @@ import { tamperedLogContract } from '../../consent/contract/tampered-log.ts';
 import { termsContract } from '../../consent/contract/terms.ts';
 import { verifyBesideContract } from '../../consent/contract/verify-beside.ts';
 import { consoleContract } from '../../console/contract/console.ts';
+import { staffContract } from '../../console/contract/staff.ts';
 import { decisionContract } from '../../ingest/contract/decisions.ts';
 import { deviceContract } from '../../ingest/contract/devices.ts';
 import { epochContract } from '../../ingest/contract/epochs.ts';
@@ -66,6 +67,7 @@ export function storageContract(make: MakeDatabase): void {
   daySaltContract(make);
   rateCounterContract(make);
   consoleContract(make);
+  staffContract(make);
   housekeepingContract(make);
   clockContract(make);
 }

@@ -31,7 +31,9 @@ beforeAll(async () => {
   target = { kid: OTHER, publicKey: Buffer.from(publicKey, 'base64') };
   session = await api.session('anna');
   backup = join(tempDir('backups'), 'b');
+  await api.gpd.json(['staff', 'invite', 'Rosa', '--role', 'dpo', '--tenant', KID]);
   await api.gpd.json(['backup', backup]);
+  await api.gpd.json(['staff', 'remove', 'Rosa', '--yes']);
   old = makeBundle(target);
   expectCore(await post(url, old), 'ok');
   const keys = await api.gpd.json<readonly { id: string; scope: string }[]>(['apikeys', 'list', KID]);
@@ -51,6 +53,8 @@ describe('after a restore', () => {
     const { stdout } = await runGpd(['restore', backup, '--yes'], { env });
     expect(stdout).toMatch(`API key   ${revoked} was revoked after it`);
     expect(stdout).toMatch(`seal key  ${KID}/1 was destroyed after it`);
+    expect(stdout).toMatch(/staff {5}stf_\w+ was removed after it/);
+    expect(await gpdJson(['staff', 'list'], { env })).toEqual([]);
     expect(stdout).toMatch('sessions  all are ended');
     const gpd = await startGpd({ dataDir: String(env['GPD_DATA_DIR']) });
     const restored = apiOf(gpd, api.keys);

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { STAFF_ROLES } from '../../auth/credentials.ts';
+import { baseUrl } from '../../config.ts';
+import { makeInvitation, staffRef } from '../../console/passkey-service.ts';
+import {
+  findByName,
+  inviteStaff,
+  listStaff,
+  removeStaff,
+  type StaffMember,
+} from '../../console/staff-store.ts';
+import { iso, isoTime } from '../../lib/clock.ts';
+import { makeUlid } from '../../lib/crypto.ts';
+import { type CommandContext, command, example, requireTenant } from '../command.ts';
+import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
+import { conflict, misused, notFound, print, printTable, say } from '../io.ts';
+
+/** Staff who sign in to the console with a passkey, where no identity provider is set. */
+
+/** Colleagues see it; no @, so that it is no e-mail address. */
+const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} '._-]{0,58}[\p{L}\p{N}.])?$/u;
+const ROLES = STAFF_ROLES.join(', ');
+
+export function define(staff: Command): void {
+  staff
+    .command('invite')
+    .description('invite somebody; print a link that works once, for 24 hours')
+    .argument('<name>', 'as colleagues see it; no e-mail address')
+    .requiredOption('--role <role>', ROLES)
+    .requiredOption('--tenant <kid>', 'the tenant that they act for', checkKid)
+    .addHelpText('after', example("gpd staff invite 'Rosa M.' --role reviewer --tenant shop"))
+    .action(command(invite));
+  staff
+    .command('list')
+    .description('list the staff, and who has not joined yet')
+    .addHelpText('after', example('gpd staff list'))
+    .action(command(list));
+  staff
+    .command('remove')
+    .description('remove somebody; their passkey and sessions end')
+    .argument('<name>', 'the name that they were invited by')
+    .option('--yes', 'do not ask')
+    .option('--dry-run', 'show who it is; change nothing')
+    .addHelpText('after', example("gpd staff remove 'Rosa M.'"))
+    .action(command(remove));
+}
+
+async function invite(
+  { open, config, by }: CommandContext,
+  name: string,
+  { role: asked, tenant: kid }: { readonly role: string; readonly tenant: string },
+): Promise<void> {
+  if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
+  const role = checkOneOf(STAFF_ROLES, asked, `--role ${asked}: must be one of ${ROLES}`);
+  const { database } = await open();
+  await requireTenant(database, kid);
+  const act = await by(kid);
+  const { secret, ...invitation } = makeInvitation(randomBytes, act.at);
+  const member: StaffMember = {
+    kid,
+    id: `stf_${makeUlid(() => act.at, randomBytes)}`,
+    name,
+    role,
+    ...invitation,
+    credential: null,
+    publicKey: null,
+    counter: 0,
+    createdAt: act.at,
+    joinedAt: null,
+    removedAt: null,
+  };
+  if (!(await inviteStaff(database, member, act)))
+    throw conflict(`${name} is already staff; \`gpd staff list\` shows who is`);
+  if (config.oidc_issuer !== null)
+    say('gpd: warning: GPD_OIDC_ISSUER is set, so nobody signs in with a passkey');
+  const link = `${baseUrl(config)}/console/join#${encodeURIComponent(name)}.${secret}`;
+  print({ name, role, kid, link, until: isoTime(member.inviteUntil) }, () => [link]);
+}
+
+const shown = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMember) => ({
+  name,
+  kid,
+  role,
+  invitedAt: isoTime(createdAt),
+  joinedAt: iso(joinedAt),
+  inviteUntil: joinedAt === null ? isoTime(inviteUntil) : null,
+});
+
+async function list({ open }: CommandContext): Promise<void> {
+  const { database } = await open();
+  const members = (await listStaff(database)).map(shown);
+  printTable(members, members, {
+    NAME: 'name',
+    KID: 'kid',
+    ROLE: 'role',
+    JOINED: ({ joinedAt, inviteUntil }) => joinedAt ?? `invited until ${inviteUntil}`,
+  });
+}
+
+async function remove(
+  { open, tenant, by, recordEnded }: CommandContext,
+  name: string,
+  options: DestructiveFlags,
+): Promise<void> {
+  const { database } = await open();
+  const member = await findByName(database, name);
+  if (!member) throw notFound(`no staff named ${name}; \`gpd staff list\` shows them`);
+  if (options.dryRun === true) {
+    print({ ...shown(member), dryRun: true }, () => [
+      `would be removed: ${name}, ${member.role} of ${member.kid}`,
+    ]);
+    return;
+  }
+  // At once in a script: a passkey that was lost is not to wait for a flag.
+  await confirmOnTerminal(options, `Removing ${name}: their passkey and sessions end`);
+  const { rightsKey } = await tenant(member.kid);
+  await removeStaff(database, member, staffRef(rightsKey, member), await by(member.kid));
+  await recordEnded(`${name} is removed`);
+  print(shown(member), () => [`${name} is removed; their passkey and sessions no longer work`]);
+}

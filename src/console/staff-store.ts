@@ -1,0 +1,108 @@
+import type { Knex } from 'knex';
+import { writeAct, writeAudit } from '../audit/store.ts';
+import type { StaffRole } from '../auth/credentials.ts';
+import type { Database } from '../db/db.ts';
+import { holdsTenant } from '../db/meta-store.ts';
+import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
+import type { Act } from '../lib/act.ts';
+
+/** Staff who sign in with a passkey: invited, joined, removed. Names are unique over all tenants. */
+
+export interface StaffMember {
+  readonly kid: string;
+  readonly id: string;
+  readonly name: string;
+  readonly role: StaffRole;
+  /** SHA-256 of the invitation; null once it was used. */
+  readonly inviteHash: string | null;
+  readonly inviteUntil: number;
+  /** SHA-256 of the credential's id; null until they joined. */
+  readonly credential: string | null;
+  readonly publicKey: string | null;
+  readonly counter: number;
+  readonly createdAt: number;
+  readonly joinedAt: number | null;
+  readonly removedAt: number | null;
+}
+
+type Row = Columns<StaffMember>;
+
+const rowToMember = (row: Row): StaffMember => fromColumns<StaffMember>(row);
+
+const GONE = { invite_hash: null, credential: null, public_key: null };
+
+async function findMember(db: Knex, where: Partial<Row>): Promise<StaffMember | null> {
+  const row = await db<Row>('staff').where(where).whereNull('removed_at').first();
+  return row ? rowToMember(row as Row) : null;
+}
+
+export const findInvited = ({ read }: Database, inviteHash: string): Promise<StaffMember | null> =>
+  findMember(read, { invite_hash: inviteHash });
+
+export const findByCredential = ({ read }: Database, credential: string): Promise<StaffMember | null> =>
+  findMember(read, { credential });
+
+export const findByName = ({ read }: Database, name: string): Promise<StaffMember | null> =>
+  findMember(read, { name });
+
+/** Whether anybody could sign in with a passkey, now or once they joined. */
+export const hasStaff = async ({ read }: Database): Promise<boolean> => (await findMember(read, {})) !== null;
+
+export async function listStaff({ read }: Database): Promise<readonly StaffMember[]> {
+  const rows = await read<Row>('staff').whereNull('removed_at').orderBy('name');
+  return (rows as Row[]).map(rowToMember);
+}
+
+/** A new invitation replaces one that was not used. @returns false where somebody else has the name, or the tenant is gone */
+export function inviteStaff(database: Database, member: StaffMember, by: Act): Promise<boolean> {
+  const { kid, id, name, role } = member;
+  return database.transaction(async (tx) => {
+    if (!(await holdsTenant(tx, kid))) return false;
+    const known = await findMember(tx, { name });
+    if (known && (known.joinedAt !== null || known.kid !== kid)) return false;
+    if (known) await tx('staff').where({ kid, id: known.id }).delete();
+    await tx('staff').insert(toColumns(member));
+    await writeAct(tx, kid, by, 'staff.invited', { id, role });
+    return true;
+  });
+}
+
+/** Their sessions end as well. @param ref keyed reference of the person @returns false where they were removed already */
+export function removeStaff(
+  database: Database,
+  { kid, id, role }: StaffMember,
+  ref: string,
+  by: Act,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const row = tx('staff').where({ kid, id }).whereNull('removed_at');
+    if ((await row.update({ ...GONE, removed_at: by.at })) === 0) return false;
+    await tx('console_sessions').where({ kid, actor: ref }).delete();
+    await writeAct(tx, kid, by, 'staff.removed', { id, role });
+    return true;
+  });
+}
+
+export type Joined = Readonly<{ credential: string; publicKey: string; counter: number }>;
+
+/** @returns false where the invitation was used meanwhile, or its member removed */
+export async function joinStaff(
+  tx: Knex.Transaction,
+  { kid, id, role, inviteHash }: StaffMember,
+  joined: Joined,
+  { ref, at }: { readonly ref: string; readonly at: number },
+): Promise<boolean> {
+  const row = tx('staff').where({ kid, id, invite_hash: inviteHash }).whereNull('removed_at');
+  const changed = await row.update({ ...toColumns(joined), invite_hash: null, joined_at: at });
+  if (changed === 0) return false;
+  const detail = { id, role };
+  await writeAudit(tx, { kid, at, actor: { role, ref }, action: 'staff.joined', object: null, detail });
+  return true;
+}
+
+/** @returns false where another sign-in was first, or the member was removed */
+export async function raiseCounter(tx: Knex.Transaction, member: StaffMember, counter: number) {
+  const { kid, id, credential } = member;
+  const row = tx('staff').where({ kid, id, credential, counter: member.counter }).whereNull('removed_at');
+  return (await row.update({ counter })) === 1;
+}

@@ -1,0 +1,104 @@
+import type { Router } from 'express';
+import { z } from 'zod';
+import { exactRouter } from '../http/register.ts';
+import { toldOnce } from '../ingest/verdict/policy.ts';
+import { Refusal } from '../lib/errors.ts';
+import type { DecisionResponse } from '../schema/responses.ts';
+import { contestIdSchema } from '../schema/rights.ts';
+import { tenantSettingsSchema } from '../tenants/settings.ts';
+import { DEMO_USERS } from './idp.ts';
+import { type Shop, sendVisit, theBot } from './seed.ts';
+
+/** The page of the tour, and the backend of its shop: it asks gpd for verdicts with a key that the browser never sees. */
+
+export interface TourNeeds {
+  readonly shop: Shop;
+  readonly publishableKey: string;
+  /** The page may be open at either of them. */
+  readonly origins: readonly string[];
+  readonly url: () => string;
+  readonly signInNext: (account: string) => void;
+  readonly verifyCommand: string;
+  readonly verifyLog: () => Promise<string>;
+}
+
+/** The page's own requests alone: they write, or take their time. @throws {Refusal} */
+function requireOrigin({ origins }: TourNeeds, origin: string | undefined): string {
+  if (origin === undefined || !origins.includes(origin)) throw new Refusal('origin-not-allowed');
+  return origin;
+}
+
+function addPage(router: Router, { shop, publishableKey, verifyCommand }: TourNeeds): void {
+  router.get('/', (_request, response) => response.redirect('/demo'));
+  router.get('/demo', (_request, response) => {
+    response.set('cache-control', 'no-store');
+    response.render('demo/tour', {
+      kid: shop.kid,
+      shopName: 'Lanterne',
+      publishableKey,
+      verifyCommand,
+      retentionDays: tenantSettingsSchema.shape['retention.days'].parse(undefined),
+    });
+  });
+}
+
+/** A browser must not deliver its own verdict: the backend looks it up. */
+function addDecisions(router: Router, { shop, url }: TourNeeds): void {
+  router.get('/demo/decision', async (request, response) => {
+    const { requestId } = request.query;
+    if (typeof requestId !== 'string') throw new Refusal('invalid-request');
+    const answer = await fetch(new URL(`/v1/decisions/${encodeURIComponent(requestId)}`, url()), {
+      headers: { authorization: `Bearer ${shop.secret}` },
+    });
+    const decision = (await answer.json()) as Partial<DecisionResponse>;
+    response
+      .status(answer.status)
+      .set('cache-control', 'no-store')
+      .json(decision.rules ? { ...decision, rules: toldOnce(decision.rules) } : decision);
+  });
+}
+
+/** The answer to the bot is handed on with its cookie, so that the page can ask for a review of that visit. */
+function addBot(router: Router, needs: TourNeeds): void {
+  router.post('/demo/bot', async (request, response) => {
+    const origin = requireOrigin(needs, request.headers.origin);
+    const answer = await sendVisit({ ...needs.shop, origin }, needs.url(), theBot, Date.now());
+    response.status(answer.status).set('cache-control', 'no-store');
+    for (const cookie of answer.headers.getSetCookie()) response.append('set-cookie', cookie);
+    response.json(await answer.json());
+  });
+}
+
+const caseSchema = z.object({
+  as: z.enum(DEMO_USERS.map(({ account }) => account)),
+  case: contestIdSchema.optional(),
+});
+
+/** One click signs in and opens the case. */
+function addSignIn(router: Router, { signInNext }: TourNeeds): void {
+  router.get('/demo/console', (request, response) => {
+    const { data } = caseSchema.safeParse(request.query);
+    if (!data) throw new Refusal('invalid-request');
+    signInNext(data.as);
+    const back = data.case === undefined ? '/console' : `/console/contests/${data.case}`;
+    response.redirect(303, `/console/login?switch=select_account&back=${encodeURIComponent(back)}`);
+  });
+}
+
+/** The real command in this process; who asks while it runs gets the same result. */
+function addVerify(router: Router, needs: TourNeeds): void {
+  let running: Promise<string> | null = null;
+  router.post('/demo/verify', async (request, response) => {
+    requireOrigin(needs, request.headers.origin);
+    running ??= needs.verifyLog().finally(() => {
+      running = null;
+    });
+    response.set('cache-control', 'no-store').json({ output: await running });
+  });
+}
+
+export function tourRoutes(needs: TourNeeds): Router {
+  const router = exactRouter();
+  for (const add of [addPage, addDecisions, addBot, addSignIn, addVerify]) add(router, needs);
+  return router;
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import type { Request, RequestHandler, Response, Router } from 'express';
+import { ConfigError } from '../config.ts';
+import { isSameOrigin, readForm, sameToken } from '../console/form.ts';
+import { usualPolicy } from '../console/render.ts';
+import { exactRouter } from '../http/register.ts';
+import { cookieValues } from '../http/request.ts';
+import { HOUR, SECOND } from '../lib/clock.ts';
+import { Refusal } from '../lib/errors.ts';
+import { AlreadyInitialised } from '../tenants/installation-files.ts';
+import type { SetupLink } from './setup-link.ts';
+import { type Installed, readSetup, type Setup } from './setup-service.ts';
+
+/** The pages of `gpd serve --setup`: before there is an installation, and afterwards until the first visit arrives. */
+
+const COOKIE = 'gpd_setup';
+/** A page of another site that has its name point here sends that name (DNS rebinding). */
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+
+export const isLoopback = (host: string): boolean =>
+  LOOPBACK.test(host.includes(':') && !host.startsWith('[') ? `[${host}]` : host);
+
+/** @throws {Refusal} */
+const requireLoopback: RequestHandler = (request, _response, next) => {
+  if (!LOOPBACK.test(request.headers.host ?? '')) throw new Refusal('origin-not-allowed');
+  next();
+};
+
+const originOf = ({ protocol, headers }: Request): string => new URL(`${protocol}://${headers.host}`).origin;
+
+/** @throws {Refusal} for a form of another site */
+async function readOwnForm(request: Request) {
+  if (!isSameOrigin(request, originOf(request))) throw new Refusal('origin-not-allowed');
+  return readForm(request);
+}
+
+function render(response: Response, values: object, status = 200): void {
+  const nonce = randomBytes(16).toString('base64');
+  response.status(status).set({
+    'content-security-policy': `${usualPolicy(nonce)}; connect-src 'self'`,
+    'cache-control': 'no-store',
+    'referrer-policy': 'same-origin',
+  });
+  response.render('setup', { nonce, token: '', csrf: '', wrong: {}, values: {}, ...values });
+}
+
+const hasSession = (link: SetupLink, request: Request): boolean =>
+  cookieValues(request.headers.cookie, COOKIE).some((secret) => link.isSession(secret));
+
+export interface SetupNeeds {
+  readonly link: SetupLink;
+  /** Set already: the form does not ask for it. */
+  readonly baseUrl: string | null;
+  /** Makes the installation, once. @throws {AlreadyInitialised}, {ConfigError} */
+  readonly install: (setup: Setup) => Promise<Installed>;
+  /** Told when the page of the result was sent. */
+  readonly onInstalled: (installed: Installed) => void;
+}
+
+function addLink(router: Router, { link, baseUrl }: SetupNeeds, csrf: string): void {
+  router.get('/setup', (request, response) => {
+    const { token } = request.query;
+    if (hasSession(link, request)) render(response, { step: 'form', csrf, baseUrl });
+    // The link itself changes nothing: a program that looks ahead must not use it up.
+    else if (typeof token === 'string' && link.isGood(token)) render(response, { step: 'begin', token });
+    else render(response, { step: 'over' }, 403);
+  });
+  router.post('/setup/begin', async (request, response) => {
+    const form = await readOwnForm(request);
+    const secret = link.exchange(form.get('token') ?? '');
+    if (secret === null) {
+      render(response, { step: 'over' }, 403);
+      return;
+    }
+    const cookie = `${COOKIE}=${secret}; HttpOnly; SameSite=Strict; Path=/setup; Max-Age=${HOUR / SECOND}`;
+    response.append('set-cookie', cookie).redirect(303, '/setup');
+  });
+}
+
+function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
+  let isBusy = false;
+  router.post('/setup', async (request, response) => {
+    const form = await readOwnForm(request);
+    if (!hasSession(needs.link, request) || !sameToken(form.get('csrf') ?? '', csrf))
+      throw new Refusal('unauthenticated');
+    const values = {
+      ...Object.fromEntries(form),
+      ...(needs.baseUrl === null ? {} : { baseUrl: needs.baseUrl }),
+    };
+    const again = (wrong: object) =>
+      render(response, { step: 'form', csrf, baseUrl: needs.baseUrl, values, wrong }, 422);
+    const { data, wrong } = readSetup(values);
+    if (!data) return again(wrong);
+    if (isBusy) return again({ form: 'the installation is being made' });
+    isBusy = true;
+    try {
+      const installed = await needs.install(data);
+      response.once('finish', () => needs.onInstalled(installed));
+      response.set('connection', 'close');
+      render(response, { step: 'done', installed });
+    } catch (error) {
+      isBusy = false;
+      if (!(error instanceof AlreadyInitialised || error instanceof ConfigError)) throw error;
+      again({ form: error.message });
+    }
+  });
+}
+
+/** Nothing else is served until the installation is there. */
+export function setupRoutes(needs: SetupNeeds): Router {
+  const router = exactRouter().use(requireLoopback);
+  const csrf = randomBytes(32).toString('base64url');
+  addLink(router, needs, csrf);
+  addForm(router, needs, csrf);
+  return router;
+}
+
+/** The server serves: the browser that set it up sees the snippet again, and whether a visit has arrived. */
+export function firstVisitRoutes(
+  link: SetupLink,
+  installed: Installed,
+  hasVisit: (kid: string) => Promise<boolean>,
+): Router {
+  const router = exactRouter();
+  const guard: RequestHandler = (request, _response, next) => {
+    if (!hasSession(link, request)) throw new Refusal('not-found');
+    next();
+  };
+  router.get('/setup', requireLoopback, guard, (_request, response) =>
+    render(response, { step: 'done', installed }),
+  );
+  router.get('/setup/visit', requireLoopback, guard, async (_request, response) => {
+    response.set('cache-control', 'no-store').json({ arrived: await hasVisit(installed.tenant) });
+  });
+  return router;
+}

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
+import { z } from 'zod';
+import { makeApiKey } from '../auth/credentials.ts';
+import type { Config } from '../config.ts';
+import { works } from '../lib/functions.ts';
+import { kidSchema } from '../schema/bundle.ts';
+import { explainIssue } from '../schema/explain-issue.ts';
+import { publicOrigin } from '../schema/settings.ts';
+import { makeApiKeyStore } from '../tenants/api-key-store.ts';
+import { initialiseStore } from '../tenants/installation-files.ts';
+import { isWildcard, originSchema } from '../tenants/settings.ts';
+import { createTenant } from './new-tenant-service.ts';
+
+/** What `gpd init` and `gpd apikeys create` do, from the form of `gpd serve --setup`. */
+
+const notice = z.string().trim().min(1, 'is missing').max(4000);
+
+const setupSchema = z.object({
+  tenant: kidSchema,
+  origin: originSchema.refine((origin) => !isWildcard(origin), 'a wildcard matches no page: name one origin'),
+  baseUrl: publicOrigin,
+  contact: notice,
+});
+
+export type Setup = z.output<typeof setupSchema>;
+
+/** The values, or a sentence for each field that is wrong. */
+export function readSetup(given: Readonly<Record<string, string | undefined>>) {
+  const { data, error } = setupSchema.safeParse(given, { error: explainIssue });
+  const wrong = error?.issues.map(({ path, message }) => [String(path[0]), message] as const) ?? [];
+  return data ? { data } : { wrong: Object.fromEntries(wrong) };
+}
+
+export interface Installed extends Setup {
+  /** The publishable key of the page. */
+  readonly key: string;
+  /** Null: it names the base URL now. */
+  readonly unwritten: string | null;
+}
+
+/** The next start reads the base URL from the file that this one would have read. @returns false where it cannot be written */
+const keepBaseUrl = (file: string, baseUrl: string): boolean =>
+  works(() => appendFileSync(file, `base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 }));
+
+/** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
+export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {
+  const { tenant: kid, origin, baseUrl, contact } = setup;
+  const whole = { ...config, base_url: baseUrl };
+  const store = await initialiseStore(whole);
+  try {
+    const now = Date.now();
+    await createTenant(store, whole, { kid, origins: [origin], contact, now });
+    const { key, secret } = makeApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);
+    await makeApiKeyStore(store.database).insert(key, { role: 'system', ref: 'setup', at: now });
+    const isKept = config.base_url !== null || keepBaseUrl(file, baseUrl);
+    return { ...setup, key: secret, unwritten: isKept ? null : file };
+  } finally {
+    await store.database.close();
+  }
+}

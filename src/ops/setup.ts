@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { baseUrl, type Config, ConfigError } from '../config.ts';
+import { makeExpressApp } from '../http/express-app.ts';
+import { makeServer } from '../http/server.ts';
+import { hasDecisions } from '../ingest/decisions-store.ts';
+import { makeUlid } from '../lib/crypto.ts';
+import { listen, readTls } from './listen.ts';
+import type { AppOptions } from './running.ts';
+import { makeSetupLink } from './setup-link.ts';
+import { firstVisitRoutes, isLoopback, setupRoutes } from './setup-routes.ts';
+import { type Installed, install } from './setup-service.ts';
+
+/** `gpd serve --setup`: a page makes the installation, then the server serves it (contract-2 section 21). */
+
+const DRAIN_MS = 2000;
+
+/** @throws {ConfigError} where something is there already, or others could reach the page */
+function requireSetup({ data_dir, host }: Config, socket: number | null): void {
+  if (existsSync(data_dir) && readdirSync(data_dir).length > 0)
+    throw new ConfigError(`${data_dir} is not empty: run \`gpd serve\` without --setup`);
+  if (socket !== null || !isLoopback(host))
+    throw new ConfigError('--setup listens on this machine alone: repeat with --host 127.0.0.1');
+}
+
+export interface SetupOptions {
+  /** The configuration file that the server reads. */
+  readonly file: string;
+  /** A socket of the unit. */
+  readonly socket: number | null;
+  readonly onFault: (requestId: string, error: unknown) => void;
+  /** Gets the link when the page can be opened. */
+  readonly onLink: (url: string) => void;
+}
+
+/** Serves the setup alone until it is done. @returns what the server is started with, at the same address */
+export async function runSetup(config: Config, options: SetupOptions) {
+  requireSetup(config, options.socket);
+  const { file, onFault } = options;
+  const { token, link } = makeSetupLink(randomBytes, Date.now);
+  let onInstalled: (installed: Installed) => void = () => {};
+  const done = new Promise<Installed>((resolve) => {
+    onInstalled = resolve;
+  });
+  const pages = makeExpressApp({
+    routers: [
+      setupRoutes({
+        link,
+        baseUrl: config.base_url,
+        install: (setup) => install(config, setup, file),
+        onInstalled,
+      }),
+    ],
+    views: fileURLToPath(new URL('../../views', import.meta.url)),
+    https: false,
+    onFault,
+  });
+  const http = makeServer({
+    lanes: new Map(),
+    express: pages,
+    makeRequestId: () => `req_${makeUlid(Date.now, randomBytes)}`,
+    knowsOrigin: () => false,
+    trustedProxies: [],
+    ja4Header: null,
+    onUntrustedForwarded: () => {},
+    onFault,
+    https: false,
+    tls: readTls(config),
+  });
+  const port = await listen(http, config, null);
+  options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${token}`);
+  const installed = await done;
+  await http.drain(DRAIN_MS);
+  const routers: AppOptions['routers'] = ({ database }) =>
+    Promise.resolve([firstVisitRoutes(link, installed, (kid) => hasDecisions(database, kid))]);
+  return { config: { ...config, port, base_url: installed.baseUrl }, routers };
+}

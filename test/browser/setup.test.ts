@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Spawned, spawnGpd, tempDir } from '../support/command.ts';
+import { describeInChromium, launchShell } from './support/chromium.ts';
+
+/** `gpd serve --setup` from its link to the first visit. SHOTS names a folder for pictures of the pages. */
+
+const { SHOTS } = process.env;
+const WAIT = { timeout: 60_000, interval: 50 };
+
+describeInChromium('serve --setup', () => {
+  const cwd = tempDir('setup');
+  let browser: Browser;
+  let gpd: Spawned;
+  let shop: Server;
+  let origin: string;
+  let snippet = '';
+
+  beforeAll(async () => {
+    browser = await launchShell();
+    shop = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html; charset=utf-8');
+      response.end(
+        `<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,">${snippet}`,
+      );
+    });
+    await new Promise<void>((resolve) => shop.listen(0, 'localhost', resolve));
+    origin = `http://localhost:${(shop.address() as AddressInfo).port}`;
+    gpd = spawnGpd(['serve', '--setup', '--port', '0', '--json'], {
+      cwd,
+      env: { GPD_DATA_DIR: join(cwd, 'data') },
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    shop?.close();
+    gpd?.child.kill('SIGTERM');
+    await gpd?.exited;
+  });
+
+  it('makes an installation, shows the snippet, and sees the first visit', async () => {
+    await vi.waitFor(() => expect(gpd.output.stdout).toContain('\n'), WAIT);
+    const { setup } = JSON.parse(gpd.output.stdout.split('\n')[0] ?? '') as { setup: string };
+    const page = await browser.newPage();
+    const faults: string[] = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    page.on('console', (message) => {
+      if (/Content Security Policy/.test(message.text())) faults.push(message.text());
+    });
+    await page.goto(setup);
+    await page.getByRole('button', { name: 'Begin' }).click();
+    await page.getByLabel('Tenant').fill('a|b');
+    await page.getByLabel('Origin of its pages').fill(origin);
+    await page.getByLabel('Public address of this server').fill(new URL(setup).origin);
+    await page.getByLabel('Contact').fill('privacy@shop.example');
+    await page.getByRole('button', { name: 'Make the keys' }).click();
+    await page.getByRole('alert').getByText('a kid is').waitFor();
+    if (SHOTS) await page.screenshot({ path: join(SHOTS, 'setup-form.png'), fullPage: true });
+    await page.getByLabel('Tenant').fill('shop');
+    await page.getByRole('button', { name: 'Make the keys' }).click();
+    await page.getByText('No visit has arrived yet').waitFor();
+    snippet = (await page.getByTestId('snippet').textContent()) ?? '';
+    if (SHOTS) await page.screenshot({ path: join(SHOTS, 'setup-done.png'), fullPage: true });
+    expect(readFileSync(join(cwd, 'gpd.toml'), 'utf8')).toContain(new URL(setup).origin);
+
+    // The same address serves now: the snippet as it is on the page, in a page of the tenant.
+    await vi.waitFor(() => expect(gpd.output.stdout.split('\n')).toHaveLength(3), WAIT);
+    const visitor = await browser.newPage();
+    await visitor.goto(origin);
+    await visitor.getByTestId('consent-accept').click();
+    await page.getByText('The first visit has arrived.').waitFor({ timeout: WAIT.timeout });
+    await page.reload();
+    await page.getByTestId('snippet').waitFor();
+    expect(faults).toEqual([]);
+  });
+});

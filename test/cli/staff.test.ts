@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { KID } from '../support/constants.ts';
+import { own } from './support/own.ts';
+
+/** `gpd staff`: what it takes, and what it says. */
+
+describe('gpd staff', () => {
+  it('prints one link with the name, and keeps nothing that opens it', async () => {
+    const mine = await own();
+    const { stdout } = await mine.gpd('staff', 'invite', 'Rosa R', '--role', 'dpo', '--tenant', KID);
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\/console\/join#Rosa%20R\.[\w-]{43}\n$/);
+    const [, secret = ''] = /\.([\w-]{43})\n$/.exec(stdout) ?? [];
+    const listed = await mine.gpd('staff', 'list');
+    expect(listed.stdout).toMatch(/Rosa R +\w+ +dpo +invited until \d{4}-/);
+    const shown = await mine.gpd('audit', KID, '--json');
+    for (const text of [listed.stdout, shown.stdout]) expect(text).not.toContain(secret);
+    expect(shown.stdout).not.toContain('Rosa');
+  });
+
+  it.each([
+    [['a@b.c', '--role', 'dpo', '--tenant', KID], 2],
+    [['Rosa', '--role', 'admin', '--tenant', KID], 2],
+    [['Rosa', '--role', 'dpo', '--tenant', 'nobody'], 3],
+  ])('refuses %j', async (words, code) => {
+    expect((await (await own()).gpd('staff', 'invite', ...words)).code).toBe(code);
+  });
+
+  it('remove: --dry-run changes nothing, and an unknown name is not found', async () => {
+    const mine = await own();
+    await mine.gpd('staff', 'invite', 'Rosa', '--role', 'dpo', '--tenant', KID);
+    expect((await mine.gpd('staff', 'remove', 'Rosa', '--dry-run')).stdout).toContain('would be removed');
+    expect(await mine.json('staff', 'list')).toHaveLength(1);
+    expect((await mine.gpd('staff', 'remove', 'Rosa', '--yes')).code).toBe(0);
+    expect((await mine.gpd('staff', 'remove', 'Rosa', '--yes')).code).toBe(3);
+  });
+});

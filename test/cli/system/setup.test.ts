@@ -1,0 +1,101 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runProgram, type Spawned, spawnGpd, tempDir } from '../../support/command.ts';
+import { ask } from '../../support/http.ts';
+
+/** `gpd serve --setup`: where it refuses, and whom its page lets in. */
+
+describe('refuses with 78', () => {
+  it('a data directory that is not empty', async () => {
+    const data = tempDir('data');
+    writeFileSync(join(data, 'note'), '');
+    const ran = await runProgram(['serve', '--setup', '--port', '0'], { env: { GPD_DATA_DIR: data } });
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toContain('is not empty');
+  });
+
+  it.each(['0.0.0.0', '::', 'gpd.example'])('an address that others reach: %s', async (host) => {
+    const env = { GPD_DATA_DIR: tempDir('data') };
+    const ran = await runProgram(['serve', '--setup', '--port', '0', '--host', host], { env });
+    expect(ran).toMatchObject({ code: 78, stdout: '' });
+    expect(ran.stderr).toContain('--host 127.0.0.1');
+  });
+});
+
+describe('the page', () => {
+  let gpd: Spawned;
+  let url: string;
+  let token: string;
+
+  beforeAll(async () => {
+    const data = join(tempDir('data'), 'new');
+    mkdirSync(data);
+    gpd = spawnGpd(['serve', '--setup', '--port', '0', '--json'], { env: { GPD_DATA_DIR: data } });
+    await vi.waitFor(() => expect(gpd.output.stdout).toContain('\n'), { timeout: 60_000, interval: 50 });
+    const link = new URL((JSON.parse(gpd.output.stdout) as { setup: string }).setup);
+    url = link.origin;
+    token = link.searchParams.get('token') ?? '';
+  });
+  afterAll(async () => {
+    gpd.child.kill('SIGTERM');
+    await gpd.exited;
+  });
+
+  const post = (
+    path: string,
+    form: Readonly<Record<string, string>>,
+    headers: Readonly<Record<string, string>> = {},
+  ) =>
+    ask(url, path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: url, ...headers },
+      body: new URLSearchParams(form).toString(),
+    });
+  const FORM = {
+    tenant: 'shop',
+    origin: 'https://shop.example',
+    baseUrl: 'https://id.shop.example',
+    contact: 'a@b.c',
+  };
+
+  it('is all that there is', async () => {
+    for (const path of [
+      '/',
+      '/healthz',
+      '/docs',
+      '/assets/base.css',
+      '/v1/agent.js',
+      '/console',
+      '/setup/visit',
+    ])
+      expect({ path, status: (await ask(url, path)).status }).toEqual({ path, status: 404 });
+  });
+
+  it('is for a Host of this machine alone', async () => {
+    for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '10.0.0.1'])
+      expect((await ask(url, `/setup?token=${token}`, { headers: { host } })).status).toBe(403);
+  });
+
+  it('is refused without the link, from another site, and without its own token', async () => {
+    expect((await ask(url, '/setup?token=wrong')).status).toBe(403);
+    expect((await post('/setup/begin', { token: 'wrong' })).status).toBe(403);
+    expect((await post('/setup/begin', { token }, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await post('/setup', FORM)).status).toBe(401);
+  });
+
+  it('is opened by the link once, and the form needs its token', async () => {
+    // To look at the page of the link does not use it up.
+    for (let i = 0; i < 2; i += 1) expect((await ask(url, `/setup?token=${token}`)).status).toBe(200);
+    const begun = await post('/setup/begin', { token });
+    expect(begun.status).toBe(303);
+    const [set = ''] = [begun.headers['set-cookie']].flat();
+    expect(set).toMatch(/; HttpOnly; SameSite=Strict; Path=\/setup; Max-Age=3600$/);
+    const cookie = set.split(';')[0] ?? '';
+    expect((await post('/setup/begin', { token })).status).toBe(403);
+    expect((await ask(url, `/setup?token=${token}`)).status).toBe(403);
+    expect((await ask(url, '/setup', { headers: { cookie } })).status).toBe(200);
+    expect((await post('/setup', { ...FORM, csrf: 'wrong' }, { cookie })).status).toBe(401);
+    expect(gpd.output.stderr).not.toContain(token);
+  });
+});

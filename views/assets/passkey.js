@@ -1,0 +1,34 @@
+// Sign-in of staff with a passkey: the challenge is on the page, and the answer goes out with its form.
+import { ask } from '/v1/agent-passkey.js';
+
+const form = document.querySelector('form[data-offer]');
+const button = form.querySelector('button');
+const status = form.querySelector('[role="status"]');
+const offer = JSON.parse(form.dataset.offer);
+
+// An invitation is in the fragment, which no server and no proxy is sent: NAME.SECRET.
+const invitation = /^#(.+)\.([\w-]{43})$/.exec(location.hash);
+if (invitation) {
+  const [, name, secret] = invitation;
+  history.replaceState(null, '', location.pathname);
+  form.elements.invitation.value = secret;
+  offer.publicKey.user.name = offer.publicKey.user.displayName = decodeURIComponent(name);
+}
+
+// Without an invitation the new passkey would be good for nothing.
+const isWhole = offer.ceremony === 'get' || invitation !== null;
+button.hidden = !isWhole;
+if (!isWhole) status.textContent = 'Open the whole link of your invitation.';
+async function answer() {
+  button.disabled = true;
+  status.textContent = '';
+  try {
+    form.elements.answer.value = JSON.stringify(await ask(offer));
+    form.submit();
+  } catch {
+    button.disabled = false;
+    status.textContent = 'No passkey was used. Try again.';
+  }
+}
+
+button.addEventListener('click', () => void answer());

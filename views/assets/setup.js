@@ -1,0 +1,14 @@
+// In the page of the setup: looks whether the first visit has arrived.
+const LOOK_MS = 2000;
+const line = document.querySelector('[data-testid="visit"]');
+
+async function look() {
+  const answer = await fetch('/setup/visit', { cache: 'no-store' }).catch(() => null);
+  // The server starts again in between.
+  const { arrived } = answer?.ok ? await answer.json() : { arrived: false };
+  if (arrived) line.textContent = 'The first visit has arrived.';
+  else setTimeout(() => void look(), LOOK_MS);
+}
+
+history.replaceState(null, '', '/setup');
+void look();
