@@ -226,18 +226,6 @@ export function outcomesContract(make: MakeDatabase): void {
       );
     });
 
-    it.each(['human', 'unknown', 'declared_agent'] as const)(
-      'of a decision %s counts no rule',
-      async (name) => {
-        const { decide, report, counts, rows } = await house(`class-${name.replace('_', '-')}`);
-        await decide('x', { class: name });
-        for (const outcome of ['fraud', 'chargeback', 'passed-step-up', 'false-alarm'] as const)
-          await report('x', outcome);
-        expect(await rows()).toEqual(['fraud']);
-        expect(await counts()).toBeUndefined();
-      },
-    );
-
     it('leaves a sealed hour as it was sealed, and leaves with its decision', async () => {
       const { decide, report, rows, counts } = await house('sealed');
       await decide('x');
