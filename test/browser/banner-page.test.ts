@@ -56,19 +56,6 @@ for (const name of BROWSERS) {
       await expectNothing();
     });
 
-    it('the settings name the entry of a refusal on the page where it was made', async () => {
-      await open();
-      await at.banner.press('reject');
-      const { principalId } = await vi.waitFor(async () => {
-        expect(await at.banner.text('.heard')).toBe('Your choice was saved.');
-        return at.banner.state();
-      });
-      const check = (await at.shop.api.check(principalId ?? '', AGENT)) as { proof: { seq: number } };
-      await at.banner.press('reopen');
-      await at.banner.waitFor('close');
-      expect(await at.banner.text('.purposes')).toContain(`Entry no. ${check.proof.seq}.`);
-    });
-
     it('the last link of a page does not stay under the button', async () => {
       const away = '<p id="corner"><a id="imprint" href="#first">Imprint</a></p>';
       await open({ after: away });
@@ -216,27 +203,6 @@ for (const name of BROWSERS) {
       expect((await at.banner.receipt()).purposes).toContain(AGENT);
       const enforced = await at.page.evaluate("'trustedTypes' in window");
       expect(await at.page.evaluate('window.gated?.length ?? 0')).toBe(enforced ? 0 : 3);
-    });
-
-    it('a withdrawal while the server is away is in force on the next page', async () => {
-      const server = `http://localhost:${at.shop.api.gpd.port}`;
-      const url = await open({ own: true, snippet: { 'data-server': server } });
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
-      const { principalId } = await at.banner.state();
-      await at.shop.stop();
-      await at.page.goto(url);
-      expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', granted: [] });
-      expect(await at.page.evaluate('gpd.consent.withdraw()')).toEqual({
-        outcome: 'kept',
-        problem: 'unreachable',
-      });
-      await at.shop.restart();
-      await at.page.goto(url);
-      expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
-      await vi.waitFor(async () => {
-        expect(await at.shop.api.check(principalId ?? '')).toMatchObject({ reason: 'withdrawn' });
-      });
     });
   });
 }
