@@ -24,31 +24,6 @@ beforeAll(async () => {
 });
 afterAll(() => idp.stop());
 
-it('each is who the provider says', async () => {
-  const anna = await loginAs(idp, CLIENT, 'anna');
-  expect(await authenticate(`Bearer ${anna.access_token}`)).toEqual({
-    issuer: idp.issuer,
-    sub: 'anna',
-    roles: new Set(['subject']),
-    tenant: 'acme',
-    visitor: 'v-anna',
-    principal: 'anna',
-  });
-  const rita = await loginAs(idp, CLIENT, 'rita');
-  expect(await authenticate(`Bearer ${rita.access_token}`)).toMatchObject({
-    sub: 'rita',
-    roles: new Set(['reviewer', 'dpo']),
-    visitor: null,
-  });
-});
-
-it('an account without a role is nobody here', async () => {
-  const { access_token } = await loginAs(idp, CLIENT, 'gast');
-  const answer = await answerTo(authenticate, `Bearer ${access_token}`);
-  expect(answer.status).toBe(401);
-  expect(answer.details[0]).toMatch(WHY.roles);
-});
-
 it('an ID token is no access token: it is for the client', async () => {
   const { id_token } = await loginAs(idp, CLIENT, 'rita');
   const answer = await answerTo(authenticate, `Bearer ${id_token}`);

@@ -3,10 +3,9 @@ import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
-import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-store.ts';
 import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';
-import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import { saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,
@@ -34,13 +33,6 @@ function makeView() {
   };
 }
 
-async function removeTenant(database: Database, kid: string): Promise<void> {
-  await database.transaction(async (tx) => {
-    await bump(tx, 'tenants');
-    await tx('tenants').where({ kid }).delete();
-  });
-}
-
 export function snapshotContract(make: MakeDatabase): void {
   describe('snapshot', () => {
     let db: TestDatabase;
@@ -50,15 +42,6 @@ export function snapshotContract(make: MakeDatabase): void {
       other = await db.connect();
     });
     afterAll(() => db.close());
-
-    it('says at once that there is nobody, and that nothing changed', async () => {
-      const empty = await make();
-      const { database } = empty;
-      const page = await readSnapshot(database, -1);
-      expect(page).toEqual({ revision: 0, changed: [], damaged: [], kids: new Set() });
-      expect(await readSnapshot(database, 0)).toEqual({ revision: 0, changed: [], damaged: [], kids: null });
-      await empty.close();
-    });
 
     it('reads a tenant with all that hangs on it', async () => {
       const kid = await addTenant(db.database, 'whole');
@@ -85,33 +68,6 @@ export function snapshotContract(make: MakeDatabase): void {
           webhooks: [],
         },
       ]);
-    });
-
-    it('reads only who changed, and names everybody', async () => {
-      const [one, two] = [await addTenant(db.database, 'one'), await addTenant(db.database, 'two')];
-      const { revision } = await readSnapshot(other, -1);
-      await makeTenantStore(db.database).saveSettings(
-        one,
-        () => tenantSettingsSchema.parse({}),
-        operatorAt(NOW),
-      );
-      const page = await readSnapshot(other, revision);
-      expect(page.changed.map(({ kid }) => kid)).toEqual([one]);
-      expect(page.kids?.has(two)).toBe(true);
-      expect(page.revision).toBeGreaterThan(revision);
-    });
-
-    it('lets a removed tenant be noticed, and one that came back be read again', async () => {
-      const view = makeView();
-      const kid = await addTenant(db.database, 'removed');
-      await view.poll(other);
-      expect(view.tenants.has(kid)).toBe(true);
-      await removeTenant(db.database, kid);
-      await view.poll(other);
-      expect(view.tenants.has(kid)).toBe(false);
-      await addTenant(db.database, kid);
-      await view.poll(other);
-      expect(view.tenants.has(kid)).toBe(true);
     });
 
     it('shows nothing of a change that was rolled back', async () => {
