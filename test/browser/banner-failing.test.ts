@@ -169,6 +169,32 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(events).toHaveLength(4);
     });
 
+    it('a refusal that the server was never told of stands before a later grant', async () => {
+      await open({ own: true, snippet: { 'data-server': gpdUrl() } });
+      await at.banner.waitFor('banner');
+      await at.shop.stop();
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      await vi.waitFor(async () => expect(await at.banner.text('.heard')).toContain('applies here'));
+      await at.banner.press('reopen');
+      await at.banner.press('accept-all');
+      await at.page.waitForSelector('gpd-consent >>> dialog .error', { visible: true });
+      expect((await at.banner.state()).granted).toEqual([]);
+      await at.shop.restart();
+      await at.banner.press('accept-all');
+      await at.banner.waitGone('save');
+      const { principalId } = await at.banner.state();
+      const { events } = (await at.shop.api.post('/v1/consent/history', { principalId })).json() as {
+        events: { type: string }[];
+      };
+      expect(events.map(({ type }) => type)).toEqual([
+        'consent.granted',
+        'consent.granted',
+        'consent.denied',
+        'consent.denied',
+      ]);
+    });
+
     it('the origin is not registered any more: nothing is granted, and that is said', async () => {
       const lets = async (): Promise<boolean> => {
         const headers = { origin: at.shop.origin };
@@ -187,6 +213,18 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
       expect(await at.banner.stored()).toBe(0);
       await register(at.shop.origin, true);
+    });
+
+    it('a browser that keeps nothing is asked again on the next page', async () => {
+      await at.enter(`for (const name of ['getItem', 'setItem'])
+        Storage.prototype[name] = () => { throw new DOMException('no', 'SecurityError'); };`);
+      const url = at.shop.page();
+      await at.page.goto(url);
+      await at.banner.press('accept');
+      await at.banner.waitFor('reopen');
+      expect((await at.banner.receipt()).purposes).toHaveLength(2);
+      await at.page.goto(url);
+      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
     });
   });
 }

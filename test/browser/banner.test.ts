@@ -1,11 +1,14 @@
 import type { KeyInput } from 'puppeteer-core';
 import { expect, it, vi } from 'vitest';
+import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
 import { AGENT, ANALYTICS, bannerOf, GATED, LIBRARY, type ShopPage } from './support/shop.ts';
 
 /** The journeys of a visitor, on a page of another origin under a strict policy, against the built server. */
+
+const DAY_MS = 86_400_000;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeWithTool(`browser/banner in ${name}`, missingBrowser(name), () => {
@@ -69,6 +72,23 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       await at.banner.press('accept');
       await at.banner.waitFor('reopen');
       expect((await at.banner.state()).granted).toHaveLength(2);
+    });
+
+    it('what a machine granted is asked again when the agent says so', async () => {
+      await open();
+      const pending = identify();
+      await at.banner.press('accept');
+      await pending;
+      const id = await principal();
+      if (name === 'chromium') expect(await at.shop.api.check(id)).toMatchObject({ given: 'automation' });
+      await at.page.evaluate("document.dispatchEvent(new Event('gpd-ask-again'))");
+      await at.banner.waitFor('banner');
+      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [], principalId: id });
+      expect(await at.shop.api.check(id)).toMatchObject({ allowed: true });
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      const answered = () => at.shop.api.check(id);
+      await expect.poll(answered, SEEN_WITHIN).toMatchObject({ reason: 'denied', given: 'unknown' });
     });
 
     it('grant: the ledger has it before the page, and the agent is answered 200', async () => {
@@ -301,6 +321,24 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(await at.page.evaluate('Object.prototype.toString.call(dataLayer[0])')).toBe(
         '[object Arguments]',
       );
+    });
+
+    it('asks again when the choice expires, a refusal too, and says why', async () => {
+      const url = await open();
+      await at.banner.press('reject');
+      await at.banner.waitFor('reopen');
+      // Time passes by the server's clock; a device whose own is ahead is in wrong-clock.test.ts.
+      await at.page.evaluate(`{ const [[name, text]] = Object.entries(localStorage); const record = JSON.parse(text);
+        for (const choice of Object.values(record.choices)) { choice.at -= ${31 * DAY_MS}; choice.until -= ${31 * DAY_MS}; }
+        localStorage.setItem(name, JSON.stringify(record)); }`);
+      await at.page.goto(url);
+      await at.banner.waitFor('banner');
+      expect((await at.banner.state()).purposes.map(({ status }) => status).sort()).toEqual([
+        'denied',
+        'expired',
+      ]);
+      expect(await at.banner.text('.layer')).toContain('Your choice has expired');
+      expect(await at.banner.text('.layer')).not.toContain('Device identification');
     });
 
     it('speaks the page’s language, and the tenant’s texts go in as text', async () => {

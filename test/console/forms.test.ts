@@ -99,7 +99,6 @@ describe('every form', () => {
     expect(reply.status).toBe(status);
     expect(reply.headers['content-type']).toMatch(/^text\/html/);
   });
-
 });
 
 describe('pages', () => {

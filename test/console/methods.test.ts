@@ -53,4 +53,3 @@ it.each(Object.entries(ROUTES))('%s takes %s and answers 405 to the rest', async
   const method = allowed.split(', ')[0] ?? '';
   expect((await ask(site.url, path, { method })).status).not.toBe(405);
 });
-

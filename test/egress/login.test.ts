@@ -64,6 +64,14 @@ it('a discovery document that is huge is given up', async () => {
   expect(refusals()).toEqual(['the document is too large']);
 });
 
+it('a redirect of it is not followed', async () => {
+  const other = await startIdp();
+  await idp.fault({ fault: 'redirect', target: `${other.issuer}/x`, only: 'discovery' });
+  await expect(provider().begin(null)).rejects.toBeInstanceOf(Unavailable);
+  expect(await other.asked()).toEqual([]);
+  await other.stop();
+});
+
 it('state, nonce and verifier come from the random source that was handed in', async () => {
   const random = seededRandom('login');
   const secrets = Array.from({ length: 3 }, () => random(32).toString('base64url'));

@@ -98,6 +98,10 @@ describe('what a client is counted under', () => {
   });
 });
 
+it('no two networks are counted as one', () => {
+  expect(keys('1:23::')[0]).not.toBe(keys('12:3::')[0]);
+});
+
 describe('a range', () => {
   it.each([
     ['10.0.0.0/8', '10.255.1.2', true],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { dueIn } from '../../src/console/words.ts';
 import { HOUR } from '../../src/lib/clock.ts';
 import { runGpd } from '../support/command.ts';
 import { KID, OTHER, REASON } from '../support/constants.ts';
@@ -98,6 +99,17 @@ describe('gpd contests', () => {
     await rights.sql("DELETE FROM contests WHERE contest_id LIKE 'con_many%'");
   });
 
+  it('says when each is due in the words of the console, overdue ones too', async () => {
+    const { contestId } = await contested();
+    for (const hours of [29 * 24 + 23.5, 1.5, -0.5, -23.5, -30]) {
+      const dueAt = Date.now() + hours * HOUR;
+      await rights.sql(`UPDATE contests SET due_at = ${dueAt} WHERE contest_id = '${contestId}'`);
+      const { stdout } = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
+      const line = stdout.split('\n').find((row) => row.startsWith(contestId));
+      expect(line).toContain(` ${dueIn(dueAt, Date.now()).text} `);
+    }
+  });
+
   it.each<[string, (id: string) => string[], number]>([
     ['no outcome', (id) => ['resolve', id, '--reason', REASON, '--yes'], 2],
     ['a short reason', (id) => ['resolve', id, '--outcome', 'upheld', '--reason', 'no', '--yes'], 2],
@@ -139,6 +151,21 @@ describe('gpd contests', () => {
       dryRun: true,
     });
     expect(await rights.gpd.json(['contests', 'show', contestId])).toMatchObject({ status: 'open' });
+  });
+
+  it('of a decision that said human it says that nothing is overturned in it', async () => {
+    const visit = await rights.visit();
+    expect(visit.answer.class).toBe('human');
+    const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
+    const filed = await rights.call('/privacy/contest', { requestId: visit.requestId }, token);
+    expect(filed.status).toBe(202);
+    const { contestId } = filed.json() as { contestId: string };
+    const args = ['contests', 'resolve', contestId, '--outcome', 'overturned', '--reason', REASON];
+    const meaning = 'the objection is right; the decision said “a person”, and it stays that';
+    expect((await rights.gpd.cli([...args, '--dry-run'])).stdout).toContain(meaning);
+    expect((await rights.gpd.cli([...args, '--yes'])).stdout).toContain(meaning);
+    expect(await rights.gpd.json([...args, '--yes'])).toMatchObject({ outcome: 'overturned', meaning });
+    expect((await rights.decision(visit.requestId, secret)).json()).toMatchObject({ class: 'human' });
   });
 
   it('extends once, with a reason that the person reads, and everybody counts from the new date', async () => {

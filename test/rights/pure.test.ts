@@ -1,11 +1,50 @@
 import { describe, expect, it } from 'vitest';
 import { actorRef, displayHandle, rightsRef } from '../../src/audit/audit.ts';
+import type { Claimant, Role } from '../../src/auth/tokens.ts';
 import { changeText, classText, makeNotice } from '../../src/rights/dsar/dsar.ts';
 import { asErased, asPending, isIncomplete, scopeResults } from '../../src/rights/erase/erasure.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
+import { identifySubject, reaches, type SubjectLookup } from '../../src/rights/subject.ts';
 import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 
 const key = Buffer.alloc(32, 7);
+
+describe('subjects', () => {
+  const lookup: SubjectLookup = {
+    durableOf: (_kid, visitorId) => Promise.resolve(visitorId === 'known' ? 'durable' : null),
+    linkedRequests: (_kid, principal) =>
+      Promise.resolve(principal === 'ref of anna' ? ['req_1', 'req_2'] : []),
+    principalRef: (kid, id) => (kid === 'acme' ? `ref of ${id}` : null),
+  };
+  const claimant = (over: Partial<Claimant>): Claimant => ({
+    issuer: 'https://id.example',
+    sub: 'anna',
+    roles: new Set<Role>(['subject']),
+    tenant: 'acme',
+    visitor: null,
+    principal: 'nobody',
+    ...over,
+  });
+  const who = (over: Partial<Claimant>) => identifySubject(lookup, claimant(over));
+
+  it('a visitorId reaches the device, a link the linked requests, both reach both', async () => {
+    const device = await who({ visitor: 'known' });
+    expect(reaches(device, { requestId: 'req_9', durable: 'durable' })).toBe(true);
+    expect(reaches(device, { requestId: 'req_1', durable: 'other' })).toBe(false);
+    const linked = await who({ principal: 'anna' });
+    expect(reaches(linked, { requestId: 'req_1', durable: 'durable' })).toBe(true);
+    expect(reaches(linked, { requestId: 'req_9', durable: 'durable' })).toBe(false);
+    const both = await who({ visitor: 'known', principal: 'anna' });
+    expect(reaches(both, { requestId: 'req_2', durable: null })).toBe(true);
+    expect(reaches(both, { requestId: 'req_9', durable: 'durable' })).toBe(true);
+  });
+
+  it('a decision about nobody is reached by nobody without a link', async () => {
+    const unknown = await who({ visitor: 'unknown' });
+    expect(unknown.durable).toBeNull();
+    expect(reaches(unknown, { requestId: 'req_9', durable: null })).toBe(false);
+  });
+});
 
 describe('references', () => {
   it('tell kinds and keys apart, and issuer and sub', () => {
@@ -99,8 +138,9 @@ describe('the notice', () => {
     expect([told.recipients, told.transfers].join()).toMatch(
       /and hooks\.example, .*where hooks\.example processes/,
     );
-    const own = makeNotice({ ...settings, 'notice.recipients': 'Hooks Ltd' }, [], ['hooks.example']);
-    expect(own.recipients).toBe('Hooks Ltd');
+    const named = { 'notice.recipients': 'Hooks Ltd', 'notice.authority': 'BfDI, Bonn' };
+    const own = makeNotice({ ...settings, ...named }, [], ['hooks.example']);
+    expect(own).toMatchObject({ recipients: 'Hooks Ltd', authority: 'BfDI, Bonn' });
     expect(notice.categories).toContain('passkey');
     for (const text of Object.values(notice)) expect(text.length).toBeGreaterThan(3);
   });

@@ -28,6 +28,13 @@ export function apiKeyContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
+    it('refuses a key of an unknown tenant', async () => {
+      expect(await makeApiKeyStore(db.database).insert(makeKey('nobody', 'k-0'), operatorAt(NOW))).toBe(
+        false,
+      );
+      expect(await other.read('api_keys').where({ id: 'k-0' })).toEqual([]);
+    });
+
     it('keeps every field, lists by tenant and age, and one tenant alone', async () => {
       const [one, two] = [await addTenant(db.database, 'list-1'), await addTenant(db.database, 'list-2')];
       const store = makeApiKeyStore(db.database);
@@ -42,6 +49,18 @@ export function apiKeyContract(make: MakeDatabase): void {
       expect(listed).toEqual(keys);
       expect(await makeApiKeyStore(other).list(one)).toEqual([keys[0], keys[1]]);
       expect(await makeApiKeyStore(other).list('nobody')).toEqual([]);
+    });
+
+    it('takes neither an id nor a hash twice', async () => {
+      const kid = await addTenant(db.database, 'twice');
+      const store = makeApiKeyStore(db.database);
+      const key = makeKey(kid, 'k-once');
+      await store.insert(key, operatorAt(NOW));
+      await expect(store.insert(key, operatorAt(NOW))).rejects.toThrow();
+      await expect(
+        store.insert(makeKey(kid, 'k-other', { hash: key.hash }), operatorAt(NOW)),
+      ).rejects.toThrow();
+      expect(await store.list(kid)).toEqual([key]);
     });
 
     it('revokes for good: the first time stays', async () => {

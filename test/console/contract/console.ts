@@ -1,4 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  deleteConsoleSession,
+  draftsOf,
+  findConsoleSession,
+  insertConsoleSession,
+  listConsoleSessions,
+  purgeConsole,
+  saveDraft,
+  touchConsoleSession,
+} from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
@@ -70,6 +80,46 @@ export function consoleContract(make: MakeDatabase): void {
       });
       return contestId;
     }
+
+    const session = (kid: string, hash: string, over: object = {}) => ({
+      hash,
+      kid,
+      actor: 'actor',
+      label: 'Ada',
+      roles: ['reviewer', 'dpo'],
+      idToken: 'sealed token',
+      csrf: 'csrf',
+      createdAt: NOW,
+      seenAt: NOW,
+      expiresAt: NOW + 8 * HOUR,
+      ...over,
+    });
+
+    it('a session is ended by its own tenant alone, a draft is its writer’s, and both go with their time', async () => {
+      const kid = await addTenant(db.database, 'kept');
+      const contestId = await addCase(kid, { i: 1 });
+      await db.database.transaction(async (tx) => {
+        await insertConsoleSession(tx, session(kid, 's-1'));
+        await insertConsoleSession(tx, session(kid, 's-old', { expiresAt: NOW - 1 }));
+      });
+      expect(await findConsoleSession(other, 's-1')).toEqual(session(kid, 's-1'));
+      await touchConsoleSession(db.database, 's-1', NOW + 5);
+      const seen = async (since: number) =>
+        (await listConsoleSessions(other, kid, since, 10)).map((one) => one.hash);
+      expect([await seen(NOW), await seen(NOW + 5)]).toEqual([['s-1'], []]);
+      const draft = { kid, actor: 'a', contestId, kind: 'resolve' as const, outcome: 'upheld', at: NOW };
+      expect(await saveDraft(db.database, { ...draft, kid: 'another', text: 'one' })).toBe(false);
+      for (const text of ['one', 'two']) expect(await saveDraft(db.database, { ...draft, text })).toBe(true);
+      const drafts = (actor: string) => draftsOf(other, kid, actor, contestId);
+      expect(await drafts('a')).toEqual([{ kind: 'resolve', outcome: 'upheld', text: 'two' }]);
+      expect(await drafts('b')).toEqual([]);
+      await purgeConsole(db.database, NOW, NOW);
+      expect([await findConsoleSession(other, 's-old'), await drafts('a')]).toMatchObject([null, [{}]]);
+      await purgeConsole(db.database, NOW, NOW + 1);
+      expect(await drafts('a')).toEqual([]);
+      const end = (of: string) => db.database.transaction((tx) => deleteConsoleSession(tx, of, 's-1'));
+      expect([await end('another'), await end(kid), await end(kid)]).toEqual([false, true, false]);
+    });
 
     it('the queue: mine, free and held, each by due date, in pages that meet without a gap', async () => {
       const kid = await addTenant(db.database, 'queue');

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import type { Refusal } from '../../../src/lib/errors.ts';
 import {
+  activeClaim,
   askSubject,
   type Contest,
   claimContest,
@@ -28,6 +29,7 @@ const open = (): Contest =>
     NOW,
   );
 const rita = { by: 'rita', label: 'Rita' };
+const ruth = { by: 'ruth', label: 'Ruth' };
 const rule = { outcome: 'upheld', reason: 'r', role: 'reviewer', version: null, fourEyes: false } as const;
 
 function code(work: () => unknown): string {
@@ -72,6 +74,17 @@ describe('extending', () => {
 });
 
 describe('claiming', () => {
+  it('holds a case for an hour against others, can be renewed and given back', () => {
+    const claimed = claimContest(open(), rita, NOW);
+    expect(activeClaim(claimed, NOW + HOUR - 1)).toMatchObject(rita);
+    expect(code(() => claimContest(claimed, ruth, NOW + HOUR - 1))).toBe('claimed-by-another');
+    expect(claimContest(claimed, rita, NOW + 1000).claim?.until).toBe(NOW + 1000 + HOUR);
+    expect(claimContest(claimed, ruth, NOW + HOUR).claim).toMatchObject(ruth);
+    expect(code(() => releaseContest(claimed, 'ruth', NOW))).toBe('claimed-by-another');
+    expect(releaseContest(claimed, 'rita', NOW).claim).toBeNull();
+    expect(releaseContest(open(), 'rita', NOW)).toEqual(open());
+  });
+
   it('keeps others from deciding and from asking, and not the holder', () => {
     const claimed = claimContest(open(), rita, NOW);
     expect(code(() => resolveContest(claimed, { ...rule, by: 'ruth' }, NOW))).toBe('claimed-by-another');
@@ -95,6 +108,20 @@ describe('claiming', () => {
 });
 
 describe('deciding', () => {
+  it('with four eyes a proposal waits for another person, and a different one takes its place', () => {
+    const four = { ...rule, fourEyes: true };
+    const proposed = resolveContest(open(), { ...four, by: 'rita' }, NOW);
+    expect(proposed).toMatchObject({ status: 'open', proposal: { outcome: 'upheld', by: 'rita' } });
+    expect(resolveContest(proposed, { ...four, by: 'rita' }, NOW)).toBe(proposed);
+    const other = resolveContest(proposed, { ...four, outcome: 'overturned', by: 'ruth' }, NOW);
+    expect(other).toMatchObject({ status: 'open', proposal: { outcome: 'overturned', by: 'ruth' } });
+    expect(resolveContest(other, { ...four, outcome: 'overturned', by: 'rita' }, NOW)).toMatchObject({
+      status: 'resolved',
+      outcome: 'overturned',
+      resolvedBy: { ref: 'rita' },
+    });
+  });
+
   it('the reason of whoever proposed stays beside the ruling of another, and one’s own becomes the ruling', () => {
     const four = { ...rule, fourEyes: true };
     const proposed = resolveContest(open(), { ...four, reason: 'first', by: 'rita', label: 'Rita' }, NOW);

@@ -4,6 +4,8 @@ import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
+import { fileContest } from '../../../src/rights/contests/contest.ts';
+import { insertContest } from '../../../src/rights/contests/store.ts';
 import { KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/erase.ts';
 import { type Keep, NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold.ts';
@@ -13,6 +15,7 @@ import { tempDir } from '../../support/command.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
 import { makeRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
+import { WORDS } from './contest-texts.ts';
 import { erasedTenant } from './erase-plan.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -31,6 +34,11 @@ export function eraseLargeContract(make: MakeDatabase): void {
     const record = (kid: string, id: string, more: object = {}) =>
       makeRecorder(db.database).record(makeEntry({ kid, id, durable: 'mine', ...more }));
     const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
+    const file = (kid: string, id: string) => {
+      const filing = { kid, contestId: `con_${kid}_${id}`, requestId: `req_${id}`, durable: 'mine' };
+      const contest = fileContest({ ...filing, class: 'unknown', filedBy: 'anna', statement: null }, NOW);
+      return within((tx) => insertContest(tx, WORDS, contest));
+    };
     const left = (kid: string, table = 'decisions'): Promise<string[]> =>
       other.read(table).where({ kid }).orderBy('request_id').pluck('request_id');
     const service = (database: Database, kid: string) =>
@@ -57,6 +65,22 @@ export function eraseLargeContract(make: MakeDatabase): void {
     });
     const scopesOf = ({ scopes }: { scopes: readonly { scope: string; action: string; count: number }[] }) =>
       Object.fromEntries(scopes.map(({ scope, action, count }) => [scope, `${action} ${count}`]));
+
+    it('leaves what the device does after it, and takes what came before', async () => {
+      const kid = await addTenant(db.database, 'new-life');
+      for (const id of ['a', 'm']) await record(kid, id);
+      const eraser = service(db.database, kid);
+      await eraser.stop();
+      await eraser.erase(requestOf(kid));
+      await record(kid, 'n');
+      // Filed against a decision that the steps have not reached.
+      await file(kid, 'm');
+      await file(kid, 'n');
+      await service(other, kid).resume();
+      expect(await left(kid)).toEqual(['req_n']);
+      expect(await left(kid, 'contests')).toEqual(['req_n']);
+      expect(await other.read('sightings').where({ kid }).pluck('seen')).toEqual([1]);
+    });
 
     it('a hold that was there keeps everything; one that comes after it keeps nothing', async () => {
       const kid = await addTenant(db.database, 'step-holds');

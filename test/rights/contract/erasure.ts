@@ -106,6 +106,16 @@ export function erasureContract(make: MakeDatabase): void {
         expect(Number(row.decided_at)).toBe(closed);
         expect(JSON.parse(row.verdict)).toMatchObject({ decidedAt: BEGIN + 1 });
       });
+
+      it('notices a verdict that was changed', async () => {
+        const kid = await addTenant(db.database, 'changed-verdict');
+        await record(kid, 'a', BEGIN);
+        await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
+        await db.database.transaction((tx) =>
+          tx('decisions').where({ kid, request_id: 'req_a' }).update({ verdict: '{"class":"human"}' }),
+        );
+        expect(await sealProblems(other, kid)).toEqual(['verdict req_a was changed']);
+      });
     });
   });
 }

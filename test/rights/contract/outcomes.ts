@@ -226,6 +226,22 @@ export function outcomesContract(make: MakeDatabase): void {
       );
     });
 
+    it.each(['human', 'unknown', 'declared_agent'] as const)(
+      'a decision %s counts no rule, unless a ruling overturns it',
+      async (name) => {
+        const { decide, report, file, rule, counts } = await house(`class-${name.replace('_', '-')}`);
+        for (const id of ['upheld', 'overturned']) {
+          await decide(id, { class: name });
+          await file(id);
+        }
+        for (const outcome of ['fraud', 'false-alarm'] as const) await report('upheld', outcome);
+        await rule('upheld', 'upheld');
+        expect(await counts()).toBeUndefined();
+        await rule('overturned', 'overturned');
+        expect(await counts()).toEqual([0, 1, 0, 0]);
+      },
+    );
+
     it('leaves a sealed hour as it was sealed, and leaves with its decision', async () => {
       const { decide, report, rows, counts } = await house('sealed');
       await decide('x');

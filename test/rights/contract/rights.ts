@@ -7,19 +7,26 @@ import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { enqueue } from '../../../src/notify/outbox.ts';
-import { type Contest, contestTextsOf, fileContest } from '../../../src/rights/contests/contest.ts';
+import {
+  type Contest,
+  contestTextsOf,
+  fileContest,
+  resolveContest,
+} from '../../../src/rights/contests/contest.ts';
 import {
   type ContestRow,
   findContest,
   insertContest,
   insertOverride,
   listContests,
+  lockContest,
   updateContest,
 } from '../../../src/rights/contests/store.ts';
 import { countDecisions, heldContests, heldOverride } from '../../../src/rights/dsar/store.ts';
+import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
-import { linkRequest } from '../../../src/rights/link-store.ts';
+import { linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,
@@ -83,6 +90,28 @@ export function rightsContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         return eraseRows(tx, target(kid, over));
       });
+
+    it('keeps a contest as it is, one a decision, whoever is first', async () => {
+      const kid = await addTenant(db.database, 'contests');
+      await record(kid, 'a');
+      const contest = contestOn(kid, 'a');
+      const won = await Promise.all([
+        file(contest),
+        other.transaction((tx) => insertContest(tx, WORDS, { ...contest, contestId: 'con_second' })),
+      ]);
+      expect(won.filter(Boolean)).toHaveLength(1);
+      const first = await findContest(other.read, WORDS, { kid, requestId: 'req_a' });
+      expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
+      const by = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
+      const ruling = { ...by, outcome: 'overturned', label: 'Rita' } as const;
+      const resolved = resolveContest(first as Contest, ruling, NOW + 1);
+      await db.database.transaction(async (tx) => {
+        expect(await lockContest(tx, WORDS, resolved.contestId)).toEqual(first);
+        await updateContest(tx, WORDS, resolved);
+      });
+      expect(await findContest(other.read, WORDS, { contestId: resolved.contestId })).toEqual(resolved);
+      expect(await findDecision(other, kid, 'req_a')).toMatchObject({ restricted: false, overturned: true });
+    });
 
     describe('what was written about a contest', () => {
       const rowOf = async (kid: string) =>
@@ -151,6 +180,15 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await ids({ after: first as Contest }, 1)).toEqual(['req_q2']);
     });
 
+    it('links a request with one principal', async () => {
+      const kid = await addTenant(db.database, 'links');
+      const link = (database: Database, principal: string) =>
+        database.transaction((tx) => linkRequest(tx, { kid, requestId: 'req_l', principal, linkedAt: NOW }));
+      const [one, two] = await Promise.all([link(db.database, 'p1'), link(other, 'p2')]);
+      expect(one.principal).toBe(two.principal);
+      expect(await linkedRequests(other, kid, one.principal)).toEqual(['req_l']);
+    });
+
     it('tells how rare the signals of a visit are among the devices of the tenant', async () => {
       const kid = await addTenant(db.database, 'summary');
       const signals = [{ name: 'gpu', value: 'keyed' }];
@@ -161,6 +199,31 @@ export function rightsContract(make: MakeDatabase): void {
         jointBits: 0,
         signals: [{ name: 'gpu', bits: 0 }],
       });
+    });
+
+    it('erases a request alone, and keeps what a person needs for their defence', async () => {
+      const kid = await addTenant(db.database, 'alone');
+      await record(kid, 'd1');
+      await record(kid, 'd2');
+      await erase(kid, { requests: ['req_d1'] });
+      expect(await findDecision(other, kid, 'req_d1')).toBeNull();
+      expect(await findDecision(other, kid, 'req_d2')).not.toBeNull();
+      await file(contestOn(kid, 'd2'));
+      await db.database.transaction((tx) =>
+        insertOverride(tx, { kid, durable: 'durable-1', requestId: 'req_d2', at: NOW }),
+      );
+      const keep = { openContests: true, override: true };
+      const { counts, others } = await erase(kid, {
+        durables: ['durable-1'],
+        requests: ['req_d2'],
+        keep,
+      });
+      for (const scope of ['contests', 'decisions', 'override', 'visitor-index'] as const)
+        expect(counts[scope]).toMatchObject({ erased: 0, retained: 1, basis: DEFENCE_BASIS });
+      expect(counts.sightings).toMatchObject({ erased: 1 });
+      // They stand in what is kept: nobody has to look for them, or to write the file anew.
+      expect(others).toEqual([]);
+      expect(await findDecision(other, kid, 'req_d2')).toMatchObject({ restricted: true });
     });
 
     it('reaches what hangs on a contest whose decision retention took before', async () => {

@@ -1,14 +1,15 @@
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
+import { erasuresFile } from '../../../src/rights/erase/erasure-log.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
-import { eraserOn, open, REAPPLY, record, requestOf } from '../support/eraser.ts';
+import { eraserOn, open, REAPPLY, record, requestOf, tombstonesOf } from '../support/eraser.ts';
 
 /** The service of erasures, without a server around it. */
 
@@ -106,5 +107,24 @@ it('a restore applies the erasure that kept nothing, though a later one of the s
   expect(await reapplyErasures({ ...REAPPLY, database, dataDir, tenantOf, eraser: again })).toBe(2);
   for (const table of ['decisions', 'sightings', 'overrides'])
     expect(await database.read(table).where({ kid: KID }), table).toEqual([]);
+  await database.close();
+});
+
+it('a tombstone that cannot be written leaves a receipt to be finished, and not the answer that nothing was done', async () => {
+  const { dataDir } = await initGpd();
+  const { database, tenant } = await open(dataDir);
+  await record(database, 'a');
+  // Where the file should be is a directory: the append fails as it does on a disk that is full.
+  mkdirSync(erasuresFile(dataDir));
+  const eraser = eraserOn(database, dataDir);
+  const receipt = await eraser.erase(requestOf(tenant));
+  expect(receipt).toMatchObject({ incomplete: true });
+  expect(eraser.faults).toHaveLength(1);
+  expect(await database.read('decisions').where({ kid: KID })).toEqual([]);
+  rmSync(erasuresFile(dataDir), { recursive: true });
+  expect((await eraser.resume()).receipts).toMatchObject([
+    { receiptId: receipt.receiptId, incomplete: false },
+  ]);
+  expect(await tombstonesOf(database, dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
   await database.close();
 });

@@ -3,9 +3,10 @@ import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-store.ts';
 import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';
-import { saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
+import { makeTenantStore, saveTenantSecret } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,
@@ -43,6 +44,15 @@ export function snapshotContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
+    it('says at once that there is nobody, and that nothing changed', async () => {
+      const empty = await make();
+      const { database } = empty;
+      const page = await readSnapshot(database, -1);
+      expect(page).toEqual({ revision: 0, changed: [], damaged: [], kids: new Set() });
+      expect(await readSnapshot(database, 0)).toEqual({ revision: 0, changed: [], damaged: [], kids: null });
+      await empty.close();
+    });
+
     it('reads a tenant with all that hangs on it', async () => {
       const kid = await addTenant(db.database, 'whole');
       await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped symmetric', operatorAt(NOW));
@@ -68,6 +78,20 @@ export function snapshotContract(make: MakeDatabase): void {
           webhooks: [],
         },
       ]);
+    });
+
+    it('reads only who changed, and names everybody', async () => {
+      const [one, two] = [await addTenant(db.database, 'one'), await addTenant(db.database, 'two')];
+      const { revision } = await readSnapshot(other, -1);
+      await makeTenantStore(db.database).saveSettings(
+        one,
+        () => tenantSettingsSchema.parse({}),
+        operatorAt(NOW),
+      );
+      const page = await readSnapshot(other, revision);
+      expect(page.changed.map(({ kid }) => kid)).toEqual([one]);
+      expect(page.kids?.has(two)).toBe(true);
+      expect(page.revision).toBeGreaterThan(revision);
     });
 
     it('shows nothing of a change that was rolled back', async () => {

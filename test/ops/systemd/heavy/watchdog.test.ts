@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { serviceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/db.ts';
 import { answers } from '../../../../src/db/meta-store.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
@@ -163,5 +164,35 @@ describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), 
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(await answers(database)).toBe(true);
     await database.close();
+  });
+});
+
+describe('what a service manager hands over', () => {
+  const environment = {
+    NOTIFY_SOCKET: '/run/systemd/notify',
+    WATCHDOG_USEC: '30000000',
+    WATCHDOG_PID: '7',
+    LISTEN_PID: '7',
+    LISTEN_FDS: '2',
+    LISTEN_FDNAMES: 'http:metrics',
+  };
+
+  it('is read with its names', () => {
+    expect(serviceManager(environment, 7)).toEqual({
+      notifySocket: '/run/systemd/notify',
+      watchdogMs: 30_000,
+      sockets: [
+        { fd: 3, name: 'http' },
+        { fd: 4, name: 'metrics' },
+      ],
+    });
+  });
+
+  it('is nothing without it, and nothing of another process’s', () => {
+    const nothing = { notifySocket: null, watchdogMs: null, sockets: [] };
+    expect(serviceManager({}, 7)).toEqual(nothing);
+    expect(serviceManager({ ...environment, NOTIFY_SOCKET: '' }, 8)).toEqual(nothing);
+    expect(serviceManager({ LISTEN_FDS: '1' }, 8)).toEqual(nothing);
+    expect(serviceManager({ LISTEN_PID: '8', LISTEN_FDS: '-1', WATCHDOG_USEC: 'x' }, 8)).toEqual(nothing);
   });
 });

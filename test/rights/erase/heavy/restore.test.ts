@@ -89,7 +89,6 @@ it('applies every erasure again before it listens, once, and leaves others alone
 });
 
 describe('kill -9', () => {
-
   it('in the middle of the steps of a large erasure leaves a receipt that a start finishes', async () => {
     const second = await startRightsProcess();
     const visit = await second.visit();
