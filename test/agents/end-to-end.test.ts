@@ -180,22 +180,6 @@ describe('a signed ingest', () => {
     expect(await ingest(headers)).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN });
     expect(await ingest(headers)).toMatchObject({ class: 'human', declaredAgentId: null });
   });
-
-  it('stays the same agent when its keys change', async () => {
-    const origin = 'https://changing.example';
-    const [first, next] = [makeAgent(origin), makeAgent(origin)];
-    const pinAndSee = async (one: Agent): Promise<void> => {
-      await pin(jwksFile(one.jwk), origin);
-      await vi.waitFor(
-        async () => expect((await ingest(signed(one))).declaredAgentId).toBe(origin),
-        SEEN_WITHIN,
-      );
-    };
-    await pinAndSee(first);
-    expect(await ingest(signed(next))).toMatchObject({ declaredAgentId: null });
-    await pinAndSee(next);
-    expect(await ingest(signed(first))).toMatchObject({ class: 'human', declaredAgentId: null });
-  });
 });
 
 describe('an ingest that is not signed', () => {

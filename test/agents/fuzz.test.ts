@@ -1,7 +1,5 @@
-import { parseDictionary, serializeDictionary } from 'structured-headers';
 import { describe, expect, it } from 'vitest';
 import { verifyBotAuth } from '../../src/agents/verify.ts';
-import { parseUrl } from '../../src/lib/text.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';
@@ -76,24 +74,6 @@ const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 60 }),
 );
 
-/** One character of a good header taken away, doubled, changed, or a piece put in. */
-const mutation = fc.record({
-  at: fc.nat(400),
-  cut: fc.nat(3),
-  put: fc.oneof(pieces, fc.constant(''), fc.string({ maxLength: 3 })),
-});
-function mutate(
-  text: string,
-  { at, cut, put }: { readonly at: number; readonly cut: number; readonly put: string },
-): string {
-  const from = at % (text.length + 1);
-  return text.slice(0, from) + put + text.slice(from + cut);
-}
-
-/** What a header says to the parser: outer white space says nothing. */
-const said = (headers: Readonly<Record<string, string>>): string =>
-  NAMES.map((name) => headers[name]?.trim()).join('\n');
-
 describe('malformed headers', () => {
   it('of any text never throw and never verify', async () => {
     const headers = fc.record({ signature: anyText, 'signature-input': anyText, 'signature-agent': anyText });
@@ -115,25 +95,6 @@ describe('malformed headers', () => {
     );
   });
 
-  it('a good header with a slip in it verifies only when it still says the same', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom(GOOD, LEGACY),
-        fc.constantFrom(...NAMES),
-        mutation,
-        async (good, name, change) => {
-          const headers = { ...good, [name]: mutate(good[name] ?? '', change) };
-          const verdict = await verify(headers);
-          // Spaces and parameters that the signature does not cover may come and go; another agent may not.
-          expect([null, AGENT_ORIGIN]).toContain(verdict);
-          if (verdict !== null && said(headers) !== said(good))
-            expect(sameMeaning(good, headers, name)).toBe(true);
-        },
-      ),
-      { seed, numRuns: 1500 },
-    );
-  });
-
   it('repeated header lines never throw', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -148,26 +109,3 @@ describe('malformed headers', () => {
     );
   });
 });
-
-/** The forms in which one thing may be written: what is left in canonical form, in which base64 and in which address. */
-function sameMeaning(
-  good: Readonly<Record<string, string>>,
-  changed: Readonly<Record<string, string>>,
-  name: (typeof NAMES)[number],
-): boolean {
-  const [before, after] = [good[name] ?? '', changed[name] ?? ''];
-  if (name === 'signature') return bytesOf(before) === bytesOf(after);
-  if (name === 'signature-agent') return addressOf(before) === addressOf(after);
-  return canonical(before) === canonical(after);
-}
-
-/** The form that RFC 9651 gives what was read: white space and a number's leading zeros say nothing. */
-const canonical = (text: string): string => serializeDictionary(parseDictionary(text));
-
-const bytesOf = (text: string): string =>
-  Buffer.from(/:([^:]*):/.exec(text)?.[1] ?? '', 'base64').toString('hex');
-
-function addressOf(text: string): string {
-  const address = /"([^"]*)"/.exec(text)?.[1] ?? '';
-  return parseUrl(address)?.href ?? text;
-}

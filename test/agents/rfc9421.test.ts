@@ -1,5 +1,5 @@
-import { createPublicKey, sign, verify } from 'node:crypto';
-import { createSignature, type RequestDescriptor, verifySignature } from 'http-message-sig';
+import { createPublicKey, verify } from 'node:crypto';
+import { type RequestDescriptor, verifySignature } from 'http-message-sig';
 import { describe, expect, it } from 'vitest';
 import { RFC_TEST_KEY, readJwks } from '../../src/agents/directory.ts';
 import { rfcTestAgent } from './support/agent.ts';
@@ -71,20 +71,6 @@ describe('RFC 9421 B.2.6', () => {
 
   it('the signature of the RFC is one of its signature base by its key', () => {
     expect(verify(null, Buffer.from(BASE), publicKey, Buffer.from(SIGNATURE, 'base64'))).toBe(true);
-  });
-
-  it('the library builds the same signature base and verifies it', async () => {
-    expect(await verifyExample(testRequest(fields))).toEqual([BASE]);
-  });
-
-  it('the library signs to the same bytes', async () => {
-    const made = await createSignature(testRequest(), {
-      label: 'sig-b26',
-      components: COMPONENTS,
-      parameters: { created: CREATED, keyid: 'test-key-ed25519' },
-      signer: { algorithm: 'ed25519', sign: (data) => sign(null, data, AGENT.privateKey) },
-    });
-    expect(made).toEqual({ signatureInput: fields['signature-input'], signature: fields.signature });
   });
 
   it.each([

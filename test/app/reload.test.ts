@@ -66,15 +66,6 @@ describe.concurrent('a running server', () => {
     expect(await reasonOf(targetOf('graced', made))).toBe('ok');
   });
 
-  it('opens nothing with a destroyed key', async () => {
-    const made = await gpd.json<MadeKey>(['keys', 'rotate', 'destroyed']);
-    await seen(async () => expect(await published('destroyed')).toBe(made.publicKey));
-    expect(await reasonOf(first('destroyed'))).toBe('ok');
-    await gpd.json(['keys', 'destroy', 'destroyed', '1', '--yes']);
-    await seen(async () => expect(await reasonOf(first('destroyed'))).toBe('decrypt-failed'));
-    expect(await reasonOf(targetOf('destroyed', made))).toBe('ok');
-  });
-
   it('neither publishes nor opens a staged key until it is rotated in', async () => {
     const staged = await gpd.json<MadeKey>(['keys', 'generate', 'staged']);
     expect(staged).toMatchObject({ generation: 2, state: 'staged' });
@@ -86,15 +77,6 @@ describe.concurrent('a running server', () => {
     const rotated = await gpd.json<MadeKey>(['keys', 'rotate', 'staged']);
     expect(rotated).toEqual({ ...staged, state: 'published' });
     await seen(async () => expect(await reasonOf(targetOf('staged', staged))).toBe('ok'));
-  });
-
-  it('knows a tenant that was added', async () => {
-    const origin = 'https://new.example';
-    const made = await gpd.json<MadeKey>(['tenants', 'add', 'added', '--origin', origin]);
-    await seen(async () => expect(await published('added')).toBe(made.publicKey));
-    const reply = await post(gpd.url, makeBundle(targetOf('added', made)), { origin });
-    expect(expectCore(reply, 'ok').transparencyToken).toBeDefined();
-    expect(reply.headers['access-control-allow-origin']).toBe(origin);
   });
 
   it('lets in the origins that a tenant has now, and no others', async () => {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_TOKEN_LENGTH } from '../../src/auth/tokens.ts';
 import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
 import { encodePart, macJws, makeKey, publicJwk, signJws } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
@@ -258,5 +259,27 @@ describe('extensions', () => {
   it('b64 false over a payload that is not encoded (RFC 7797)', async () => {
     const header = encodePart({ alg: 'ES256', kid: idp.keys.ES256.kid, b64: false, crit: ['b64'] });
     await refused(`${header}.${JSON.stringify(idp.claims())}.AAAA`, WHY.malformed);
+  });
+});
+
+describe('the size', () => {
+  const sized = (length: number): string => {
+    const padded = (pad: number): string => idp.forge(idp.claims({ pad: 'x'.repeat(pad) }));
+    const pad = Math.floor(((length - padded(0).length) * 3) / 4);
+    const found = [pad - 1, pad, pad + 1].map(padded).find((token) => token.length === length);
+    if (found === undefined) throw new Error(`no token of ${length} characters`);
+    return found;
+  };
+
+  it('may be 8 KB and not more', async () => {
+    await taken(sized(MAX_TOKEN_LENGTH));
+    await refused(sized(MAX_TOKEN_LENGTH + 2), WHY.malformed);
+  });
+
+  it.each([9000, 16_384, 1_000_000])('%d characters', async (length) => {
+    await refused(idp.forge(idp.claims({ pad: 'x'.repeat(length) })), WHY.malformed);
+    await refused('A'.repeat(length), WHY.malformed);
+    const [, payload, signature] = (await idp.token({ gpd_role: 'subject' })).split('.');
+    await refused(`${'A'.repeat(length)}.${payload}.${signature}`, WHY.malformed);
   });
 });

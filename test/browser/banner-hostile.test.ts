@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
 import { type BrowserName, missingBrowser } from './support/drivers.ts';
@@ -25,10 +24,6 @@ const CLOBBERED = [
   '<form id="gpd"><input name="consent"></form>',
   '<a id="gpd"></a><a id="gpd" name="consent" href="https://evil.example/"></a>',
 ];
-
-/** A firewall on the way that takes what is written for an attack. */
-const REFUSING = `{ const { fetch } = window; window.fetch = (url, init) => init?.method === 'POST'
-  ? Promise.resolve(new Response('{"error":"invalid-request"}', { status: 400 })) : fetch(url, init); }`;
 
 for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
   describeWithTool(`browser/banner on a page that throws in ${name}`, missingBrowser(name), () => {
@@ -88,25 +83,6 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       at.banner = bannerOf(at.page);
       await at.page.goto(at.shop.page());
       expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
-    });
-
-    it('a withdrawal that is refused on its way reaches the ledger from the next page', async () => {
-      await at.enter();
-      await at.page.goto(at.shop.page());
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
-      const { principalId } = await at.banner.state();
-      await at.page.evaluate(REFUSING);
-      expect(await at.page.evaluate('gpd.consent.withdraw()')).toEqual({
-        outcome: 'kept',
-        problem: 'refused',
-      });
-      expect(await at.shop.api.check(principalId ?? '')).toMatchObject({ allowed: true });
-      await at.page.goto(at.shop.page());
-      expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
-      await expect
-        .poll(() => at.shop.api.check(principalId ?? ''), SEEN_WITHIN)
-        .toMatchObject({ reason: 'withdrawn' });
     });
   });
 }

@@ -217,26 +217,5 @@ for (const name of BROWSERS) {
       const enforced = await at.page.evaluate("'trustedTypes' in window");
       expect(await at.page.evaluate('window.gated?.length ?? 0')).toBe(enforced ? 0 : 3);
     });
-
-    it('a withdrawal while the server is away is in force on the next page', async () => {
-      const server = `http://localhost:${at.shop.api.gpd.port}`;
-      const url = await open({ own: true, snippet: { 'data-server': server } });
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
-      const { principalId } = await at.banner.state();
-      await at.shop.stop();
-      await at.page.goto(url);
-      expect(await at.banner.state()).toMatchObject({ phase: 'unavailable', granted: [] });
-      expect(await at.page.evaluate('gpd.consent.withdraw()')).toEqual({
-        outcome: 'kept',
-        problem: 'unreachable',
-      });
-      await at.shop.restart();
-      await at.page.goto(url);
-      expect(await at.banner.state()).toMatchObject({ phase: 'decided', granted: [], principalId });
-      await vi.waitFor(async () => {
-        expect(await at.shop.api.check(principalId ?? '')).toMatchObject({ reason: 'withdrawn' });
-      });
-    });
   });
 }

@@ -9,7 +9,6 @@ import { FILL } from './support/trouble.ts';
 
 /** A browser that cannot keep the last answer keeps no older one: nothing is granted that was taken back. */
 
-const RECORD = "Object.keys(localStorage).filter((name) => name.startsWith('gpd-consent:')).length";
 const BLOCKED = `Object.defineProperty(window, 'localStorage', {
   get() { throw new DOMException('The operation is insecure.', 'SecurityError'); } });`;
 
@@ -31,38 +30,6 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       expect(granted).toHaveLength(2);
       return { url, id: principalId ?? '' };
     }
-
-    it('one of two purposes withdrawn: it stays withdrawn here, and the next page asks', async () => {
-      const { url, id } = await accept();
-      await at.page.evaluate(FILL);
-      expect(await at.page.evaluate(`gpd.consent.withdraw('${ANALYTICS}')`)).toEqual({
-        outcome: 'recorded',
-        problem: null,
-      });
-      expect(await at.shop.api.check(id, ANALYTICS)).toMatchObject({ reason: 'withdrawn' });
-      expect((await at.banner.state()).granted).toEqual([AGENT]);
-      expect((await at.banner.receipt()).purposes).toEqual([AGENT]);
-      expect(await at.page.evaluate(RECORD)).toBe(0);
-      await at.page.goto(url);
-      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
-    });
-
-    it('a withdrawal that the server could not be told of reaches it from the next page', async () => {
-      const { url, id } = await accept();
-      await at.page.evaluate(FILL);
-      await at.shop.stop();
-      expect(await at.page.evaluate(`gpd.consent.withdraw('${ANALYTICS}')`)).toEqual({
-        outcome: 'kept',
-        problem: 'unreachable',
-      });
-      expect((await at.banner.state()).granted).toEqual([AGENT]);
-      await at.shop.restart();
-      await at.page.goto(url);
-      expect(await at.banner.state()).toMatchObject({ granted: [] });
-      await expect
-        .poll(() => at.shop.api.check(id, ANALYTICS), SEEN_WITHIN)
-        .toMatchObject({ reason: 'withdrawn' });
-    });
 
     it('the other tab does not bring back what was taken away', async () => {
       const { url } = await accept();

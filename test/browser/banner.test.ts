@@ -1,5 +1,5 @@
 import type { KeyInput } from 'puppeteer-core';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { SEEN_WITHIN } from '../support/expect.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { useBanner } from './support/banner-suite.ts';
@@ -420,91 +420,6 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         principalId: 'u-1',
         requestId: expect.stringMatching(/^req_/),
         linkedAt: expect.any(String),
-      });
-    });
-
-    describe('a change of what is asked', () => {
-      it('the tenant’s own words are shown as text, never as markup', async () => {
-        const markup = '<img src=x onerror=alert(1)><b>Hello</b>';
-        await at.shop.api.gpd.json([
-          'tenants',
-          'set',
-          'shop',
-          `banner.title=${markup}`,
-          `banner.body=${markup}`,
-        ]);
-        await vi.waitFor(async () => {
-          const shown = await at.shop.api.get('/v1/consent/banner', at.shop.api.keys.publishable);
-          expect(shown.json()).toMatchObject({ title: markup });
-        }, SEEN_WITHIN);
-        await open();
-        await at.banner.waitFor('banner');
-        expect(await at.banner.text('h2')).toBe(markup);
-        expect(await at.banner.inside("return root.querySelectorAll('img, b').length")).toBe(0);
-        await at.shop.api.gpd.json(['tenants', 'set', 'shop', 'banner.title=', 'banner.body=']);
-      });
-
-      it('a new purpose is asked by itself, and what was granted stays granted', async () => {
-        const url = await open();
-        await at.banner.press('accept');
-        await at.banner.waitFor('reopen');
-        const ads = { id: 'ads', title: 'Advertising', gpc: 'opt-out', ttlDays: 10 };
-        const put = await fetch(`${gpdUrl()}/v1/consent/purposes`, {
-          method: 'PUT',
-          headers: {
-            authorization: `Bearer ${at.shop.api.keys.operator}`,
-            'content-type': 'application/json',
-          },
-          body: JSON.stringify({ purposes: [ads] }),
-        });
-        expect(put.status).toBe(200);
-        await vi.waitFor(async () => {
-          await at.page.goto(url);
-          expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [ANALYTICS, AGENT] });
-        }, SEEN_WITHIN);
-        expect(await identify()).toMatchObject({ status: 200 });
-        expect(await at.banner.text('.layer')).toContain('There is a new purpose');
-        expect(await at.banner.text('.layer')).toContain('Advertising');
-        await at.banner.press('reject');
-        await at.banner.waitFor('reopen');
-        expect((await at.banner.state()).granted).toEqual([ANALYTICS, AGENT]);
-      });
-
-      it('a material policy asks everybody again; until then nothing is granted', async () => {
-        const url = await open();
-        await at.banner.press('accept');
-        await at.banner.waitFor('reopen');
-        const before = await at.banner.receipt();
-        await at.shop.api.post(
-          '/v1/consent/policies',
-          { text: 'Minor.', material: false },
-          at.shop.api.keys.operator,
-        );
-        await vi.waitFor(async () => {
-          const shown = await at.shop.api.get('/v1/consent/banner', at.shop.api.keys.publishable);
-          expect(shown.json()).toMatchObject({ policy: { material: 0 } });
-          expect((shown.json() as { policy: { version: number } }).policy.version).toBeGreaterThan(0);
-        }, SEEN_WITHIN);
-        await at.page.goto(url);
-        expect(await at.banner.state()).toMatchObject({ phase: 'decided' });
-
-        await at.shop.api.post(
-          '/v1/consent/policies',
-          { text: 'Material.', material: true },
-          at.shop.api.keys.operator,
-        );
-        await vi.waitFor(async () => {
-          await at.page.goto(url);
-          expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
-        }, SEEN_WITHIN);
-        expect(await at.banner.text('.layer')).toContain('The policy has changed');
-        expect(await identify(before)).toMatchObject({ status: 451 });
-        await at.banner.press('accept');
-        await at.banner.waitFor('reopen');
-        const after = await at.banner.receipt();
-        expect(after.version).toBe(2);
-        expect(after.principalId).toBe(before.principalId);
-        expect(await identify()).toMatchObject({ status: 200 });
       });
     });
   });

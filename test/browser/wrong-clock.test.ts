@@ -58,35 +58,5 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
         expect(Math.round((ends - now) / DAY)).toBe(30);
       }
     });
-
-    it('an older grant whose time lies ahead is asked again', async () => {
-      await open('');
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
-      // As a banner that believed a clock a year ahead has kept it.
-      await at.page.evaluate(`{ const [[name, text]] = Object.entries(localStorage); const record = JSON.parse(text);
-        for (const choice of Object.values(record.choices)) { choice.at += ${365 * DAY}; choice.until += ${365 * DAY}; }
-        localStorage.setItem(name, JSON.stringify(record)); }`);
-      await at.page.goto(at.shop.page());
-      expect(await at.banner.state()).toMatchObject({ phase: 'asking', granted: [] });
-      expect(await at.banner.text('.layer')).toContain('Your choice has expired');
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
-      expect((await at.banner.state()).granted).toHaveLength(2);
-    });
-
-    it('a withdrawal before anybody could be asked is in force, whatever the clock says', async () => {
-      await open('');
-      await at.banner.press('accept');
-      await at.banner.waitFor('reopen');
-      at.page = await at.visitor.tab(clockAhead(365 * DAY));
-      at.banner = bannerOf(at.page);
-      await at.page.goto(at.shop.page({ snippet: { 'data-server': 'https://blocked.example' } }));
-      expect(await at.page.evaluate('gpd.consent.withdraw()')).toMatchObject({ outcome: 'kept' });
-      at.page = await at.visitor.tab();
-      at.banner = bannerOf(at.page);
-      await at.page.goto(at.shop.page());
-      expect((await at.banner.state()).granted).toEqual([]);
-    });
   });
 }

@@ -3,13 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { readClaimant } from '../../src/auth/tokens.ts';
 import { browserPrincipalId } from '../../src/consent/plan-write.ts';
 import { plaintextSchema } from '../../src/schema/bundle.ts';
-import {
-  batchRequestSchema,
-  canProcessRequestSchema,
-  consentWriteSchema,
-  historyRequestSchema,
-  principalRequestSchema,
-} from '../../src/schema/consent.ts';
 import { eraseTargetSchema } from '../../src/schema/rights.ts';
 import { principalRef } from '../../src/tenants/tenant.ts';
 
@@ -65,15 +58,6 @@ describe('a principalId is in NFC, whichever way it comes in', () => {
   };
 
   it.each<readonly [string, unknown]>([
-    ['a check', canProcessRequestSchema.parse({ principalId: nfd, purpose: 'p' }).principalId],
-    [
-      'a batch',
-      batchRequestSchema.parse({ checks: [{ id: '1', principalId: nfd, purpose: 'p' }] }).checks[0]
-        ?.principalId,
-    ],
-    ['a write', consentWriteSchema.parse({ principalId: nfd, purposes: ['p'] }).principalId],
-    ['state, sessions', principalRequestSchema.parse({ principalId: nfd }).principalId],
-    ['history', historyRequestSchema.parse({ principalId: nfd }).principalId],
     ['an erasure, an export, the console', eraseTargetSchema.parse({ principalId: nfd }).principalId],
     ['a sealed bundle', plaintextSchema.parse(bundle).consent.principalId],
     ['a claim', readClaimant({ sub: nfd, role: 'subject' }, rules).principal],

@@ -115,36 +115,6 @@ describe('claiming', () => {
 });
 
 describe('resolving', () => {
-  it('overturned: the next verdict about the device is human', async () => {
-    type Review = { kid: string; rule: string; upheld: number; overturned: number };
-    const reviewsOf = async (): Promise<Review> => {
-      const found = (await rows<Review>(site, 'rule_reviews')).find(
-        ({ kid, rule }) => kid === KID && rule === 'A1',
-      );
-      return found ?? { kid: KID, rule: 'A1', upheld: 0, overturned: 0 };
-    };
-    const reviewed = await reviewsOf();
-    const device = 'overturned-device';
-    const before = await site.decide(device);
-    expect(before.class).toBe('undeclared_automation');
-    const contestId = await site.contest(before.requestId, before.visitorId);
-    const path = `/console/contests/${contestId}`;
-    const preview = (await ada.get(path)).text;
-    expect(preview).toContain('What overturning does');
-    expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=resolved`);
-    expect((await site.decide(device)).class).toBe('human');
-    const page = (await ada.get(path)).text;
-    expect(page).toContain('Overturned');
-    expect(page).toContain(REASON);
-    const audit = await rows<{ action: string; detail: string }>(site, 'audit_log');
-    expect(audit.filter(({ action }) => action === 'contest.resolved').length).toBeGreaterThan(0);
-    for (const { detail } of audit) {
-      for (const id of [before.requestId, before.visitorId, contestId, REASON])
-        expect(detail).not.toContain(id);
-    }
-    expect(await reviewsOf()).toMatchObject({ ...reviewed, overturned: reviewed.overturned + 1 });
-  });
-
   const wrong = [
     ['too short', { text: 'too short' }, '20 to 4,000 characters'],
     ['control characters', { text: `a reason with a \u0000 in the middle of it` }, '20 to 4,000 characters'],

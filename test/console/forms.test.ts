@@ -99,23 +99,6 @@ describe('every form', () => {
     expect(reply.status).toBe(status);
     expect(reply.headers['content-type']).toMatch(/^text\/html/);
   });
-
-  const hostile = [
-    ['HTML', `<img src=x onerror=alert(1)> "><script>alert('x')</script> and more text`],
-    ['closing the field', `</textarea><script>alert(1)</script> and some more of it`],
-    ['a template', `<%= process.env %> \${7*7} {{7*7}} and some more of the same`],
-    ['directions', `abc \u202e\u2066 def \u2069 \u200f and some more of the same`],
-    ['emoji', '👩‍👩‍👧‍👦'.repeat(30)],
-    ['right to left', 'هذا النص طويل بما يكفي ليكون سؤالا عن الأدوات المستخدمة'],
-  ] as const;
-  it.each(hostile)('%s in a field comes back as text', async (_name, text) => {
-    const asked = await dora.post(`${path}/ask`, { csrf, text });
-    expect(asked.status).toBe(303);
-    const page = (await dora.get(path)).text;
-    expect(page).not.toMatch(/<img src=x|<script>alert|<\/textarea><script/);
-    expect(page).not.toMatch(/[\u202a-\u202e\u2066-\u2069\u200e\u200f]/);
-    expect(page).not.toContain('49 {{');
-  });
 });
 
 describe('pages', () => {

@@ -53,9 +53,3 @@ it.each(Object.entries(ROUTES))('%s takes %s and answers 405 to the rest', async
   const method = allowed.split(', ')[0] ?? '';
   expect((await ask(site.url, path, { method })).status).not.toBe(405);
 });
-
-it('an address that is none is 404 by every method', async () => {
-  for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
-    expect((await ask(site.url, '/console/nothing', { method })).status).toBe(404);
-  }
-});

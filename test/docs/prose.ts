@@ -27,7 +27,7 @@ export function sourceWords(): readonly (readonly [file: string, words: string])
     .map((name) => [join('src', name), wordsOf(name, readPage(join('src', name)))]);
 }
 
-export function wordsOf(name: string, source: string): string {
+function wordsOf(name: string, source: string): string {
   const { comments, program } = parseSync(name, source);
   const words = comments.map(({ value }) => value.replace(/^\s*\*/gm, ''));
   new Visitor({

@@ -95,45 +95,6 @@ it('a client over its limit costs no counter until its window ends', async () =>
   expect([spent('a'), await charge('a')]).toEqual([0, 60]);
 });
 
-describe('a publishable key', () => {
-  it('is limited by client, before its scope is looked at', async () => {
-    const api = makeApi();
-    expect(await times(CLIENT, () => api.call('check', 'page'))).toEqual(
-      Array(CLIENT).fill('insufficient-scope'),
-    );
-    expect(await api.call('check', 'page')).toBe('rate-limited');
-    expect(await api.call('purposes', 'page')).toBe('rate-limited');
-    expect(await api.call('check', 'page', 'b')).toBe('insufficient-scope');
-  });
-
-  it('spends nothing that its other holders share on refusals, nor on writes that are not taken yet', async () => {
-    const api = makeApi();
-    for (const client of 'abcdefgh') {
-      await flood(api, 'check', 'page', client);
-      await flood(api, 'grant', 'page', client);
-    }
-    expect(await times(CLIENT, () => api.call('purposes', 'page', 'z'))).toEqual(Array(CLIENT).fill('ok'));
-  });
-
-  it('shares what it is answered with all its holders', async () => {
-    const api = makeApi();
-    for (const client of 'abcde') expect(await api.call('purposes', 'page', client)).toBe('ok');
-    expect(await api.call('purposes', 'page', 'f')).toBe('rate-limited');
-  });
-
-  it('withdraws from a reserve of the client, whatever else is used up', async () => {
-    const api = makeApi();
-    for (const client of 'abcdef') await flood(api, 'purposes', 'page', client);
-    expect(await api.call('purposes', 'page', 'z')).toBe('rate-limited');
-    expect(await api.call('grant', 'page', 'a')).toBe('rate-limited');
-    expect(await times(WITHDRAWALS, () => api.call('withdraw', 'page', 'a'))).toEqual(
-      Array(WITHDRAWALS).fill('ok'),
-    );
-    expect(await api.call('withdraw', 'page', 'a')).toBe('rate-limited');
-    expect(await api.call('withdraw', 'page', 'b')).toBe('ok');
-  });
-});
-
 describe('a key that is a secret, and a session', () => {
   it.each(['backend', 'gpd_ps_anna'])('%s withdraws while its other calls are 429', async (token) => {
     const api = makeApi();
@@ -141,13 +102,6 @@ describe('a key that is a secret, and a session', () => {
     expect(all.filter((answer) => answer === 'ok')).toHaveLength(SHARED);
     expect(await times(SHARED, () => api.call('withdraw', token))).toEqual(Array(SHARED).fill('ok'));
     expect(await api.call('withdraw', token)).toBe('rate-limited');
-  });
-
-  it('is counted before its scope is looked at, by nobody’s network', async () => {
-    const api = makeApi();
-    for (const client of 'abcde')
-      expect(await api.call('grant', 'reader', client)).toBe('insufficient-scope');
-    expect(await api.call('check', 'reader', 'f')).toBe('rate-limited');
   });
 });
 

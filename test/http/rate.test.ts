@@ -72,45 +72,10 @@ describe('the bucket ingest', () => {
     expect(await statuses(proxied, ['198.51.100.201'])).toEqual([400]);
   });
 
-  it('what a client itself put before the proxy’s word does not count', async () => {
-    const spoofed = Array.from({ length: LIMIT + 1 }, (_, i) => `192.0.2.${i}, 198.51.100.210`);
-    expect(await statuses(proxied, spoofed)).toEqual(FULL_THEN_LIMITED);
-  });
-
   it('goes back through a chain of trusted proxies', async () => {
     const chain = Array.from({ length: LIMIT + 1 }, (_, i) => `198.51.100.220, 10.0.0.${i}, 10.1.2.3`);
     expect(await statuses(proxied, chain)).toEqual(FULL_THEN_LIMITED);
     expect(await statuses(proxied, ['198.51.100.221, 10.0.0.1'])).toEqual([400]);
-  });
-
-  it('an IPv6 client is its /64', async () => {
-    const same = [
-      '2001:db8:1:2::1',
-      '2001:db8:1:2::2',
-      '2001:db8:1:2:ffff:ffff:ffff:ffff',
-      '2001:DB8:1:2:0:0:0:9',
-      '[2001:db8:1:2::5]:4711',
-      '2001:db8:1:2:a::',
-    ];
-    expect(await statuses(proxied, same)).toEqual(FULL_THEN_LIMITED);
-    expect(await statuses(proxied, ['2001:db8:1:3::1'])).toEqual([400]);
-  });
-
-  it('an IPv4 client is the same in IPv6 clothing', async () => {
-    const same = [
-      '198.51.100.230',
-      '::ffff:198.51.100.230',
-      '198.51.100.230:80',
-      '::ffff:c633:64e6',
-      ' 198.51.100.230',
-      '198.51.100.230',
-    ];
-    expect(await statuses(proxied, same)).toEqual(FULL_THEN_LIMITED);
-  });
-
-  it('garbage from the proxy falls into one bucket, not into none', async () => {
-    const garbage = ['unknown', '', 'x'.repeat(500), '999.1.1.1', '_hidden', 'null'];
-    expect(await statuses(proxied, garbage)).toEqual(FULL_THEN_LIMITED);
   });
 });
 

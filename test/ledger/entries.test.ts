@@ -7,7 +7,6 @@ import {
   commitVerdict,
   entryTime,
   genesisEntry,
-  IMPERSONAL_TYPES,
   impersonalEntry,
   PERSONAL_TYPES,
   personalEntry,
@@ -64,15 +63,6 @@ describe('a personal entry', () => {
     ];
     for (const other of others) {
       expect(openPersonalEntry(entry, { ...opening, ...other }), JSON.stringify(other)).toBe(false);
-    }
-  });
-
-  it('does not open once a bit of it was changed, unless in what the entry says in clear', () => {
-    const committed = /"(?:body|subject)":"[^"]{42}/g;
-    for (const { index, 0: match } of entry.toString().matchAll(committed)) {
-      for (let bit = (index + match.length - 42) * 8; bit < (index + match.length) * 8; bit += 1) {
-        expect(openPersonalEntry(flipBit(entry, bit), opening), `bit ${bit}`).toBe(false);
-      }
     }
   });
 
@@ -153,48 +143,6 @@ describe('an impersonal entry', () => {
 });
 
 describe('reading an entry', () => {
-  it('takes every type of the contract and no other', () => {
-    for (const type of PERSONAL_TYPES) {
-      expect(parseEntry(personalEntry({ ...head, type }, opening))?.type).toBe(type);
-    }
-    for (const type of IMPERSONAL_TYPES) {
-      expect(parseEntry(impersonalEntry({ type, at: AT, purpose: null }, {}))?.type).toBe(type);
-    }
-    const renamed = entry.toString().replace('consent.granted', 'consent.granted2');
-    expect(parseEntry(Buffer.from(renamed))).toBeNull();
-  });
-
-  it('takes the one form of RFC 8785 only', () => {
-    const text = entry.toString();
-    const bad = [
-      '',
-      '{}',
-      'null',
-      `${text} `,
-      text.replace('{', '{ '),
-      text.replace('"v":1', '"v":1.0'),
-      text.replace('"v":1', '"v":2'),
-      text.replace('{"body"', '{"body":"x","body"'),
-      text.replace('"analytics"', '"\\u0061nalytics"'),
-      text.replace('02Z', '02.5Z'),
-      text.replace('02Z', '02+00:00'),
-      text.replace('11-20', '13-20'),
-      text.replace('"v":1', '"v":1,"x":1'),
-      text.replace('consent.granted', 'purpose.defined'),
-      text.replace(/"subject":"[^"]+",/, ''),
-      text.replace(/"subject":"/, '$&A'),
-      text.replace('"analytics"', '7'),
-      JSON.stringify(Object.fromEntries(Object.entries(JSON.parse(text) as object).reverse())),
-    ];
-    for (const each of bad) {
-      expect(each).not.toBe(text);
-      expect(parseEntry(Buffer.from(each)), each).toBeNull();
-    }
-    expect(parseEntry(Buffer.from([0xff, 0xfe]))).toBeNull();
-    const nested = Buffer.from(`${'['.repeat(1e5)}${']'.repeat(1e5)}`);
-    expect(parseEntry(nested)).toBeNull();
-  });
-
   it('writes whole seconds', () => {
     expect(entryTime(AT)).toBe('2026-11-20T10:00:02Z');
     expect(entryTime(0)).toBe('1970-01-01T00:00:00Z');

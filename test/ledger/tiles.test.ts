@@ -133,18 +133,6 @@ describe('the bytes of a tile', () => {
     );
   });
 
-  it('are null when cut, empty or of more than 256 entries', () => {
-    const bundle = encodeEntryBundle([Buffer.from('abc'), Buffer.from('de')]);
-    const wholeOnes = [5, bundle.length];
-    for (let length = 0; length <= bundle.length; length += 1) {
-      const decoded = decodeEntryBundle(bundle.subarray(0, length));
-      if (wholeOnes.includes(length)) expect(decoded).not.toBeNull();
-      else expect(decoded, `${length} bytes`).toBeNull();
-    }
-    expect(decodeEntryBundle(Buffer.alloc(2 * 256))).toHaveLength(256);
-    expect(decodeEntryBundle(Buffer.alloc(2 * 257))).toBeNull();
-  });
-
   it('cannot hold an entry of 65,536 bytes', () => {
     expect(encodeEntryBundle([Buffer.alloc(65_535)]).length).toBe(65_537);
     expect(() => encodeEntryBundle([Buffer.alloc(65_536)])).toThrow(RangeError);

@@ -4,176 +4,288 @@ import {
   inRanges,
   isLoopback,
   limitKey,
+  networkKey,
   parseAddress,
   parseRange,
   resolveClient,
 } from '../../src/lib/ip.ts';
+import { announcedSeed } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 
-const shown = (text: string): string | null => parseAddress(text)?.toString() ?? null;
+/** Addresses as proxies and attackers write them. */
 
-describe('parseAddress', () => {
+const seed = Number(announcedSeed('addresses')) % 2 ** 31;
+const canonical = (text: string): string | null => parseAddress(text)?.toString() ?? null;
+
+describe('an address', () => {
   it.each([
-    ['192.0.2.1', '192.0.2.1'],
-    ['192.0.2.1:443', '192.0.2.1'],
-    [' 192.0.2.1\t', '192.0.2.1'],
-    ['2001:db8::1', '2001:db8::1'],
-    ['2001:DB8:0:0:0:0:0:1', '2001:db8::1'],
-    ['[2001:db8::1]', '2001:db8::1'],
-    ['[2001:db8::1]:8443', '2001:db8::1'],
+    ['198.51.100.7', '198.51.100.7'],
+    [' 198.51.100.7\t', '198.51.100.7'],
+    ['198.51.100.7:8443', '198.51.100.7'],
+    ['2001:db8::7', '2001:db8::7'],
+    ['2001:DB8:0:0:0:0:0:7', '2001:db8::7'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['[2001:db8::7]:443', '2001:db8::7'],
     ['fe80::1%eth0', 'fe80::1'],
-    ['[fe80::1%25eth0]:80', 'fe80::1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['[::ffff:192.0.2.1]:80', '192.0.2.1'],
-    ['::ffff:c000:201', '192.0.2.1'],
-    ['::', '::'],
+    ['[fe80::1%25en0]:80', 'fe80::1'],
+    ['::ffff:198.51.100.7', '198.51.100.7'],
+    ['::ffff:c633:6407', '198.51.100.7'],
+    ['[::ffff:198.51.100.7]:1234', '198.51.100.7'],
     ['::1', '::1'],
-  ])('reads %j', (text, address) => {
-    expect(shown(text)).toBe(address);
+  ])('%s is %s', (text, expected) => {
+    expect(canonical(text)).toBe(expected);
   });
 
   it.each([
     '',
     ' ',
-    'localhost',
     'unknown',
     '_hidden',
-    '192.0.2',
-    '192.0.2.256',
-    '192.0.2.1.5',
-    '0xC0.0.2.1',
-    '0300.0.2.1',
-    '3221225985',
-    '192.0.2.1:',
-    '192.0.2.1:123456',
-    '192.0.2.1,198.51.100.1',
-    '192.0.2.1/24',
-    '2001:db8::1::2',
-    '2001:db8::g',
-    '[2001:db8::1',
-    '2001:db8::1]',
+    '_SEVKISEK',
+    'example.com',
+    '256.1.1.1',
+    '1.2.3',
+    '1.2.3.4.5',
+    '010.0.0.1',
+    '0x7f.0.0.1',
+    '2130706433',
+    '1.2.3.4/8',
+    '1.2.3.4, 5.6.7.8',
+    '1.2.3.4:port',
+    '1.2.3.4:123456',
+    '2001:db8::7::1',
+    '[2001:db8::7',
+    '2001:db8::7]',
+    '[198.51.100.7',
     ':::',
-    '1:2:3:4:5:6:7:8:9',
-    '<script>',
-  ])('finds no address in %j', (text) => {
-    expect(shown(text)).toBeNull();
+    '"198.51.100.7"',
+    '\u0661.2.3.4',
+    '198.51.100.7\u0000',
+  ])('%j is none', (text) => {
+    expect(canonical(text)).toBeNull();
   });
 
-  it('never throws', () => {
+  it('of any text never throws, and reads back as itself', () => {
     fc.assert(
-      fc.property(
-        fc.string({ unit: fc.constantFrom(...'0123456789abcf:.[]%/x '.split(''), '::', 'ffff') }),
-        (text) => {
-          parseAddress(text);
-        },
-      ),
+      fc.property(fc.oneof(fc.string(), fc.ipV4(), fc.ipV6(), fc.ipV4Extended()), (text) => {
+        const read = canonical(text);
+        if (read !== null) expect(canonical(read)).toBe(read);
+      }),
+      { seed, numRuns: 1000 },
     );
   });
 });
 
-describe('parseRange', () => {
+function keys(text: string): readonly [string, string] {
+  const address = parseAddress(text);
+  if (!address) throw new Error(`${text} is no address`);
+  return [limitKey(address), networkKey(address)];
+}
+
+describe('what a client is counted under', () => {
   it.each([
-    ['10.0.0.0/8', '10.255.0.1', true],
-    ['10.0.0.0/8', '11.0.0.1', false],
-    ['10.0.0.7', '10.0.0.7', true],
-    ['10.0.0.7', '10.0.0.8', false],
-    ['0.0.0.0/0', '203.0.113.1', true],
-    ['0.0.0.0/0', '2001:db8::1', false],
+    ['198.51.100.7', '198.51.100.7', '198.51.100.0/24'],
+    ['198.51.100.8', '198.51.100.8', '198.51.100.0/24'],
+    ['198.51.101.7', '198.51.101.7', '198.51.101.0/24'],
+    ['::ffff:198.51.100.7', '198.51.100.7', '198.51.100.0/24'],
+    ['2001:db8:1:2::7', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+    ['2001:db8:1:2:ffff::1', '2001:db8:1:2::/64', '2001:db8:1::/48'],
+    ['2001:db8:1:3::7', '2001:db8:1:3::/64', '2001:db8:1::/48'],
+    ['2001:db8:2:2::7', '2001:db8:2:2::/64', '2001:db8:2::/48'],
+    ['2001:db8::1', '2001:db8:0:0::/64', '2001:db8:0::/48'],
+  ])('%s: a limit of %s, a network of %s', (text, limit, network) => {
+    expect(keys(text)).toEqual([limit, network]);
+  });
+});
+
+it('no two networks are counted as one', () => {
+  expect(keys('1:23::')[0]).not.toBe(keys('12:3::')[0]);
+});
+
+describe('a range', () => {
+  it.each([
+    ['10.0.0.0/8', '10.255.1.2', true],
+    ['10.0.0.0/8', '11.0.0.0', false],
+    ['10.0.0.0/8', '::ffff:10.1.2.3', true],
+    ['192.0.2.1', '192.0.2.1', true],
+    ['192.0.2.1', '192.0.2.2', false],
     ['2001:db8::/32', '2001:db8:ffff::1', true],
     ['2001:db8::/32', '2001:db9::1', false],
     ['::1', '::1', true],
-    ['::/0', '127.0.0.1', false],
-    ['127.0.0.1', '::ffff:127.0.0.1', true],
-  ])('%s and %s', (range, address, within) => {
-    expect(inRanges(parseAddress(address)!, [parseRange(range)])).toBe(within);
+    ['::/0', '192.0.2.1', false],
+    ['0.0.0.0/0', '2001:db8::1', false],
+    ['0.0.0.0/0', '203.0.113.9', true],
+  ])('%s and %s: %s', (range, text, inside) => {
+    const address = parseAddress(text);
+    expect(address && inRanges(address, [parseRange(range)])).toBe(inside);
   });
 
-  it.each(['', 'proxy', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/-1', '/8', '2001:db8::/129', '10.0.0.0/8/8'])(
-    'throws at %j',
+  it.each(['', 'lan', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/x', '2001:db8::/129', '10.0.0.0/8/8'])(
+    '%j is none',
     (text) => {
       expect(() => parseRange(text)).toThrow();
     },
   );
 });
 
-describe('limitKey', () => {
-  it('is the address of an IPv4 client, mapped or not', () => {
-    expect(limitKey(parseAddress('192.0.2.1')!)).toBe('192.0.2.1');
-    expect(limitKey(parseAddress('::ffff:192.0.2.1')!)).toBe('192.0.2.1');
+/** Right to left through the trusted proxies; whatever stands left of the first stranger was written by the stranger. */
+
+const TRUSTED = ['127.0.0.0/8', '10.0.0.0/8', '2001:db8:ffff::/48'].map(parseRange);
+const PROXY = '10.0.0.1';
+
+interface Sent {
+  readonly peer?: string;
+  readonly xff?: string;
+  readonly forwarded?: string;
+}
+
+function resolve({ peer = PROXY, xff, forwarded }: Sent): ReturnType<typeof resolveClient> {
+  return resolveClient(peer, forwardedHops(xff, forwarded), TRUSTED);
+}
+const client = (sent: Sent): string | null => resolve(sent).address?.toString() ?? null;
+
+describe('X-Forwarded-For', () => {
+  it.each([
+    ['one client', '203.0.113.9', '203.0.113.9'],
+    ['a client behind two proxies of ours', '203.0.113.9, 10.0.0.2, 10.0.0.3', '203.0.113.9'],
+    ['a forged address left of the client', '1.1.1.1, 203.0.113.9', '203.0.113.9'],
+    ['a forged proxy left of the client', '10.9.9.9, 203.0.113.9', '203.0.113.9'],
+    ['a forged address left of a proxy of ours', '1.1.1.1, 203.0.113.9, 10.0.0.2', '203.0.113.9'],
+    ['only proxies of ours: the leftmost', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
+    ['a port', '203.0.113.9:51234', '203.0.113.9'],
+    ['IPv6', '2001:db8::9', '2001:db8::9'],
+    ['IPv6 with a port', '[2001:db8::9]:51234', '2001:db8::9'],
+    ['IPv6 with a zone', 'fe80::9%eth0', 'fe80::9'],
+    ['IPv4 mapped into IPv6', '::ffff:203.0.113.9', '203.0.113.9'],
+    ['a proxy of ours mapped into IPv6', '203.0.113.9, ::ffff:10.0.0.2', '203.0.113.9'],
+    ['an IPv6 proxy of ours', '203.0.113.9, 2001:db8:ffff::1', '203.0.113.9'],
+    ['no blanks', '203.0.113.9,10.0.0.2', '203.0.113.9'],
+    ['many blanks', '  203.0.113.9 ,\t10.0.0.2  ', '203.0.113.9'],
+    ['garbage at the right: nobody vouches for what is left of it', '203.0.113.9, garbage', PROXY],
+    ['garbage behind a proxy of ours', '203.0.113.9, x, 10.0.0.2', '10.0.0.2'],
+    ['an empty hop', '203.0.113.9, , 10.0.0.2', '10.0.0.2'],
+    ['nothing', '', PROXY],
+    ['"unknown"', 'unknown', PROXY],
+    ['a host name', 'client.example', PROXY],
+    ['an address in octal', '0313.0.0161.011', PROXY],
+  ])('%s', (_name, xff, expected) => {
+    expect(client({ xff })).toBe(expected);
   });
 
-  it('is the /64 of an IPv6 client', () => {
-    const key = (text: string): string => limitKey(parseAddress(text)!);
-    expect(key('2001:db8:0:1:aaaa::1')).toBe(key('2001:db8:0:1:bbbb:cccc:dddd:eeee'));
-    expect(key('2001:db8:0:1::1')).not.toBe(key('2001:db8:0:2::1'));
-    expect(key('2001:db8:0:1::1')).not.toBe(key('2001:db8:1:1::1'));
-    expect(key('1:23::')).not.toBe(key('12:3::'));
+  it('comes before Forwarded when both are there', () => {
+    expect(client({ xff: '203.0.113.9', forwarded: 'for=198.51.100.1' })).toBe('203.0.113.9');
   });
 });
 
-describe('forwardedHops', () => {
-  it.each<[string, string | undefined, string | undefined, string[] | null]>([
-    ['neither header', undefined, undefined, null],
-    ['X-Forwarded-For', '192.0.2.1, 10.0.0.1', undefined, ['192.0.2.1', ' 10.0.0.1']],
-    ['X-Forwarded-For before Forwarded', '192.0.2.1', 'for=192.0.2.9', ['192.0.2.1']],
-    ['RFC 7239, section 4', undefined, 'For="[2001:db8:cafe::17]:4711"', ['[2001:db8:cafe::17]:4711']],
-    ['its other parameters', undefined, 'proto=http;by=203.0.113.43; for=192.0.2.60', ['192.0.2.60']],
-    ['several hops', undefined, 'for=192.0.2.43, for="198.51.100.17";by=x', ['192.0.2.43', '198.51.100.17']],
-    ['a hop without an address', undefined, 'for=192.0.2.43, proto=https', ['192.0.2.43', '']],
-    ['a parameter that only ends in for', undefined, 'xfor=192.0.2.43', ['']],
-  ])('%s', (_what, forwardedFor, forwarded, hops) => {
-    expect(forwardedHops(forwardedFor, forwarded)).toEqual(hops);
+describe('Forwarded', () => {
+  it.each([
+    ['one client', 'for=203.0.113.9', '203.0.113.9'],
+    ['in capitals', 'For=203.0.113.9', '203.0.113.9'],
+    ['quoted', 'for="203.0.113.9"', '203.0.113.9'],
+    ['with a port', 'for="203.0.113.9:4711"', '203.0.113.9'],
+    ['quoted IPv6', 'for="[2001:db8:cafe::17]"', '2001:db8:cafe::17'],
+    ['quoted IPv6 with a port', 'for="[2001:db8:cafe::17]:4711"', '2001:db8:cafe::17'],
+    ['among other parameters', 'by=10.0.0.2;proto=https;for=203.0.113.9;host=x', '203.0.113.9'],
+    ['through a proxy of ours', 'for=203.0.113.9, for=10.0.0.2', '203.0.113.9'],
+    ['with a forged hop at the left', 'for=1.1.1.1, for=203.0.113.9', '203.0.113.9'],
+    ['obfuscated', 'for=_hidden', PROXY],
+    ['obfuscated behind a proxy of ours', 'for=203.0.113.9, for=_SEVKISEK, for=10.0.0.2', '10.0.0.2'],
+    ['"unknown"', 'for=unknown', PROXY],
+    ['without for', 'proto=https;by=10.0.0.2', PROXY],
+    ['with an open quote', 'for="203.0.113.9', PROXY],
+    ['with a quote that a client left open', 'for="1.1.1.1, for=203.0.113.9', '203.0.113.9'],
+    ['with a name that only ends in for', 'xfor=1.1.1.1', PROXY],
+    ['empty', '', PROXY],
+    ['garbage', ';;;=,,"', PROXY],
+  ])('%s', (_name, forwarded, expected) => {
+    expect(client({ forwarded })).toBe(expected);
+  });
+});
+
+describe('a stranger', () => {
+  it.each<readonly [string, Sent]>([
+    ['X-Forwarded-For', { xff: '1.1.1.1' }],
+    ['Forwarded', { forwarded: 'for=1.1.1.1' }],
+    ['the address of a proxy of ours', { xff: '10.0.0.2' }],
+    ['garbage', { xff: 'garbage' }],
+    ['an empty header', { xff: '' }],
+  ])('that sends %s is the client all the same, and is noticed', (_name, sent) => {
+    expect(resolve({ ...sent, peer: '203.0.113.66' })).toMatchObject({
+      behindProxy: false,
+      untrustedForwarded: true,
+    });
+    expect(client({ ...sent, peer: '203.0.113.66' })).toBe('203.0.113.66');
   });
 
-  it('lets an obfuscated or unknown hop end the walk', () => {
-    const trusted = [parseRange('10.0.0.0/8')];
-    for (const hop of ['for=unknown', 'for=_gazonk', 'for="_gazonk:80"']) {
-      const hops = forwardedHops(undefined, `for=192.0.2.1, ${hop}, for=10.0.0.2`);
-      expect(resolveClient('10.0.0.1', hops, trusted).address?.toString()).toBe('10.0.0.2');
-    }
+  it('that sends none is not noticed', () => {
+    expect(resolve({ peer: '203.0.113.66' })).toMatchObject({
+      behindProxy: false,
+      untrustedForwarded: false,
+    });
+  });
+
+  it.each(['127.0.0.1', '::ffff:127.0.0.1', '::ffff:10.1.1.1', '2001:db8:ffff::5'])(
+    'is not our proxy %s',
+    (peer) => {
+      expect(resolve({ peer, xff: '203.0.113.9' })).toMatchObject({
+        behindProxy: true,
+        untrustedForwarded: false,
+      });
+      expect(client({ peer, xff: '203.0.113.9' })).toBe('203.0.113.9');
+    },
+  );
+
+  it('without an address is nobody', () => {
+    expect(resolveClient(undefined, ['1.1.1.1'], TRUSTED)).toMatchObject({
+      address: null,
+      behindProxy: false,
+    });
+  });
+
+  it('is everybody when nobody is trusted', () => {
+    const { address, behindProxy } = resolveClient('127.0.0.1', ['203.0.113.9'], []);
+    expect([address?.toString(), behindProxy]).toEqual(['127.0.0.1', false]);
+  });
+});
+
+describe('whatever is sent', () => {
+  const hop = fc.oneof(
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.constantFrom('10.0.0.2', '127.0.0.1', 'unknown', '_x', '', ' '),
+    fc.string({ maxLength: 12 }),
+  );
+
+  it('a client can never become another by writing further to the left', () => {
+    fc.assert(
+      fc.property(fc.array(hop, { maxLength: 5 }), fc.ipV4(), (forged, own) => {
+        const address = parseAddress(own);
+        fc.pre(address !== null && !inRanges(address, TRUSTED));
+        const left = forged.map((text) => text.replaceAll(',', ';')).join(',');
+        expect(client({ xff: `${left}, ${own}, 10.0.0.2` })).toBe(own);
+      }),
+      { seed, numRuns: 400 },
+    );
+  });
+
+  it('the walk never throws and ends at an address', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.boolean(), (one, two, both) => {
+        expect(client(both ? { xff: one, forwarded: two } : { forwarded: two })).not.toBeNull();
+      }),
+      { seed, numRuns: 400 },
+    );
   });
 });
 
 describe('resolveClient', () => {
   const trusted = ['10.0.0.0/8', '2001:db8:1::/48'].map(parseRange);
-  const resolve = (
-    peer: string | undefined,
-    forwarded?: string,
-    ranges = trusted,
-  ): [string | null, boolean] => {
-    const { address, untrustedForwarded } = resolveClient(peer, forwardedHops(forwarded, undefined), ranges);
-    return [address?.toString() ?? null, untrustedForwarded];
-  };
-
-  it.each<[string, string | undefined, string | undefined, string | null, boolean]>([
-    ['no header: the peer', '198.51.100.7', undefined, '198.51.100.7', false],
-    ['a proxy without the header: the proxy', '10.0.0.1', undefined, '10.0.0.1', false],
-    ['a stranger with the header: the stranger, noted', '198.51.100.7', '192.0.2.1', '198.51.100.7', true],
-    ['a proxy: what it saw', '10.0.0.1', '192.0.2.1', '192.0.2.1', false],
-    ['a forged hop on the left is not believed', '10.0.0.1', '1.1.1.1, 192.0.2.1', '192.0.2.1', false],
-    ['a chain of proxies', '10.0.0.1', '1.1.1.1, 192.0.2.1, 10.0.0.3,10.0.0.2', '192.0.2.1', false],
-    ['IPv6 proxies and clients', '2001:db8:1::9', '2001:db8:2::5', '2001:db8:2::5', false],
-    ['a mapped proxy', '::ffff:10.0.0.1', '192.0.2.1', '192.0.2.1', false],
-    ['a hop with its port', '10.0.0.1', '192.0.2.1:51234', '192.0.2.1', false],
-    ['only proxies: the outermost', '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3', false],
-    ['garbage ends the walk', '10.0.0.1', '192.0.2.1, garbage, 10.0.0.2', '10.0.0.2', false],
-    ['an empty header', '10.0.0.1', '', '10.0.0.1', false],
-    ['empty hops', '10.0.0.1', '192.0.2.1,, ', '10.0.0.1', false],
-    ['no peer', undefined, '192.0.2.1', null, true],
-    ['a peer that is no address', 'pipe', '192.0.2.1', null, true],
-  ])('%s', (_what, peer, forwarded, address, stranger) => {
-    expect(resolve(peer, forwarded)).toEqual([address, stranger]);
-  });
 
   it('knows when the peer is a proxy, with a header or without', () => {
     expect(resolveClient('10.0.0.1', null, trusted).behindProxy).toBe(true);
     expect(resolveClient('10.0.0.1', ['192.0.2.1'], trusted).behindProxy).toBe(true);
     expect(resolveClient('192.0.2.1', ['10.0.0.1'], trusted).behindProxy).toBe(false);
     expect(resolveClient(undefined, ['10.0.0.1'], trusted).behindProxy).toBe(false);
-  });
-
-  it('believes nobody by default', () => {
-    expect(resolve('10.0.0.1', '192.0.2.1', [])).toEqual(['10.0.0.1', true]);
   });
 
   it('answers with an untrusted address, unless all hops are trusted', () => {

@@ -1,7 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
 const room = process.env['MUTATE'];
-const isPerson = room === 'person';
 /** Of one room its own tests alone. */
 const ROOMS = [
   `test/${room ?? '{auth,seal,ledger,ingest,consent}'}/*.test.ts`,
@@ -11,8 +10,7 @@ const ROOMS = [
 /** The tests of the rooms that are mutated, in one process: pure ones, and those of a provider in the same process. */
 export default defineConfig({
   test: {
-    include: isPerson ? ['test/mutate/person.ts'] : ROOMS,
-    setupFiles: isPerson ? ['test/mutate/person-setup.ts'] : [],
+    include: ROOMS,
     isolate: false,
     // Each mutant's own limit comes from Stryker; the first run of all may meet a busy machine.
     testTimeout: 60_000,

@@ -314,14 +314,3 @@ it('a target that answers again gets all that waited', () =>
     await dispatcher.stop();
     expect(new Set(seen).size).toBe(50);
   }));
-
-it('two nodes deliver each event once', () =>
-  withPlace(async ({ database, deps, put, add }) => {
-    await add('w2', url);
-    for (let i = 0; i < 100; i += 1) await put(sealed(), undefined, i % 2 === 0 ? 'w1' : 'w2');
-    const nodes = [startDispatcher(deps, () => true, 5), startDispatcher(deps, () => true, 5)];
-    await vi.waitFor(() => expect(seen).toHaveLength(100), QUICK);
-    await Promise.all(nodes.map((node) => node.stop()));
-    expect(new Set(seen).size).toBe(100);
-    expect(await database.read('webhook_outbox').where('attempts', '>', 1)).toEqual([]);
-  }));

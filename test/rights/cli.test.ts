@@ -196,15 +196,6 @@ describe('gpd contests', () => {
     const line = list.stdout.split('\n').find((row) => row.startsWith(contestId));
     expect(line?.trimEnd()).toMatch(/automation\s+\S+$/);
   });
-
-  it('another outcome afterwards is a conflict', async () => {
-    const { contestId } = await contested();
-    const rule = (outcome: string) =>
-      cli('contests', 'resolve', contestId, '--outcome', outcome, '--reason', REASON, '--yes');
-    expect((await rule('upheld')).code).toBe(0);
-    expect((await rule('upheld')).code).toBe(0);
-    expect((await rule('overturned')).code).toBe(7);
-  });
 });
 
 describe('gpd rights register', () => {

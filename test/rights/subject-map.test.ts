@@ -55,11 +55,6 @@ describe('the map of a person', () => {
     expect(cascading).toEqual(['decision_updates', 'decision_outcomes']);
   });
 
-  it('hands a person nothing that an erasure would not find', () => {
-    const mine = tablesWhere((row) => row.exported.includes('person'));
-    expect(mine.filter((table) => !erased.has(table))).toEqual([]);
-  });
-
   it('ends these by the clock alone', () => {
     expect(tablesWhere(({ expires }) => expires.includes('time'))).toEqual([
       'signal_summaries',

@@ -97,7 +97,7 @@ export function openPersonalEntry(bytes: Uint8Array, opening: CommitmentOpening)
 }
 
 /** Null unless it is a proof with its entry in `extra`. */
-export function parseTlogProof(text: string) {
+function parseTlogProof(text: string) {
   const gap = text.indexOf('\n\n');
   if (gap === -1) return null;
   const [first, extra, position, ...path] = text.slice(0, gap).split('\n');

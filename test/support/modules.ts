@@ -27,7 +27,7 @@ export interface Module {
   readonly functions: readonly { readonly name: string; readonly lines: number }[];
 }
 
-export function* nodesOf(value: unknown): Generator<Node> {
+function* nodesOf(value: unknown): Generator<Node> {
   if (Array.isArray(value)) {
     for (const item of value) yield* nodesOf(item);
   } else if (typeof value === 'object' && value !== null) {
@@ -36,7 +36,7 @@ export function* nodesOf(value: unknown): Generator<Node> {
   }
 }
 
-export function nameOf(node: unknown): string {
+function nameOf(node: unknown): string {
   const { name } = (node ?? {}) as { name?: unknown };
   return typeof name === 'string' ? name : '';
 }

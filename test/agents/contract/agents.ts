@@ -48,24 +48,6 @@ export function agentContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
     });
 
-    it('keeps a directory with all its fields, and puts a new form in place of the old', async () => {
-      const own = await make();
-      const node = await own.connect();
-      const first = makeDirectory('https://b.example/');
-      const second = makeDirectory('https://a.example/', {
-        source: 'pinned',
-        fetchedAt: NOW,
-        triedAt: NOW + 1,
-        failure: 'the answer was 503 — später',
-      });
-      await addAgent(own.database, first);
-      await addAgent(own.database, second);
-      expect(await listDirectories(node)).toEqual([second, first]);
-      await addAgent(node, { ...first, failure: 'gone' });
-      expect(await listDirectories(own.database)).toEqual([second, { ...first, failure: 'gone' }]);
-      await own.close();
-    });
-
     it('stores what a fetch brought unless a later one, a removal or a pin came first', async () => {
       const url = 'https://fetched.example/';
       const before = makeDirectory(url);

@@ -4,7 +4,6 @@ import { type ApiKey, hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
-import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -98,21 +97,6 @@ export function apiKeyContract(make: MakeDatabase): void {
       await store.touch(kid, 'k-none', '2025-11-20');
       await store.touch('nobody', 'k-touched', '2025-12-31');
       expect((await makeApiKeyStore(other).list(kid)).map((key) => key.lastUsedOn)).toEqual(['2025-11-20']);
-    });
-
-    it('shows new and revoked keys to who polls', async () => {
-      const kid = await addTenant(db.database, 'polled');
-      const store = makeApiKeyStore(db.database);
-      for (const change of [
-        () => store.insert(makeKey(kid, 'k-p'), operatorAt(NOW)),
-        () => store.revoke('k-p', operatorAt(NOW)),
-      ]) {
-        const { revision } = await readSnapshot(other, -1);
-        await change();
-        const page = await readSnapshot(other, revision);
-        expect(page.changed.map(({ kid }) => kid)).toEqual([kid]);
-        expect(page.changed[0]?.apiKeys).toEqual(await store.list(kid));
-      }
     });
   });
 }

@@ -50,20 +50,6 @@ describe('a key that was made a moment ago', () => {
     expect(answers).toEqual(Array.from({ length: 50 }, () => 200));
   });
 
-  it('by the command line too', async () => {
-    const words = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'backend'];
-    const { key } = await api.gpd.json<{ key: string }>(words);
-    expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
-  });
-
-  it('by many of its callers at one time', async () => {
-    const { key } = await makeKey('secret');
-    const replies = await Promise.all(
-      Array.from({ length: 20 }, () => api.post('/v1/consent/can-process', CHECK, key)),
-    );
-    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
-  });
-
   it('for a tenant that was made a moment ago', async () => {
     await api.gpd.json(['tenants', 'add', 'newborn']);
     const words = ['apikeys', 'create', 'newborn', '--scope', 'secret', '--name', 'backend'];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/lib/errors.ts';
 import { ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { ask, JSON_TYPE } from '../../support/http.ts';
+import { ask } from '../../support/http.ts';
 import { type Api, bearer, makeBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** Rate 429 → 401 → scope 403 → body 400 and 422 → 404 → ownership 403 → state 409 (contract section 1). */
@@ -103,29 +103,5 @@ describe('403 of ownership comes before 409', () => {
     expect((await api.post(GRANT, own, api.keys.publishable, headers)).status).toBe(201);
     const stolen = { ...own, principalId: makeBrowser().principalId };
     expectError(await api.post(GRANT, stolen, api.keys.publishable, headers), 'not-your-principal');
-  });
-});
-
-describe('405 says what is allowed', () => {
-  it.each([
-    ['GET', CHECK, 'POST, OPTIONS'],
-    ['DELETE', '/v1/consent/can-process/batch', 'POST, OPTIONS'],
-    ['GET', GRANT, 'POST, OPTIONS'],
-    ['PUT', '/v1/consent/state', 'POST, OPTIONS'],
-    ['GET', '/v1/consent/history', 'POST, OPTIONS'],
-    ['POST', '/v1/consent/purposes', 'GET, HEAD, PUT, OPTIONS'],
-    ['PUT', '/v1/consent/policies', 'GET, HEAD, POST, OPTIONS'],
-    ['GET', '/v1/sessions', 'POST, OPTIONS'],
-    ['POST', '/v1/consent/proofs/0', /^GET, HEAD\b/],
-    ['POST', '/v1/ledger/checkpoint', /^GET, HEAD\b/],
-    ['POST', '/ledger/acme/checkpoint', /^GET, HEAD\b/],
-  ])('%s %s: %s', async (method, path, allow) => {
-    const reply = await ask(api.gpd.url, path, {
-      method,
-      headers: { ...JSON_TYPE, ...bearer(api.keys.secret) },
-      body: '{}',
-    });
-    expectError(reply, 'method-not-allowed');
-    expect(reply.headers.allow).toMatch(allow);
   });
 });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { sha256 } from '../../../src/lib/crypto.ts';
 import { readEntries } from '../../../src/log/entries.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
@@ -29,25 +28,6 @@ export function bannerContract(make: MakeDatabase): void {
     });
     const bodies = async (kid: string): Promise<unknown[]> =>
       (await readEntries(other, kid, 0, 100)).map(({ entry }) => JSON.parse(entry) as unknown);
-
-    it('is in the log by its hashes, and kept as it was', async () => {
-      const kid = await addTenant(db.database, 'shown');
-      const entry = await publishBanner(db.database, shown(kid, { policyVersion: 3 }), NOW);
-      expect(entry).toMatchObject({ seq: 0, hash: expect.stringMatching(/^[0-9a-f]{64}$/) });
-      const texts = sha256('{"title":"A"}').toString('hex');
-      expect(await bodies(kid)).toEqual([
-        {
-          v: 1,
-          type: 'banner.published',
-          time: '2025-11-20T09:13:20Z',
-          purpose: null,
-          body: { texts, script: SCRIPT, policyVersion: 3 },
-        },
-      ]);
-      expect(await listBanners(other, kid)).toEqual([
-        { seq: 0, texts: '{"title":"A"}', textsSha256: texts, scriptSha256: SCRIPT, publishedAt: NOW },
-      ]);
-    });
 
     it('is said once, however many nodes show it at once and however often', async () => {
       const kid = await addTenant(db.database, 'shown-race');

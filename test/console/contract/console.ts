@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   deleteConsoleSession,
-  deleteDrafts,
   draftsOf,
   findConsoleSession,
   insertConsoleSession,
@@ -25,16 +24,7 @@ import {
   workload,
 } from '../../../src/rights/contests/store.ts';
 import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/rights/dsar/store.ts';
-import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
-import { retain } from '../../../src/rights/retention/store.ts';
-import {
-  countReview,
-  readTallies,
-  readVisits,
-  ruleReviews,
-  talliedUntil,
-  tally,
-} from '../../../src/rights/tally-store.ts';
+import { readTallies, readVisits, talliedUntil, tally } from '../../../src/rights/tally-store.ts';
 import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
@@ -105,59 +95,30 @@ export function consoleContract(make: MakeDatabase): void {
       ...over,
     });
 
-    it('a session is found whole, touched, listed, ended once, and by its own tenant alone', async () => {
-      const kid = await addTenant(db.database, 'sessions');
-      await db.database.transaction((tx) => insertConsoleSession(tx, session(kid, 's-1')));
-      expect(await findConsoleSession(other, 's-1')).toEqual(session(kid, 's-1'));
-      expect(await findConsoleSession(other, 's-2')).toBeNull();
-      await touchConsoleSession(db.database, 's-1', NOW + 5);
-      expect((await listConsoleSessions(other, kid, NOW, 10)).map((one) => one.seenAt)).toEqual([NOW + 5]);
-      expect(await listConsoleSessions(other, kid, NOW + 5, 10)).toEqual([]);
-      const end = (of: string) => db.database.transaction((tx) => deleteConsoleSession(tx, of, 's-1'));
-      expect(await end('another')).toBe(false);
-      expect(await end(kid)).toBe(true);
-      expect(await end(kid)).toBe(false);
-    });
-
-    it('a draft is kept for its writer, replaced, and goes with its contest or with its day', async () => {
-      const kid = await addTenant(db.database, 'drafts');
+    it('a session is ended by its own tenant alone, a draft is its writer’s, and both go with their time', async () => {
+      const kid = await addTenant(db.database, 'kept');
       const contestId = await addCase(kid, { i: 1 });
-      const draft = {
-        kid,
-        actor: 'a',
-        contestId,
-        kind: 'resolve' as const,
-        outcome: 'upheld',
-        text: 'one',
-        at: NOW,
-      };
-      expect(await saveDraft(db.database, { ...draft, contestId: 'con_none' })).toBe(false);
-      expect(await saveDraft(db.database, { ...draft, kid: 'another' })).toBe(false);
-      expect(await saveDraft(db.database, draft)).toBe(true);
-      expect(await saveDraft(db.database, { ...draft, text: 'two' })).toBe(true);
-      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([
-        { kind: 'resolve', outcome: 'upheld', text: 'two' },
-      ]);
-      expect(await draftsOf(other, kid, 'b', contestId)).toEqual([]);
-      await deleteDrafts(db.database, { kid, actor: 'a', contestId }, ['ask', 'resolve']);
-      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
-      await saveDraft(db.database, draft);
-      await purgeConsole(db.database, 0, NOW + 1);
-      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
-      await saveDraft(db.database, draft);
-      await db.database.transaction((tx) => tx('contests').where({ contest_id: contestId }).delete());
-      expect(await draftsOf(other, kid, 'a', contestId)).toEqual([]);
-    });
-
-    it('ended sessions go, and live ones stay', async () => {
-      const kid = await addTenant(db.database, 'purged');
       await db.database.transaction(async (tx) => {
-        await insertConsoleSession(tx, session(kid, 'p-old', { expiresAt: NOW - 1 }));
-        await insertConsoleSession(tx, session(kid, 'p-new', { expiresAt: NOW }));
+        await insertConsoleSession(tx, session(kid, 's-1'));
+        await insertConsoleSession(tx, session(kid, 's-old', { expiresAt: NOW - 1 }));
       });
-      await purgeConsole(db.database, NOW, 0);
-      expect(await findConsoleSession(other, 'p-old')).toBeNull();
-      expect(await findConsoleSession(other, 'p-new')).not.toBeNull();
+      expect(await findConsoleSession(other, 's-1')).toEqual(session(kid, 's-1'));
+      await touchConsoleSession(db.database, 's-1', NOW + 5);
+      const seen = async (since: number) =>
+        (await listConsoleSessions(other, kid, since, 10)).map((one) => one.hash);
+      expect([await seen(NOW), await seen(NOW + 5)]).toEqual([['s-1'], []]);
+      const draft = { kid, actor: 'a', contestId, kind: 'resolve' as const, outcome: 'upheld', at: NOW };
+      expect(await saveDraft(db.database, { ...draft, kid: 'another', text: 'one' })).toBe(false);
+      for (const text of ['one', 'two']) expect(await saveDraft(db.database, { ...draft, text })).toBe(true);
+      const drafts = (actor: string) => draftsOf(other, kid, actor, contestId);
+      expect(await drafts('a')).toEqual([{ kind: 'resolve', outcome: 'upheld', text: 'two' }]);
+      expect(await drafts('b')).toEqual([]);
+      await purgeConsole(db.database, NOW, NOW);
+      expect([await findConsoleSession(other, 's-old'), await drafts('a')]).toMatchObject([null, [{}]]);
+      await purgeConsole(db.database, NOW, NOW + 1);
+      expect(await drafts('a')).toEqual([]);
+      const end = (of: string) => db.database.transaction((tx) => deleteConsoleSession(tx, of, 's-1'));
+      expect([await end('another'), await end(kid), await end(kid)]).toEqual([false, true, false]);
     });
 
     it('the queue: mine, free and held, each by due date, in pages that meet without a gap', async () => {
@@ -313,29 +274,6 @@ export function consoleContract(make: MakeDatabase): void {
       expect(await talliedUntil(other, 'nobody')).toBeNull();
     });
 
-    it('outcomes are counted by the rules that had fired', async () => {
-      const kid = await addTenant(db.database, 'rules');
-      const recorder = makeRecorder(db.database);
-      const fired = (ids: readonly string[]) => ids.map((id) => ({ id, weight: 0.5, kind: 'A' as const }));
-      await recorder.record(makeEntry({ kid, id: 'rules1', verdict: { rules: fired(['A1', 'T3']) } }));
-      await recorder.record(
-        makeEntry({ kid, id: 'rules2', verdict: { class: 'undeclared_automation', rules: fired(['A1']) } }),
-      );
-      await recorder.idle();
-      await db.database.transaction(async (tx) => {
-        await countReview(tx, kid, 'req_rules1', 'overturned');
-        await countReview(tx, kid, 'req_rules2', 'upheld');
-        // Only of automation can a rule have been right.
-        await countReview(tx, kid, 'req_rules1', 'upheld');
-        await countReview(tx, kid, 'req_none', 'upheld');
-      });
-      const reviews = [...(await ruleReviews(other, kid))].sort((a, b) => a.rule.localeCompare(b.rule));
-      expect(reviews).toEqual([
-        { rule: 'A1', upheld: 1, overturned: 1, confirmed: 0, mistaken: 0 },
-        { rule: 'T3', upheld: 0, overturned: 1, confirmed: 0, mistaken: 0 },
-      ]);
-    });
-
     it('traffic of key generations adds up by day and is forgotten', async () => {
       const kid = await addTenant(db.database, 'traffic');
       const use = { kid, since: NOW, generation: 1, bundles: 3, lastAt: NOW };
@@ -360,26 +298,6 @@ export function consoleContract(make: MakeDatabase): void {
       expect(await read(NOW)).toHaveLength(2);
       await purgeKeyTraffic(db.database, NOW + 62 * DAY);
       expect(await read(0)).toEqual([]);
-    });
-
-    it('a legal hold is placed once, keeps its rows from retention, and is released once', async () => {
-      const kid = await addTenant(db.database, 'holds');
-      const recorder = makeRecorder(db.database);
-      for (const durable of ['kept', 'free']) {
-        await recorder.record(makeEntry({ kid, id: `hold-${durable}`, durable, decidedAt: NOW }));
-      }
-      await recorder.idle();
-      const hold = { kid, durable: 'kept', basis: 'a court', createdAt: NOW };
-      await db.database.transaction((tx) => placeHold(tx, hold));
-      await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'again', createdAt: NOW + 1 }));
-      expect(await listHolds(other, kid, { limit: 9 })).toEqual([hold]);
-      const rules = { kid, days: 1, now: NOW + 10 * DAY };
-      expect((await retain(db.database, rules)).decisions).toBe(1);
-      expect((await deviceTrail(other, kid, 'kept', 5)).length).toBe(1);
-      const release = () => db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept' }));
-      expect(await release()).toBe(true);
-      expect(await release()).toBe(false);
-      expect((await retain(db.database, rules)).decisions).toBe(1);
     });
 
     it('a contest under a claim is locked by its id', async () => {

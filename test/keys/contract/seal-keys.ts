@@ -17,21 +17,6 @@ export function sealKeyContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('knows no keys of an unknown tenant, and does not ask a plan about them', async () => {
-      const store = makeSealKeyStore(db.database);
-      expect(await store.list('nobody')).toEqual([]);
-      const asked: unknown[] = [];
-      const changed = await store.change(
-        'nobody',
-        (keys) => {
-          asked.push(keys);
-          return { ok: false, why: 'already-staged' };
-        },
-        operatorAt(NOW),
-      );
-      expect([changed, asked]).toEqual([null, []]);
-    });
-
     it('keeps every field of every state, and lists by generation', async () => {
       const kid = await addTenant(db.database, 'every-state');
       const store = makeSealKeyStore(db.database);
@@ -52,21 +37,6 @@ export function sealKeyContract(make: MakeDatabase): void {
       expect(await makeSealKeyStore(other).list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
     });
 
-    it('hands the plan what is there and answers with the plan', async () => {
-      const kid = await addTenant(db.database, 'plan-in-plan-out');
-      const store = makeSealKeyStore(db.database);
-      const staged = makeGenerationRow({ kid, generation: 2, state: 'staged', publishedAt: null });
-      const planned = await store.change(
-        kid,
-        (keys) => {
-          expect(keys).toEqual([makeGenerationRow({ kid })]);
-          return { ok: true, changed: [staged], result: staged };
-        },
-        operatorAt(NOW),
-      );
-      expect(planned).toEqual({ ok: true, changed: [staged], result: staged });
-    });
-
     it('overwrites a destroyed private key', async () => {
       const kid = await addTenant(db.database, 'overwrite');
       const gone = makeGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
@@ -78,14 +48,6 @@ export function sealKeyContract(make: MakeDatabase): void {
       const rows = await other.read('seal_keys').where({ kid });
       expect(rows).toHaveLength(1);
       expect(JSON.stringify(rows)).not.toContain('wrapped-1');
-    });
-
-    it('writes nothing for a refused plan', async () => {
-      const kid = await addTenant(db.database, 'refused');
-      const store = makeSealKeyStore(db.database);
-      const refused = await store.change(kid, () => ({ ok: false, why: 'is-published' }), operatorAt(NOW));
-      expect(refused).toEqual({ ok: false, why: 'is-published' });
-      expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
     });
 
     it('writes nothing when the plan throws or one of its rows cannot be written', async () => {
@@ -108,23 +70,6 @@ export function sealKeyContract(make: MakeDatabase): void {
       ).rejects.toThrow();
       expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
       expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
-    });
-
-    it('shows a change to who polls', async () => {
-      const kid = await addTenant(db.database, 'polled');
-      const { revision } = await readSnapshot(other, -1);
-      const staged = makeGenerationRow({ kid, generation: 2, state: 'staged', publishedAt: null });
-      await makeSealKeyStore(db.database).change(
-        kid,
-        () => ({
-          ok: true,
-          changed: [staged],
-          result: staged,
-        }),
-        operatorAt(NOW),
-      );
-      const page = await readSnapshot(other, revision);
-      expect(page.changed.map(({ kid: of, keys: all }) => [of, all.length])).toEqual([[kid, 2]]);
     });
 
     it('lets two nodes rotate at once without two published keys or one number twice', async () => {

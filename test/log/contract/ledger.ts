@@ -61,19 +61,6 @@ export function ledgerContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('begins empty, and knows no log of an unknown tenant', async () => {
-      const kid = await addTenant(db.database, 'empty');
-      expect(await readHead(other, kid)).toMatchObject({
-        origin: 'gpd.example/ledger/empty',
-        size: 0,
-        root: EMPTY_ROOT,
-        checkpoint: null,
-      });
-      expect(await readHead(other, 'nobody')).toBeNull();
-      await expect(append(db.database, 'nobody', ['x'])).rejects.toThrow();
-      expect(await readEntries(other, kid, 0, 10)).toEqual([]);
-    });
-
     it('numbers entries from 0, gap-free, and keeps their bytes and their root', async () => {
       const kid = await addTenant(db.database, 'numbered');
       const list = texts(7);
@@ -84,13 +71,6 @@ export function ledgerContract(make: MakeDatabase): void {
       const stored = await readEntries(other, kid, 0, 100);
       expect(stored).toEqual(expected.map((entry, i) => ({ ...entry, entry: list[i] })));
       expect(await readHead(other, kid)).toMatchObject({ size: 7, root: merkleRoot(leavesOf(list)) });
-    });
-
-    it('is read in pages', async () => {
-      const kid = await addTenant(db.database, 'pages');
-      await append(db.database, kid, texts(5));
-      expect((await readEntries(other, kid, 1, 2)).map(({ seq }) => seq)).toEqual([1, 2]);
-      expect((await readEntries(other, kid, 4, 2)).map(({ seq }) => seq)).toEqual([4]);
     });
 
     it('stays gap-free when two nodes append at once', async () => {

@@ -1,9 +1,22 @@
-import { appendFileSync, existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/config.ts';
+import { makeBackup } from '../../../src/ops/backup.ts';
+import { openStore } from '../../../src/tenants/installation-files.ts';
 import { own } from '../../cli/support/own.ts';
-import { gpdJson, tempDir } from '../../support/command.ts';
-import { startGpd } from '../../support/server.ts';
+import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
+import { KID, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
+import { execute } from '../../support/database.ts';
+import { initGpd, startGpd } from '../../support/server.ts';
 
 describe.concurrent('gpd restore', () => {
   it('that was killed before its last step leaves the old database, and the next start removes it', async () => {
@@ -43,4 +56,44 @@ describe.concurrent('gpd restore', () => {
     expect(older.code).toBe(78);
     expect(older.stderr).toContain('line 1 is damaged');
   });
+});
+
+it('a backup beside `keys rewrap` fails, for no master key would open it', async () => {
+  const { dataDir, json } = await own();
+  const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
+  const store = await openStore(config);
+  await json('keys', 'rewrap', '--yes');
+  const folder = tempDir('backups');
+  const by = { actorOf: () => undefined, at: Date.now() };
+  const made = makeBackup(store, config, join(folder, 'b'), { version: 'test', by, onProgress: () => {} });
+  await expect(made).rejects.toThrow('the master key changed during the backup: run it again');
+  await store.database.close();
+  expect(existsSync(join(folder, 'b'))).toBe(false);
+  expect(readdirSync(folder)).toEqual([]);
+  expect(readdirSync(dataDir).filter((name) => name.startsWith('staging-'))).toEqual([]);
+});
+
+// Guards against: such a backup could be neither finished nor restored, and changes of the tenant revived it.
+it('a backup with a half-removed tenant is made and restored, and nothing revives the tenant', async () => {
+  const { dataDir } = await initGpd();
+  const env = { GPD_DATA_DIR: dataDir };
+  const gpd = (...words: string[]) => runGpd(words, { env });
+  expect((await gpd('tenants', 'add', OTHER, '--origin', OTHER_ORIGIN)).code).toBe(0);
+  await execute(dataDir, `UPDATE tenants SET revision = -1 WHERE kid = '${OTHER}'`);
+  const revisionOf = async () =>
+    (await execute(dataDir, `SELECT revision FROM tenants WHERE kid = '${OTHER}'`))[0];
+
+  const file = join(tempDir('backups'), 'b');
+  expect(await gpd('backup', file)).toMatchObject({ code: 0 });
+  expect((await gpd('doctor', '--all')).stdout).toMatch(new RegExp(`warn +database\\.removals +.*${OTHER}`));
+  await gpd('tenants', 'set', OTHER, 'retention.days=30');
+  await gpd('keys', 'rotate', OTHER);
+  expect(await revisionOf()).toEqual({ revision: -1 });
+  expect(await gpd('restore', file, '--yes')).toMatchObject({ code: 0 });
+  expect(await revisionOf()).toEqual({ revision: -1 });
+  expect(await gpd('keys', 'rewrap', '--yes')).toMatchObject({ code: 0 });
+  expect(await revisionOf()).toEqual({ revision: -1 });
+  expect(await gpd('tenants', 'remove', OTHER, '--yes')).toMatchObject({ code: 0 });
+  expect((await gpd('doctor', '--all')).stdout).toMatch(/pass +database\.removals/);
+  expect((await gpd('tenants', 'list', '--json')).stdout).toContain(KID);
 });

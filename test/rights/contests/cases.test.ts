@@ -6,9 +6,8 @@ import { DAY } from '../../../src/lib/clock.ts';
 import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
 import { caseFiledSchema, caseResponseSchema } from '../../../src/schema/rights.ts';
-import { KID, ORIGIN, OTHER_ORIGIN } from '../../support/constants.ts';
+import { KID, OTHER_ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
-import { ask } from '../../support/http.ts';
 import { open } from '../support/eraser.ts';
 import { apiKey, type MeChange, type Rights, startRights, type Visit } from '../support/rights.ts';
 
@@ -275,19 +274,4 @@ it('a decision names where it can be contested', async () => {
   const visit = await rights.visit({ bot: true });
   const reply = await rights.decision(visit.requestId, await apiKey(rights, 'secret'));
   expect(reply.json()).toMatchObject({ contestUrl: `${rights.gpd.url}/my-data?kid=${KID}#contest` });
-});
-
-it('all of it is in the bucket of privacy', async () => {
-  const limited = await startRights({ settings: { GPD_RATE_PRIVACY: '2/60' } });
-  try {
-    for (const path of ['/case', '/case/answer']) expect((await limited.call(path, {})).status).toBe(400);
-    expectError(await limited.call('/case', {}), 'rate-limited');
-    expectError(await limited.call('/case/answer', {}), 'rate-limited');
-    expectError(
-      await ask(limited.gpd.url, '/me', { method: 'POST', headers: { origin: ORIGIN } }),
-      'rate-limited',
-    );
-  } finally {
-    await limited.stop();
-  }
 });

@@ -10,7 +10,6 @@ import { KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/erase.
 import { type Keep, NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold.ts';
 import { beginSteps } from '../../../src/rights/erase/rows.ts';
-import { linkRequest } from '../../../src/rights/link-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
 import { makeEntry, NOW } from '../../support/make.ts';
@@ -67,36 +66,6 @@ export function eraseLargeContract(make: MakeDatabase): void {
     const scopesOf = ({ scopes }: { scopes: readonly { scope: string; action: string; count: number }[] }) =>
       Object.fromEntries(scopes.map(({ scope, action, count }) => [scope, `${action} ${count}`]));
 
-    it('is pending until its steps have run, and tells what they deleted', async () => {
-      const kid = await addTenant(db.database, 'steps');
-      for (const id of ['one', 'two', 'three']) await record(kid, id);
-      await record(kid, 'theirs', { durable: 'theirs' });
-      await within((tx) => linkRequest(tx, { kid, requestId: 'req_two', principal: 'anna', linkedAt: NOW }));
-      await file(kid, 'three');
-      const eraser = service(db.database, kid);
-      await eraser.stop();
-      const begun = await eraser.erase(requestOf(kid));
-      expect(begun.incomplete).toBe(true);
-      expect(scopesOf(begun)).toMatchObject({
-        sightings: 'pending 1',
-        contests: 'pending 1',
-        decisions: 'pending 0',
-        links: 'pending 0',
-      });
-      expect(await left(kid)).toHaveLength(4);
-      // Another node goes on.
-      const { receipts, failures } = await service(other, kid).resume();
-      expect(failures).toEqual([]);
-      expect(scopesOf(receipts[0] ?? begun)).toMatchObject({
-        contests: 'erased 1',
-        decisions: 'erased 3',
-        links: 'erased 1',
-      });
-      expect(await left(kid)).toEqual(['req_theirs']);
-      for (const table of ['links', 'contests', 'erasing'])
-        expect(await other.read(table).where({ kid }), table).toEqual([]);
-    });
-
     it('leaves what the device does after it, and takes what came before', async () => {
       const kid = await addTenant(db.database, 'new-life');
       for (const id of ['a', 'm']) await record(kid, id);
@@ -111,17 +80,6 @@ export function eraseLargeContract(make: MakeDatabase): void {
       expect(await left(kid)).toEqual(['req_n']);
       expect(await left(kid, 'contests')).toEqual(['req_n']);
       expect(await other.read('sightings').where({ kid }).pluck('seen')).toEqual([1]);
-    });
-
-    it('/me forget keeps an open contest with its decision', async () => {
-      const kid = await addTenant(db.database, 'step-forget');
-      for (const id of ['a', 'b', 'c']) await record(kid, id);
-      await file(kid, 'b');
-      const receipt = await service(db.database, kid).erase(
-        requestOf(kid, { openContests: true, override: true }),
-      );
-      expect(scopesOf(receipt)).toMatchObject({ contests: 'retained 1', 'visitor-index': 'retained 1' });
-      expect(await left(kid)).toEqual(['req_b']);
     });
 
     it('a hold that was there keeps everything; one that comes after it keeps nothing', async () => {

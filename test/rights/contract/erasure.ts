@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import { insertSession } from '../../../src/consent/sessions.ts';
-import { knowsPrincipal } from '../../../src/consent/state-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
@@ -48,34 +46,6 @@ export function erasureContract(make: MakeDatabase): void {
     const wrappedKey = async (kid: string): Promise<unknown> =>
       (await other.read('consent_principals').where({ kid, principal: 'ref-1' }).first()).wrapped_key;
 
-    it('destroys key, openings, state and sessions, keeps the log, and leaves a tombstone', async () => {
-      const kid = await addTenant(db.database, 'shred');
-      await appender(db.database).append(makeRequest(kid, { purposes: ['ads', 'mail'], gpc: true }));
-      await appender(db.database).append(makeRequest(kid, { principal: 'ref-2' }));
-      const before = await readEntries(other, kid, 0, 10);
-      const session = {
-        hash: 'h',
-        kid,
-        principal: 'ref-1',
-        wrappedPrincipalId: 'w',
-        expiresAt: NOW + 1000,
-        keyId: 'key',
-      };
-      await insertSession(db.database, session, NOW);
-      expect(await shred(db.database, kid)).toMatchObject({ openings: 2, seq: 3 });
-      expect(await wrappedKey(kid)).toBeNull();
-      for (const table of ['consent_openings', 'consent_state'])
-        expect(await other.read(table).where({ kid, principal: 'ref-1' }), table).toEqual([]);
-      expect(await other.read('principal_sessions').where({ kid })).toEqual([]);
-      expect((await readEntries(other, kid, 0, 10)).slice(0, 3)).toEqual(before);
-      expect((await types(kid)).at(-1)).toBe('subject.erased');
-      expect(await knowsPrincipal(other, kid, 'ref-1')).toBe(true);
-      expect(await knowsPrincipal(other, kid, 'ref-3')).toBe(false);
-      expect(await knowsPrincipal(other, 'acme', 'ref-1')).toBe(false);
-      expect(await readState(other, kid)).toMatchObject({ erased: true, gpc: false, event: null });
-      expect(await readState(other, kid, 'ads', 'ref-2')).toMatchObject({ erased: false, event: { seq: 2 } });
-    });
-
     it('erases once, however often and on however many nodes it is asked for', async () => {
       const kid = await addTenant(db.database, 'again');
       await appender(db.database).append(makeRequest(kid));
@@ -85,21 +55,6 @@ export function erasureContract(make: MakeDatabase): void {
       expect(answers.filter(({ seq }) => seq !== null)).toMatchObject([{ openings: 1, seq: 1 }]);
       expect(await types(kid)).toEqual(['consent.granted', 'subject.erased']);
       expect(await shred(other, kid, 'nobody')).toEqual({ openings: 0, seq: null, secrets: [] });
-    });
-
-    it('takes back what webhooks were yet to be told of the principal, and tells them of the erasure', async () => {
-      const kid = await addTenant(db.database, 'told');
-      const notify = () => [{ webhook: 'w1', event: 'consent.granted' as const, sealed: 'sealed grant' }];
-      await appender(db.database).append(makeRequest(kid, { notify }));
-      await appender(db.database).append(makeRequest(kid, { principal: 'ref-2', notify }));
-      await shred(other, kid, 'ref-1', (seq) => [
-        { webhook: 'w1', event: 'subject.erased', sealed: `erased ${seq}` },
-      ]);
-      const outbox = await other.read('webhook_outbox').where({ kid }).orderBy('seq');
-      expect(outbox.map((row) => [row.principal, row.event, row.sealed])).toEqual([
-        ['ref-2', 'consent.granted', 'sealed grant'],
-        ['ref-1', 'subject.erased', 'erased 2'],
-      ]);
     });
 
     it('begins with a new key after a new grant', async () => {
@@ -152,51 +107,14 @@ export function erasureContract(make: MakeDatabase): void {
         expect(JSON.parse(row.verdict)).toMatchObject({ decidedAt: BEGIN + 1 });
       });
 
-      it.each<[string, (kid: string) => Promise<unknown>, string]>([
-        [
-          'a verdict that was changed',
-          (kid) =>
-            db.database.transaction((tx) =>
-              tx('decisions').where({ kid, request_id: 'req_a' }).update({ verdict: '{"class":"human"}' }),
-            ),
-          'req_a was changed',
-        ],
-        [
-          'a verdict that is missing',
-          (kid) =>
-            db.database.transaction((tx) => tx('decisions').where({ kid, request_id: 'req_a' }).delete()),
-          '1 of 2 verdicts',
-        ],
-        [
-          'a verdict that was added',
-          async (kid) => {
-            await record(kid, 'c', BEGIN + 2);
-            await db.database.transaction((tx) =>
-              tx('decisions')
-                .where({ kid, request_id: 'req_c' })
-                .update({ decided_at: BEGIN + 2 }),
-            );
-          },
-          '1 verdicts of',
-        ],
-        [
-          'a seal that is not in the log',
-          (kid) =>
-            db.database.transaction((tx) =>
-              tx('verdict_seals')
-                .where({ kid })
-                .update({ root: '0'.repeat(64) }),
-            ),
-          'not the one in the log',
-        ],
-      ])('notices %s', async (what, tamper, problem) => {
-        const kid = await addTenant(db.database, what.replaceAll(' ', '-'));
+      it('notices a verdict that was changed', async () => {
+        const kid = await addTenant(db.database, 'changed-verdict');
         await record(kid, 'a', BEGIN);
-        await record(kid, 'b', BEGIN + 1);
         await anchorVerdicts(db.database, kid, BEGIN + 2 * HOUR);
-        expect(await sealProblems(other, kid)).toEqual([]);
-        await tamper(kid);
-        expect((await sealProblems(other, kid)).join('; ')).toContain(problem);
+        await db.database.transaction((tx) =>
+          tx('decisions').where({ kid, request_id: 'req_a' }).update({ verdict: '{"class":"human"}' }),
+        );
+        expect(await sealProblems(other, kid)).toEqual(['verdict req_a was changed']);
       });
     });
   });

@@ -227,14 +227,18 @@ export function outcomesContract(make: MakeDatabase): void {
     });
 
     it.each(['human', 'unknown', 'declared_agent'] as const)(
-      'of a decision %s counts no rule',
+      'a decision %s counts no rule, unless a ruling overturns it',
       async (name) => {
-        const { decide, report, counts, rows } = await house(`class-${name.replace('_', '-')}`);
-        await decide('x', { class: name });
-        for (const outcome of ['fraud', 'chargeback', 'passed-step-up', 'false-alarm'] as const)
-          await report('x', outcome);
-        expect(await rows()).toEqual(['fraud']);
+        const { decide, report, file, rule, counts } = await house(`class-${name.replace('_', '-')}`);
+        for (const id of ['upheld', 'overturned']) {
+          await decide(id, { class: name });
+          await file(id);
+        }
+        for (const outcome of ['fraud', 'false-alarm'] as const) await report('upheld', outcome);
+        await rule('upheld', 'upheld');
         expect(await counts()).toBeUndefined();
+        await rule('overturned', 'overturned');
+        expect(await counts()).toEqual([0, 1, 0, 0]);
       },
     );
 

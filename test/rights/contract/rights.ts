@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeAudit } from '../../../src/audit/store.ts';
 import type { Database } from '../../../src/db/db.ts';
-import { rowsOf } from '../../../src/db/sql.ts';
-import { findDecision, tenantOfDecision } from '../../../src/ingest/decisions-store.ts';
+import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
+import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { enqueue } from '../../../src/notify/outbox.ts';
 import {
@@ -23,17 +21,14 @@ import {
   insertOverride,
   listContests,
   lockContest,
-  openRow,
   updateContest,
 } from '../../../src/rights/contests/store.ts';
 import { countDecisions, heldContests, heldOverride } from '../../../src/rights/dsar/store.ts';
 import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
-import { storedIds } from '../../../src/rights/erase/find.ts';
-import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
-import { durableOfVisitor, linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
-import { oldestDueDecision, planRetention, retain } from '../../../src/rights/retention/store.ts';
+import { linkedRequests, linkRequest } from '../../../src/rights/link-store.ts';
+import { retain } from '../../../src/rights/retention/store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -96,7 +91,6 @@ export function rightsContract(make: MakeDatabase): void {
         await lockHead(tx, kid);
         return eraseRows(tx, target(kid, over));
       });
-    const rule = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
 
     it('keeps a contest as it is, one a decision, whoever is first', async () => {
       const kid = await addTenant(db.database, 'contests');
@@ -109,7 +103,8 @@ export function rightsContract(make: MakeDatabase): void {
       expect(won.filter(Boolean)).toHaveLength(1);
       const first = await findContest(other.read, WORDS, { kid, requestId: 'req_a' });
       expect({ ...first, contestId: '' }).toEqual({ ...contest, contestId: '' });
-      const ruling = { ...rule, outcome: 'overturned', label: 'Rita' } as const;
+      const by = { reason: 'r', role: 'dpo', by: 'rita', version: null, fourEyes: false } as const;
+      const ruling = { ...by, outcome: 'overturned', label: 'Rita' } as const;
       const resolved = resolveContest(first as Contest, ruling, NOW + 1);
       await db.database.transaction(async (tx) => {
         expect(await lockContest(tx, WORDS, resolved.contestId)).toEqual(first);
@@ -130,18 +125,6 @@ export function rightsContract(make: MakeDatabase): void {
         question: 'asked words',
         reason: 'ruled words',
         proposal,
-      });
-
-      it('is sealed: no row holds a word of it', async () => {
-        const kid = await addTenant(db.database, 'sealed-texts');
-        await file(written(kid));
-        const row = await rowOf(kid);
-        expect(JSON.stringify(row)).not.toContain('words"');
-        expect(row.sealed).toMatch(/^[A-Za-z0-9+/=]{80,}$/);
-        expect(await findContest(other.read, WORDS, { kid, requestId: 'req_w' })).toEqual(written(kid));
-        const open = openRow(row, WORDS);
-        expect(open).toMatchObject({ statement: 'stated words', proposed_reason: 'proposed words' });
-        expect(open).not.toHaveProperty('sealed');
       });
 
       it('of nothing is nothing', async () => {
@@ -207,50 +190,16 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await linkedRequests(other, kid, one.principal)).toEqual(['req_l']);
     });
 
-    it('erases a device from every table, and others keep theirs', async () => {
-      const kid = await addTenant(db.database, 'erase');
-      const mine = { durable: 'mine' };
+    it('tells how rare the signals of a visit are among the devices of the tenant', async () => {
+      const kid = await addTenant(db.database, 'summary');
       const signals = [{ name: 'gpu', value: 'keyed' }];
       const summary = { signals, joint: 'all', expiresAt: NOW + DAY };
-      await record(kid, 'm1', { ...mine, summary });
-      await record(kid, 'm2', mine);
-      await record(kid, 'o1', { durable: 'theirs', summary });
+      for (const id of ['m1', 'o1']) await record(kid, id, { durable: id, summary });
       expect(await findSummary(other, kid, 'req_o1', NOW)).toEqual({
         devices: 2,
         jointBits: 0,
         signals: [{ name: 'gpu', bits: 0 }],
       });
-      await file(contestOn(kid, 'm1', 'mine'));
-      await db.database.transaction((tx) =>
-        insertOverride(tx, { kid, durable: 'mine', requestId: 'req_m1', at: NOW }),
-      );
-      await db.database.transaction((tx) =>
-        linkRequest(tx, { kid, requestId: 'req_m2', principal: 'p', linkedAt: NOW }),
-      );
-      const [visitorId = ''] = (await other
-        .read('visitor_index')
-        .where({ kid, durable: 'mine' })
-        .pluck('visitor_id')) as string[];
-      const { counts, requests, others } = await erase(kid, { durables: ['mine'] });
-      expect(counts).toMatchObject({
-        sightings: { erased: 1 },
-        'visitor-index': { erased: 1 },
-        decisions: { erased: 2 },
-        contests: { erased: 1 },
-        override: { erased: 1 },
-        links: { erased: 1 },
-        'signal-summaries': { erased: 1 },
-        'network-marks': { erased: 2 },
-      });
-      expect([...requests].sort()).toEqual(['req_m1', 'req_m2']);
-      expect(others).toEqual(expect.arrayContaining([visitorId, 'mine']));
-      expect(await durableOfVisitor(other, kid, visitorId)).toBeNull();
-      for (const name of ['durable', 'request_id'] as const) {
-        const left = new Set<string>();
-        for await (const id of storedIds(other, kid, name)) left.add(id);
-        expect([...left]).toEqual([name === 'durable' ? 'theirs' : 'req_o1']);
-      }
-      expect((await erase(kid, { durables: ['mine'] })).counts.decisions).toMatchObject({ erased: 0 });
     });
 
     it('erases a request alone, and keeps what a person needs for their defence', async () => {
@@ -276,51 +225,6 @@ export function rightsContract(make: MakeDatabase): void {
       // They stand in what is kept: nobody has to look for them, or to write the file anew.
       expect(others).toEqual([]);
       expect(await findDecision(other, kid, 'req_d2')).toMatchObject({ restricted: true });
-    });
-
-    describe('under legal holds', () => {
-      const basis = 'case 11';
-      const place = (kid: string, durable: string) =>
-        db.database.transaction((tx) => placeHold(tx, { kid, durable, basis, createdAt: NOW }));
-
-      it('keeps all rows of the held device, and not those of another that is erased with it', async () => {
-        const kid = await addTenant(db.database, 'two-devices');
-        await record(kid, 'kept', { durable: 'held' });
-        await record(kid, 'went', { durable: 'free' });
-        await db.database.transaction(async (tx) => {
-          await linkRequest(tx, { kid, requestId: 'req_kept', principal: 'p', linkedAt: NOW });
-          await insertOverride(tx, { kid, durable: 'held', requestId: 'req_kept', at: NOW });
-        });
-        await file(contestOn(kid, 'kept', 'held'));
-        await place(kid, 'held');
-        const gone = await erase(kid, { durables: ['held', 'free'], linksOf: 'p' });
-        for (const scope of ['decisions', 'sightings', 'visitor-index'] as const)
-          expect(gone.counts[scope], scope).toEqual({ erased: 1, retained: 1, basis });
-        for (const scope of ['contests', 'override', 'links'] as const)
-          expect(gone.counts[scope], scope).toEqual({ erased: 0, retained: 1, basis });
-        expect(gone).toMatchObject({ requests: ['req_went'], held: ['held'] });
-        expect(gone.others).toContain('free');
-        expect(await durablesLeft(kid)).toEqual(['held']);
-        expect(await linkedRequests(other, kid, 'p')).toEqual(['req_kept']);
-      });
-
-      it('keeps a request of the held device that is erased alone, and a forget’s too', async () => {
-        const kid = await addTenant(db.database, 'held-alone');
-        await record(kid, 'ha');
-        await place(kid, 'durable-1');
-        for (const keep of [
-          { openContests: false, override: false },
-          { openContests: true, override: true },
-        ]) {
-          const { counts } = await erase(kid, { requests: ['req_ha'], keep });
-          expect(counts.decisions).toEqual({ erased: 0, retained: 1, basis });
-        }
-        await db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'durable-1' }));
-        expect((await erase(kid, { requests: ['req_ha'] })).counts.decisions).toEqual({
-          erased: 1,
-          retained: 0,
-        });
-      });
     });
 
     it('reaches what hangs on a contest whose decision retention took before', async () => {
@@ -366,41 +270,6 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await sealProblems(other, kid)).toEqual([expect.stringContaining('1 of 5 verdicts')]);
     });
 
-    it('retention takes what is old, and not under an open contest', async () => {
-      const kid = await addTenant(db.database, 'retention');
-      const old = { decidedAt: NOW - 40 * DAY };
-      await record(kid, 'r1', { ...old, durable: 'r1' });
-      await record(kid, 'r2', { ...old, durable: 'r2' });
-      await record(kid, 'r3', { durable: 'r3' });
-      await file(contestOn(kid, 'r2', 'r2'));
-      expect(await oldestDueDecision(other, kid, NOW)).toBe(NOW - 40 * DAY);
-      await anchorVerdicts(db.database, kid, NOW);
-      const linked = { kid, principal: 'p', linkedAt: NOW - 40 * DAY };
-      await db.database.transaction(async (tx) => {
-        for (const requestId of ['req_r1', 'req_r2']) await linkRequest(tx, { ...linked, requestId });
-      });
-      const rules = { kid, days: 30, now: NOW };
-      const going = {
-        decisions: 1,
-        contests: 0,
-        links: 1,
-        sightings: 1,
-        credentials: 0,
-        visitorIndex: 1,
-        audit: 0,
-      };
-      expect(await planRetention(other, rules)).toEqual(going);
-      expect(await planRetention(other, rules)).toEqual(going);
-      expect(await retain(db.database, rules)).toEqual(going);
-      expect(new Set(Object.values(await planRetention(other, rules)))).toEqual(new Set([0]));
-      expect(await retain(db.database, rules)).toMatchObject({ decisions: 0, sightings: 0, visitorIndex: 0 });
-      expect(await findDecision(other, kid, 'req_r2')).not.toBeNull();
-      expect(await linkedRequests(other, kid, 'p')).toEqual(['req_r2']);
-      expect(await durablesLeft(kid)).toEqual(['r2', 'r3']);
-      expect(await oldestDueDecision(other, kid, NOW + 1)).toBe(NOW);
-      expect(await sealProblems(other, kid)).toEqual([]);
-    });
-
     it('retention leaves a decision that is contested at this moment, and one under a legal hold', async () => {
       const kid = await addTenant(db.database, 'retention-race');
       const old = { decidedAt: NOW - 40 * DAY };
@@ -438,32 +307,6 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await durablesLeft(kid)).toEqual(['dr']);
     });
 
-    it('retention drops what a resolved contest names with it, unless a hold keeps the contest', async () => {
-      const kid = await addTenant(db.database, 'late-contest');
-      const resolvedAt = NOW + 20 * DAY;
-      const ruling = { outcome: 'upheld', reason: 'looked', role: 'reviewer', by: 'r' } as const;
-      for (const id of ['free', 'kept']) {
-        await record(kid, id, { durable: id });
-        const contest = contestOn(kid, id, id);
-        const resolved = resolveContest(contest, { ...ruling, version: null, fourEyes: false }, resolvedAt);
-        await file({ ...resolved, statement: 'words' });
-        await db.database.transaction((tx) =>
-          linkRequest(tx, { kid, requestId: `req_${id}`, principal: 'p', linkedAt: NOW }),
-        );
-      }
-      const hold = { kid, durable: 'kept', basis: 'case 9', created_at: NOW };
-      await db.database.transaction((tx) => tx('legal_holds').insert(hold));
-      const at = (now: number) => ({ kid, days: 30, now });
-      const none = { contests: 0, links: 0, sightings: 0, visitorIndex: 0 };
-      expect(await retain(db.database, at(resolvedAt + 29 * DAY))).toMatchObject({ decisions: 1, ...none });
-      const later = at(resolvedAt + 31 * DAY);
-      const one = { contests: 1, links: 1, sightings: 1, visitorIndex: 1 };
-      expect(await planRetention(other, later)).toMatchObject(one);
-      expect(await retain(db.database, later)).toMatchObject(one);
-      expect(await durablesLeft(kid)).toEqual(['kept']);
-      expect(await linkedRequests(other, kid, 'p')).toEqual(['req_kept']);
-    });
-
     it('reads what is held by more links than a statement has parameters', async () => {
       const kid = await addTenant(db.database, 'linked');
       for (const id of ['l1', 'l2']) await record(kid, id, { durable: id });
@@ -480,39 +323,6 @@ export function rightsContract(make: MakeDatabase): void {
       expect(await countDecisions(other, kid, both)).toBe(2);
       expect(await heldContests(other, WORDS, kid, both)).toHaveLength(1);
       expect(await countDecisions(other, kid, { durable: null, linked: [] })).toBe(0);
-    });
-
-    it('finds the messages about a request by an index', async () => {
-      const plan = await db.database.transaction(async (tx) => {
-        const sqlite = db.database.kind === 'sqlite';
-        if (!sqlite) await tx.raw('SET LOCAL enable_seqscan = off');
-        const query = tx('webhook_outbox').where({ kid: 'k' }).whereIn('request_id', ['a', 'b']).delete();
-        return tx.raw(`EXPLAIN ${sqlite ? 'QUERY PLAN ' : ''}${query.toQuery()}`);
-      });
-      expect(JSON.stringify(rowsOf(plan))).toContain('webhook_outbox_request');
-    });
-
-    it('seals the audit log', async () => {
-      const kid = await addTenant(db.database, 'audited');
-      const actor = { role: 'dpo', ref: 'dora' } as const;
-      const note = (at: number) =>
-        db.database.transaction((tx) =>
-          writeAudit(tx, { kid, at, actor, action: 'subject.erased', object: null, detail: { at } }),
-        );
-      for (const i of [1, 2, 3]) await note(NOW + i);
-      expect(
-        await Promise.all([anchorAudit(db.database, kid, NOW + DAY), anchorAudit(other, kid, NOW + DAY)]),
-      ).toContain(1);
-      expect(await sealProblems(other, kid)).toEqual([]);
-      await db.database.transaction((tx) => tx('audit_log').where({ kid }).limit(1).update({ detail: '{}' }));
-      expect(await sealProblems(other, kid)).not.toEqual([]);
-    });
-
-    it('knows whose a decision is, over all tenants', async () => {
-      const kid = await addTenant(db.database, 'whose');
-      await record(kid, 'whose-1');
-      expect(await tenantOfDecision(other, 'req_whose-1')).toBe(kid);
-      expect(await tenantOfDecision(other, 'req_nobody')).toBeNull();
     });
   });
 }

@@ -1,13 +1,10 @@
-import { appendFileSync, cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Database } from '../../../src/db/db.ts';
-import { DAY, isoTime } from '../../../src/lib/clock.ts';
-import { KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { erasuresFile } from '../../../src/rights/erase/erasure-log.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
-import { readRegister } from '../../../src/rights/register-service.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
@@ -52,26 +49,6 @@ it('completes on SQLite a receipt that came from PostgreSQL and waits for a scru
   await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(row));
   expect(await eraser.status(receiptId)).toMatchObject({ incomplete: true });
   expect((await eraser.resume()).receipts).toMatchObject([{ receiptId, incomplete: false, scopes }]);
-  await database.close();
-});
-
-it('the register says when it was complete, and until then that it is open', async () => {
-  const { dataDir } = await initGpd();
-  const { database, tenant } = await open(dataDir);
-  await record(database, 'a');
-  let now = NOW;
-  const eraser = eraserOn(database, dataDir, () => now);
-  const asked = { kind: 'erasure', receivedAt: isoTime(NOW) };
-  const registered = async () => (await readRegister(database, tenant, null, 9)).requests;
-  const { receiptId } = await eraser.erase(requestOf(tenant));
-  // As PostgreSQL leaves it, whose files no server cleans.
-  const incomplete = { step: 'scrub', refs: JSON.stringify({ refs: [], keep: KEEP_NOTHING }) };
-  await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId }).update(incomplete));
-  expect(await registered()).toMatchObject([{ ...asked, state: 'open', doneAt: null }]);
-  now = NOW + 3 * DAY;
-  await eraser.resume();
-  expect(await registered()).toMatchObject([{ ...asked, state: 'done', doneAt: isoTime(now) }]);
-  expect(await eraser.status(receiptId)).toMatchObject({ erasedAt: isoTime(NOW), incomplete: false });
   await database.close();
 });
 
@@ -149,21 +126,5 @@ it('a tombstone that cannot be written leaves a receipt to be finished, and not 
     { receiptId: receipt.receiptId, incomplete: false },
   ]);
   expect(await tombstonesOf(database, dataDir)).toMatchObject([{ receiptId: receipt.receiptId }]);
-  await database.close();
-});
-
-it('a line that a full disk cut short does not take the next one with it', async () => {
-  const { dataDir } = await initGpd();
-  const { database, tenant } = await open(dataDir);
-  const eraser = eraserOn(database, dataDir);
-  await record(database, 'a');
-  const first = await eraser.erase(requestOf(tenant));
-  appendFileSync(erasuresFile(dataDir), '{"v":1,"receiptId":"era_torn');
-  await record(database, 'b');
-  const second = await eraser.erase(requestOf(tenant));
-  expect(await tombstonesOf(database, dataDir)).toMatchObject(
-    [first, second].map(({ receiptId }) => ({ receiptId })),
-  );
-  expect(readFileSync(erasuresFile(dataDir), 'utf8')).not.toContain('torn');
   await database.close();
 });

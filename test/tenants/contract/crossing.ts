@@ -22,13 +22,6 @@ export function crossingContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const rows = (kid: string): Promise<number[]> =>
-      Promise.all(
-        ['nonces', 'sightings', 'visitor_index', 'decisions'].map(
-          async (table) => (await other.read(table).where({ kid })).length,
-        ),
-      );
-
     const SIZE = 20;
     const numbers = Array.from({ length: SIZE }, (_, i) => i);
 
@@ -51,18 +44,6 @@ export function crossingContract(make: MakeDatabase): void {
         ...entriesOfOther.map((entry) => there.record(entry)),
       ]);
     }
-
-    it('records each nonce once', async () => {
-      const entries = (node: string) =>
-        numbers.map((i) => makeEntry({ kid: 'cross', id: `${node}${i}`, nonce: `n${i}`, durable: `d${i}` }));
-      const row = { kid: 'cross', nonce: `n${SIZE / 2}`, dated_at: NOW };
-      const answers = await whileHeld(
-        (tx) => tx('nonces').insert(row),
-        () => recordAll(entries('a'), entries('b').reverse()),
-      );
-      expect(answers.filter((answer) => answer === 'recorded')).toHaveLength(SIZE);
-      expect(await rows('cross')).toEqual([SIZE, SIZE, SIZE, SIZE]);
-    });
 
     it('counts each device twice', async () => {
       const entries = (node: string) =>

@@ -35,13 +35,6 @@ function makeView() {
   };
 }
 
-async function removeTenant(database: Database, kid: string): Promise<void> {
-  await database.transaction(async (tx) => {
-    await bump(tx, 'tenants');
-    await tx('tenants').where({ kid }).delete();
-  });
-}
-
 export function snapshotContract(make: MakeDatabase): void {
   describe('snapshot', () => {
     let db: TestDatabase;
@@ -100,19 +93,6 @@ export function snapshotContract(make: MakeDatabase): void {
       expect(page.changed.map(({ kid }) => kid)).toEqual([one]);
       expect(page.kids?.has(two)).toBe(true);
       expect(page.revision).toBeGreaterThan(revision);
-    });
-
-    it('lets a removed tenant be noticed, and one that came back be read again', async () => {
-      const view = makeView();
-      const kid = await addTenant(db.database, 'removed');
-      await view.poll(other);
-      expect(view.tenants.has(kid)).toBe(true);
-      await removeTenant(db.database, kid);
-      await view.poll(other);
-      expect(view.tenants.has(kid)).toBe(false);
-      await addTenant(db.database, kid);
-      await view.poll(other);
-      expect(view.tenants.has(kid)).toBe(true);
     });
 
     it('shows nothing of a change that was rolled back', async () => {

@@ -36,20 +36,6 @@ export function tenantContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    it('answers null, false or nothing for an unknown kid', async () => {
-      const empty = await make();
-      const { database } = empty;
-      const store = makeTenantStore(database);
-      expect(await store.list()).toEqual([]);
-      expect(await store.get('nobody')).toBeNull();
-      expect(await store.saveSettings('nobody', () => settings, operatorAt(NOW))).toBeNull();
-      expect(await store.purposes('nobody')).toEqual([]);
-      expect(await saveTenantSecret(database, 'nobody', 'symmetric', 'w', operatorAt(NOW))).toBe(false);
-      expect(await readTenantSecret(database, 'nobody', 'symmetric')).toBeNull();
-      expect(await database.read('tenants')).toEqual([]);
-      await empty.close();
-    });
-
     it('inserts a tenant with all it is made of, and every node sees it', async () => {
       const made = makeNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });
       expect(await db.database.transaction((tx) => insertTenant(tx, made))).toBe(true);
@@ -59,19 +45,6 @@ export function tenantContract(make: MakeDatabase): void {
       expect(await store.purposes('Whole.Tenant_1')).toEqual([]);
       expect(await readTenantSecret(other, 'Whole.Tenant_1', 'symmetric')).toBe('s');
       expect(await other.read('seal_keys').where({ kid: 'Whole.Tenant_1' })).toHaveLength(1);
-    });
-
-    it('leaves the tenant that has the kid as it is', async () => {
-      await addTenant(db.database, 'taken');
-      const again = makeNewTenant('taken', {
-        tenant: { kid: 'taken', createdAt: 1, settings },
-        secrets: { root: 'another root' },
-        key: makeGenerationRow({ kid: 'taken', generation: 7 }),
-      });
-      expect(await db.database.transaction((tx) => insertTenant(tx, again))).toBe(false);
-      expect(await makeTenantStore(other).get('taken')).toEqual(makeNewTenant('taken').tenant);
-      expect(await readTenantSecret(other, 'taken', 'root')).toBe('root of taken');
-      expect(await other.read('seal_keys').where({ kid: 'taken' }).pluck('generation')).toEqual([1]);
     });
 
     it('inserts the whole tenant or nothing of it', async () => {
@@ -94,12 +67,6 @@ export function tenantContract(make: MakeDatabase): void {
       expect(answers.filter(Boolean)).toHaveLength(1);
       const winner = answers.indexOf(true);
       expect(await readTenantSecret(other, 'wanted', 'root')).toBe(`root of node ${winner}`);
-    });
-
-    it('lists tenants in the order of their kids', async () => {
-      for (const kid of ['b-list', 'a-list', 'c-list']) await addTenant(db.database, kid);
-      const kids = (await makeTenantStore(other).list()).map((tenant) => tenant.kid);
-      expect(kids.filter((kid) => kid.endsWith('-list'))).toEqual(['a-list', 'b-list', 'c-list']);
     });
 
     it('keeps settings to the letter, and fills in what an older gpd did not write', async () => {

@@ -89,37 +89,6 @@ it('applies every erasure again before it listens, once, and leaves others alone
 });
 
 describe('kill -9', () => {
-  it('in the middle of erasures loses none that was answered, and a start finishes the others', async () => {
-    const second = await startRightsProcess();
-    const visits: Visit[] = [];
-    for (let i = 0; i < 12; i += 1) visits.push(await second.visit());
-    const tokens = await Promise.all(
-      visits.map((visit, i) =>
-        second.as({ gpd_role: 'subject', sub: `p${i}`, gpd_visitor: visit.visitorId }),
-      ),
-    );
-    const answered: Visit[] = [];
-    const calls = visits.map(async (visit, i) => {
-      const reply = await second.call('/privacy/erase', {}, tokens[i]).catch(() => null);
-      if (reply?.status === 200) answered.push(visit);
-    });
-    await Promise.race([...calls, new Promise((resolve) => setTimeout(resolve, 40))]);
-    await second.gpd.kill9();
-    await Promise.all(calls);
-    const gpd = await startProcess({ dataDir: second.gpd.dataDir, settings: second.idp.settings });
-    await gpd.json(['erase', 'resume']);
-    const rows = await second.sql('SELECT request_id FROM decisions');
-    const left = new Set(rows.map((row) => row['request_id']));
-    expect(answered.filter(({ requestId }) => left.has(requestId))).toEqual([]);
-    const open = await second.sql("SELECT COUNT(*) AS n FROM erasures WHERE step <> 'done'");
-    expect(open[0]?.['n']).toBe(0);
-    const bytes = readFileSync(join(second.gpd.dataDir, 'gpd.db'));
-    for (const { requestId } of visits.filter((visit) => !left.has(visit.requestId)))
-      expect(bytes.includes(requestId)).toBe(false);
-    await gpd.stop();
-    await second.idp.stop();
-  });
-
   it('in the middle of the steps of a large erasure leaves a receipt that a start finishes', async () => {
     const second = await startRightsProcess();
     const visit = await second.visit();
