@@ -81,6 +81,10 @@ export const publicOrigin = httpUrl.refine((text) => {
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';
 }, 'an origin, https://host or https://host:port, without a user, a path or a query');
 
+export const origins = words.pipe(
+  z.array(publicOrigin.refine((text) => !text.includes('*'), 'a wildcard matches no page; name each origin')),
+);
+
 export const dailyWindow = z.string().transform((text, context) => {
   const window = parseDailyWindow(text);
   if (window) return window;

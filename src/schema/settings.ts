@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { kidSchema } from './bundle.ts';
 import * as kinds from './setting-kinds.ts';
 
 /** Every setting of the server: environment name GPD_X_Y, gpd.toml key x_y. `docs/settings.md` is generated from it. */
@@ -27,9 +28,15 @@ export const SETTINGS = {
     './gpd-data',
     'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
   ),
+  init_tenant: nullable(
+    kidSchema,
+    'Tenant that `gpd serve` makes, with the installation, where there is none yet. Later starts change nothing.',
+  ),
+  init_origin: setting(kinds.origins, [], 'Origins of that tenant, separated by commas.'),
+  database_url_file: optional('File with the value of GPD_DATABASE_URL, which holds a password.'),
   database_url: nullable(
     kinds.postgresUrl,
-    'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
+    'postgres://… for several nodes; unset: what GPD_DATABASE_URL_FILE holds, else the systemd credential `database-url`, else SQLite in the data directory.',
   ),
   migrate_database_url: nullable(
     kinds.postgresUrl,

@@ -36,6 +36,7 @@ async function serve({ host, port }: Flags<'host' | 'port'>): Promise<void> {
   const log = makeLogger(config.log_level);
   const supervisor = makeSupervisor(serviceManager(io().env, process.pid), log);
   try {
+    if (config.init_tenant !== null) await (await import('./init.ts')).initialiseOnce(config);
     const app = await startApp(config, {
       log,
       sockets: supervisor.sockets,
