@@ -111,7 +111,7 @@ function loads(folder) {
  * @param {{ version: string, binary: { napi_versions: number[] } }} manifest of sqlite3
  */
 function prebuildName({ version, binary }) {
-  const napi = Math.max(...binary.napi_versions.filter((one) => one <= Number(process.versions.napi)));
+  const napi = Math.max(...binary.napi_versions.filter((one) => one <= Number(process.versions['napi'])));
   const system = process.platform === 'linux' && libc() === undefined ? 'linuxmusl' : process.platform;
   return `sqlite3-v${version}-napi-v${napi}-${system}-${process.arch}.tar.gz`;
 }
@@ -184,8 +184,9 @@ async function provide(folder, env) {
   if (kept !== null) {
     writeFileSync(prebuild, kept);
     require('tar').extract({ cwd: folder, file: prebuild, sync: true });
-    if (loads(folder)) return say("SQLite's native module is taken from the cache");
-    say('the cached module does not load here');
+    const isGood = loads(folder);
+    say(isGood ? "SQLite's native module is taken from the cache" : 'the cached module does not load here');
+    if (isGood) return;
   }
   await compile(folder);
   require('tar').create({ cwd: folder, file: prebuild, gzip: true, sync: true }, [NATIVE]);

@@ -3,6 +3,7 @@
 // `npm sbom --omit dev` leaves out what a development dependency needs as well (npm 11: pg, ms and 28 more), so all
 // packages are asked for and the lock file says which are installed.
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -45,4 +46,10 @@ sbom.dependencies = sbom.dependencies
     ref,
     dependsOn: dependsOn.filter((each) => refs.has(each)),
   }));
+// npm takes a number of chance and the time: one lock file gives one list, byte for byte.
+const hash = createHash('sha256').update(JSON.stringify(lock)).digest('hex');
+sbom.serialNumber = `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-8$3-8$4-$5')}`;
+const epoch = process.env['SOURCE_DATE_EPOCH'];
+if (epoch === undefined) delete sbom.metadata.timestamp;
+else sbom.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString();
 process.stdout.write(`${JSON.stringify(sbom, null, 2)}\n`);
