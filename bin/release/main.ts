@@ -67,26 +67,33 @@ async function release(version: string, options: { out: string; key: string | nu
   }
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    'dry-run': { type: 'boolean', default: false },
-    'no-smoke': { type: 'boolean', default: false },
-    out: { type: 'string' },
-    key: { type: 'string' },
-  },
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      'dry-run': { type: 'boolean', default: false },
+      'no-smoke': { type: 'boolean', default: false },
+      out: { type: 'string' },
+      key: { type: 'string' },
+    },
+  });
+  const [version, ...rest] = positionals;
+  if (version === undefined || rest.length > 0) throw new Error(USAGE);
+  const isDry = values['dry-run'];
+  const key = values.key ?? null;
+  const problems = findProblems(version, isDry, key);
+  if (problems.length > 0) throw new Error(`no release of ${version}:\n  ${problems.join('\n  ')}`);
+  // Files that npm, hatchling and zip make keep their modes.
+  process.umask(0o022);
+  process.env['TZ'] = 'UTC';
+  const out = resolve(values.out ?? join('dist', 'release', version));
+  await release(version, { out, key, smoke: !values['no-smoke'] });
+  for (const name of readdirSync(out).sort())
+    process.stdout.write(`${String(statSync(join(out, name)).size).padStart(10)}  ${name}\n`);
+  if (!isDry) git('tag', '--annotate', '--message', `gpd ${version}`, `v${version}`);
+}
+
+main().catch((error: unknown) => {
+  say(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
 });
-const [version, ...rest] = positionals;
-if (version === undefined || rest.length > 0) throw new Error(USAGE);
-const isDry = values['dry-run'];
-const key = values.key ?? null;
-const problems = findProblems(version, isDry, key);
-if (problems.length > 0) throw new Error(`no release of ${version}:\n  ${problems.join('\n  ')}`);
-// Files that npm, hatchling and zip make keep their modes.
-process.umask(0o022);
-process.env['TZ'] = 'UTC';
-const out = resolve(values.out ?? join('dist', 'release', version));
-await release(version, { out, key, smoke: !values['no-smoke'] });
-for (const name of readdirSync(out).sort())
-  process.stdout.write(`${String(statSync(join(out, name)).size).padStart(10)}  ${name}\n`);
-if (!isDry) git('tag', '--annotate', '--message', `gpd ${version}`, `v${version}`);

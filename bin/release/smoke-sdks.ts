@@ -76,7 +76,8 @@ const TRIES: readonly (readonly [string, Try])[] = [
 
 export async function trySdks(place: Place): Promise<void> {
   const gpd = [process.execPath, join(place.source, 'bin/gpd')];
-  await withServer(place, gpd, { PATH: process.env['PATH'] ?? '' }, async ({ url, env }) => {
+  const path = { PATH: process.env['PATH'] ?? '' };
+  await withServer<{ url: string }>(place, [...gpd, 'serve'], path, async ({ url }, env) => {
     const create = [...gpd.slice(1), 'apikeys', 'create', 'shop', '--scope', 'secret', '--name', 'release'];
     const key = run(place.source, env, process.execPath, ...create);
     for (const [name, tryOut] of TRIES) {

@@ -6,28 +6,23 @@ import type { Place, Variables } from './run.ts';
 
 const LIMIT_MS = 120_000;
 
-export interface Server {
-  readonly url: string;
-  /** Where commands find the same installation. */
-  readonly env: Variables;
-}
-
 /**
  * A first start on an empty data directory, ended when `use` is done.
- * @param command of gpd, without arguments
+ * @param command `gpd serve` or `gpd demo` in one of its forms
+ * @param use gets the line of JSON that it printed, and the variables with which commands find the same installation
  * @throws when it does not start, or does not end with 0
  */
-export async function withServer(
+export async function withServer<Told>(
   place: Place,
   command: readonly string[],
   variables: Variables,
-  use: (server: Server) => Promise<void>,
+  use: (told: Told, env: Variables) => Promise<void>,
 ): Promise<void> {
   const [file = '', ...args] = command;
   const cwd = newFolder(place, 'server');
   const first = { GPD_INIT_TENANT: 'shop', GPD_INIT_ORIGIN: 'https://shop.example', GPD_PORT: '0' };
   const env = { ...variables, HOME: cwd, GPD_DATA_DIR: `${cwd}/data`, GPD_LOG_LEVEL: 'fatal' };
-  const child = spawn(file, [...args, 'serve', '--json'], {
+  const child = spawn(file, [...args, '--json'], {
     cwd,
     env: { ...env, ...first },
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -37,11 +32,11 @@ export async function withServer(
   try {
     const line = once(createInterface(child.stdout), 'line') as Promise<[string]>;
     const [told] = await Promise.race([line, exited.then(() => [null])]);
-    if (told === null || told === undefined) throw new Error(`${command.join(' ')} serve did not start`);
-    await use({ ...(JSON.parse(told) as { url: string }), env });
+    if (told === null || told === undefined) throw new Error(`${command.join(' ')} did not start`);
+    await use(JSON.parse(told) as Told, env);
     child.kill('SIGTERM');
     const [code] = await exited;
-    if (code !== 0) throw new Error(`${command.join(' ')} serve ended with ${String(code)}`);
+    if (code !== 0) throw new Error(`${command.join(' ')} ended with ${String(code)}`);
   } finally {
     clearTimeout(timer);
     child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { newFolder } from './artefacts.ts';
 import { type Place, run, say, type Variables } from './run.ts';
@@ -8,14 +8,11 @@ import { withServer } from './smoke-server.ts';
 /** Every artefact is installed in an empty folder and has to work there. */
 
 /** What a newcomer's machine has, and not the Node or the compiler that made the release. */
-const BARE = { PATH: '/usr/bin:/bin' };
+const PLAIN = { PATH: '/usr/bin:/bin' };
 
 async function tryServer(place: Place, name: string, command: readonly string[], env: Variables) {
-  await withServer(place, command, env, async ({ url }) => {
-    for (const path of ['/readyz', '/v1/agent.js']) {
-      const { status } = await fetch(`${url}${path}`);
-      if (status !== 200) throw new Error(`${name}: ${path} answered ${status}`);
-    }
+  await withServer<{ url: string }>(place, [...command, 'serve'], env, async ({ url }) => {
+    for (const path of ['/readyz', '/v1/agent.js']) await expectPage(`${url}${path}`);
   });
   say(`ok: ${name}`);
 }
@@ -33,15 +30,23 @@ async function tryNpmPackage(place: Place): Promise<void> {
     const folder = newFolder(place, 'node');
     run(place.source, {}, 'node', 'packaging/node.mjs', major, folder);
     run(folder, {}, 'chmod', '755', 'node');
-    await tryServer(place, `npm package on Node ${major}`, [join(folder, 'node'), program], BARE);
+    await tryServer(place, `npm package on Node ${major}`, [join(folder, 'node'), program], PLAIN);
   }
 }
 
+/** On a PATH with what its launcher calls, and neither Node nor a compiler. */
 async function tryArchive(place: Place): Promise<void> {
-  const folder = newFolder(place, 'archive');
-  const file = join(place.out, `gpd-${place.version}-linux-x64.tar.xz`);
-  run(folder, {}, 'tar', '-xf', file);
-  await tryServer(place, 'portable archive', [join(folder, 'gpd/bin/gpd')], BARE);
+  const [folder, bare] = [newFolder(place, 'archive'), newFolder(place, 'bare')];
+  for (const tool of ['dirname', 'readlink'])
+    symlinkSync(run(folder, {}, 'sh', '-c', `command -v ${tool}`), join(bare, tool));
+  run(folder, {}, 'tar', '-xf', join(place.out, `gpd-${place.version}-linux-x64.tar.xz`));
+  const gpd = join(folder, 'gpd/bin/gpd');
+  await tryServer(place, 'portable archive, serve', [gpd], { PATH: bare });
+  const demo = [gpd, 'demo', '--port', '0'];
+  await withServer<{ urls: { shop: string } }>(place, demo, { PATH: bare }, ({ urls }) =>
+    expectPage(urls.shop),
+  );
+  say('ok: portable archive, demo');
 }
 
 /** Unpacked and not installed, because that takes root: `npm run test:package` does it on a machine of its own. */
@@ -50,7 +55,7 @@ async function tryDeb(place: Place): Promise<void> {
   const name = readdirSync(place.out).find((one) => one.endsWith('.deb')) ?? '';
   run(folder, {}, 'dpkg-deb', '--extract', join(place.out, name), folder);
   const program = join(folder, 'usr/lib/gpd/bin/gpd');
-  await tryServer(place, 'Debian package', [process.execPath, program], BARE);
+  await tryServer(place, 'Debian package', [process.execPath, program], PLAIN);
 }
 
 /** What the Containerfile copies has to be there, and has to build; no engine runs here. */

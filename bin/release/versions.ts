@@ -6,10 +6,10 @@ const PLACES: readonly (readonly [string, RegExp])[] = [
   ['package.json', /^ {2}"version": "([^"]+)"/m],
   ['package-lock.json', /^ {2}"version": "([^"]+)"/m],
   ['sdk/node/package.json', /^ {2}"version": "([^"]+)"/m],
-  ['sdk/node/src/version.ts', /'([^']+)'/],
+  ['sdk/node/src/version.ts', /VERSION = '([^']+)'/],
   ['sdk/python/pyproject.toml', /^version = "([^"]+)"/m],
-  ['sdk/python/src/gpd_consent/_version.py', /"([^"]+)"/],
-  ['sdk/go/doc.go', /= "([^"]+)"/],
+  ['sdk/python/src/gpd_consent/_version.py', /VERSION = "([^"]+)"/],
+  ['sdk/go/doc.go', /Version = "([^"]+)"/],
   ['sdk/java/pom.xml', /<artifactId>consent<\/artifactId>\s*<version>([^<]+)</],
   ['sdk/java/src/main/java/dev/gpd/consent/Transport.java', /VERSION = "([^"]+)"/],
 ];
