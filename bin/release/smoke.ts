@@ -7,9 +7,14 @@ import { withServer } from './smoke-server.ts';
 
 /** Every artefact is installed in an empty folder and has to work there. */
 
-/** What a newcomer's machine has, and not the Node or the compiler that made the release. */
 const PLAIN = { PATH: '/usr/bin:/bin' };
 
+async function expectPage(url: string): Promise<void> {
+  const { status } = await fetch(url);
+  if (status !== 200) throw new Error(`${url} answered ${status}`);
+}
+
+/** A first start on an empty data directory. */
 async function tryServer(place: Place, name: string, command: readonly string[], env: Variables) {
   await withServer<{ url: string }>(place, [...command, 'serve'], env, async ({ url }) => {
     for (const path of ['/readyz', '/v1/agent.js']) await expectPage(`${url}${path}`);

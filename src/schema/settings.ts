@@ -30,7 +30,7 @@ export const SETTINGS = {
   ),
   init_tenant: nullable(
     kidSchema,
-    'Tenant that `gpd serve` makes, with the installation, where there is none yet. Later starts change nothing.',
+    'Tenant that `gpd serve` makes, with the installation, on an empty data directory or database. Later starts change nothing.',
   ),
   init_origin: setting(kinds.origins, [], 'Origins of that tenant, separated by commas.'),
   database_url_file: optional('File with the value of GPD_DATABASE_URL, which holds a password.'),
