@@ -46,10 +46,9 @@ sbom.dependencies = sbom.dependencies
     ref,
     dependsOn: dependsOn.filter((each) => refs.has(each)),
   }));
-// npm takes a number of chance and the time: one lock file gives one list, byte for byte.
+// npm takes a random number: one lock file gives one list, with SOURCE_DATE_EPOCH byte for byte.
 const hash = createHash('sha256').update(JSON.stringify(lock)).digest('hex');
-sbom.serialNumber = `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-8$3-8$4-$5')}`;
+sbom.serialNumber = `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-4$3-8$4-$5')}`;
 const epoch = process.env['SOURCE_DATE_EPOCH'];
-if (epoch === undefined) delete sbom.metadata.timestamp;
-else sbom.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString();
+if (epoch !== undefined) sbom.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString();
 process.stdout.write(`${JSON.stringify(sbom, null, 2)}\n`);

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { missingPackages } from '../../bin/tools.mjs';
 import { tempDir } from '../support/command.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -124,17 +124,13 @@ describeWithTool(
       expect(sums(second)).toBe(sums(first));
     });
 
-    describe('is refused', () => {
-      it('for another version, and with changes that no commit has', () => {
-        writeFileSync(join(clone, 'README.md'), 'another');
-        const { status, stderr } = spawnSync('npm', ['run', '--silent', 'release', '--', '9.9.9'], {
-          cwd: clone,
-          encoding: 'utf8',
-        });
-        expect(status).toBe(1);
-        for (const why of ['pom.xml says', 'the work tree has changes', 'CHANGELOG.md has no', 'no --key'])
-          expect(stderr).toContain(why);
-      });
+    it('is refused for another version, and of changes that no commit has', () => {
+      writeFileSync(join(clone, 'README.md'), 'another');
+      const words = ['run', '--silent', 'release', '--', '9.9.9'];
+      const { status, stderr } = spawnSync('npm', words, { cwd: clone, encoding: 'utf8' });
+      expect(status).toBe(1);
+      for (const why of ['pom.xml says', 'the work tree has changes', 'CHANGELOG.md has no', 'no --key'])
+        expect(stderr).toContain(why);
     });
   },
 );
