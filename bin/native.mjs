@@ -84,7 +84,7 @@ export function readCache(cache, key) {
     say(`${path} is passed over: it is damaged`);
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ENOENT')
-      say(`the cache cannot be read: ${error}`);
+      say(`the cache cannot be read: ${String(error)}`);
   }
   return null;
 }
@@ -97,7 +97,7 @@ export function writeCache(cache, key, bytes) {
     writeFileSync(partial, bytes, { mode: 0o600, flag: 'wx' });
     renameSync(partial, join(cache, `${key}.${digest(bytes)}.tar.gz`));
   } catch (error) {
-    say(`the module is not kept for the next time: ${error}`);
+    say(`the module is not kept for the next time: ${String(error)}`);
   }
 }
 
@@ -175,21 +175,21 @@ async function compile(/** @type {string} */ folder) {
  */
 async function provide(folder, env) {
   if (loads(folder)) return;
-  const require = createRequire(join(folder, 'package.json'));
-  const prebuild = join(folder, 'prebuilds', prebuildName(require('./package.json')));
+  const load = createRequire(join(folder, 'package.json'));
+  const prebuild = join(folder, 'prebuilds', prebuildName(load('./package.json')));
   const key = cacheKey(folder);
   const isOrdinary = !Object.keys(env).some((name) => FLAGS.test(name));
   const kept = isOrdinary ? readCache(cacheFolder(env), key) : null;
   mkdirSync(dirname(prebuild), { recursive: true });
   if (kept !== null) {
     writeFileSync(prebuild, kept);
-    require('tar').extract({ cwd: folder, file: prebuild, sync: true });
+    load('tar').extract({ cwd: folder, file: prebuild, sync: true });
     const isGood = loads(folder);
     say(isGood ? "SQLite's native module is taken from the cache" : 'the cached module does not load here');
     if (isGood) return;
   }
   await compile(folder);
-  require('tar').create({ cwd: folder, file: prebuild, gzip: true, sync: true }, [NATIVE]);
+  load('tar').create({ cwd: folder, file: prebuild, gzip: true, sync: true }, [NATIVE]);
   if (isOrdinary) writeCache(cacheFolder(env), key, readFileSync(prebuild));
 }
 
