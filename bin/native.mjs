@@ -193,12 +193,22 @@ async function provide(folder, env) {
   if (isOrdinary) writeCache(cacheFolder(env), key, readFileSync(prebuild));
 }
 
-if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
-  const require = createRequire(import.meta.url);
+/** Null before the packages are there: other package managers run `preinstall` first. */
+function findSqlite() {
   try {
-    await provide(dirname(require.resolve('sqlite3/package.json')), process.env);
+    return dirname(createRequire(import.meta.url).resolve('sqlite3/package.json'));
+  } catch {
+    return null;
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
+  try {
+    const folder = findSqlite();
+    if (folder !== null) await provide(folder, process.env);
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
-    process.exitCode = 1;
+    // In a global installation sqlite3's own script still follows, and may know another way.
+    if (process.env['npm_config_global'] !== 'true') process.exitCode = 1;
   }
 }

@@ -95,9 +95,9 @@ function readCompose(text: string): { readonly services: Readonly<Record<'gpd' |
   ) as ReturnType<typeof readCompose>;
 }
 
-const hasGo = spawnSync('go', ['version']).status === 0;
+const isThere = spawnSync('go', [...COMPOSE, '-help']).status === 0;
 
-describeWithTool('compose.yaml', hasGo ? null : 'go is not installed', () => {
+describeWithTool('compose.yaml', isThere ? null : 'it takes go and a module proxy', () => {
   const compose = readFileSync(join(PROJECT, 'compose.yaml'), 'utf8');
 
   it('is right to the parser of docker compose, which finds what is wrong', { timeout: 480_000 }, () => {
