@@ -1,4 +1,4 @@
-# Read by deb.sh and archive.sh: both hold the same tree and the same pages, with times of SOURCE_DATE_EPOCH (else the commit's).
+# Read by deb.sh and archive.sh: both contain the same tree and the same pages, with times of SOURCE_DATE_EPOCH (else the commit's).
 # The caller sets `usage`, and `stage` to the folder that becomes the package.
 umask 022
 export LC_ALL=C

@@ -1,5 +1,5 @@
 // What runs, and nothing else, in one folder: the program, its pages, its migrations, and of node_modules what production
-// needs. The portable archive, the Debian package and the container image hold the same tree. usage: node packaging/tree.mjs FOLDER
+// needs. The portable archive, the Debian package and the container image contain the same tree. usage: node packaging/tree.mjs FOLDER
 import {
   chmodSync,
   copyFileSync,

@@ -107,7 +107,7 @@ describeWithTool('compose.yaml', isThere ? null : 'it takes go and a module prox
     expect(() => readCompose(compose.replace('retries:', 'retires:'))).toThrow(/'retires' not allowed/);
   });
 
-  it('holds no secret: it names files', () => {
+  it('has no secret in it: it names files', () => {
     const { gpd, postgres } = readCompose(compose).services;
     const names = Object.keys({ ...gpd.environment, ...postgres.environment });
     expect(names.filter((name) => /KEY|PASSWORD|SECRET|DATABASE|SMTP/.test(name))).toEqual(
