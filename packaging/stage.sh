@@ -21,11 +21,11 @@ stage=$scratch/stage
 # put MODE SOURCE TARGET: the umask of the person who cloned must not be seen in the package.
 put() { install -D -m "$1" "$2" "$stage/$3"; }
 
-# put_program FOLDER: what runs, with the one native module as small as it gets and without the path that it was built in.
+# put_program FOLDER: what runs, with the one native module as small as it gets. Its build id stays: without it strip drops RELRO.
 put_program() {
   node packaging/tree.mjs "$stage/$1"
   native=$stage/$1/node_modules/sqlite3/build/Release/node_sqlite3.node
-  strip --strip-unneeded --remove-section=.comment --remove-section=.note.gnu.build-id "$native"
+  strip --strip-unneeded --remove-section=.comment "$native"
 }
 
 # put_pages FOLDER
