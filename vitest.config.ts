@@ -18,7 +18,7 @@ const heavy = ['test/**/heavy/*.test.ts'];
 const system = [
   'test/**/system/**/*.test.ts',
   'test/ops/systemd/*.test.ts',
-  'test/{bootstrap,npm-pack,sbom}.test.ts',
+  'test/{bootstrap,native,npm-pack,sbom}.test.ts',
 ];
 /**
  * Pure functions and nothing else; what starts a server or a database lies in `app/` of such a room. Unless they run alone they share

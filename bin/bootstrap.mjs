@@ -3,7 +3,7 @@
 // Its syntax is what Node 12 reads, so that an old Node gets a sentence and no syntax error.
 import { spawn } from 'child_process';
 import { existsSync, readFileSync, realpathSync } from 'fs';
-import { basename, delimiter, join } from 'path';
+import { basename, join } from 'path';
 import { fileURLToPath, pathToFileURL } from 'url';
 
 const OLDEST = { major: 20, minor: 19 };
@@ -21,34 +21,6 @@ export function nodeProblem(version) {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > OLDEST.major || (major === OLDEST.major && minor >= OLDEST.minor)) return null;
   return `gpd needs Node ${OLDEST.major}.${OLDEST.minor} or newer, and this is ${version}: install a current one from https://nodejs.org, or with \`nvm install 24\`.`;
-}
-
-/**
- * What is missing to compile sqlite3's native module.
- * @param {(name: string) => boolean} has whether a program of this name can be run
- * @returns {string[]}
- */
-export function missingTools(has) {
-  const needed = [
-    { title: 'a C++ compiler', names: ['c++', 'g++', 'clang++'] },
-    { title: 'make', names: ['make', 'gmake'] },
-    { title: 'Python 3', names: ['python3', 'python'] },
-  ];
-  return needed.filter((tool) => !tool.names.some(has)).map((tool) => tool.title);
-}
-
-/**
- * @param {string[]} missing
- * @param {string} platform as process.platform gives it
- * @returns {string | null}
- */
-export function toolProblem(missing, platform) {
-  if (missing.length === 0) return null;
-  const remedy =
-    platform === 'darwin'
-      ? '`xcode-select --install`'
-      : '`apt-get install build-essential python3` on Debian and Ubuntu, `dnf install gcc-c++ make python3` on Fedora';
-  return `gpd compiles SQLite's native module, and this machine lacks ${missing.join(', ')}: ${remedy}, then try again.`;
 }
 
 /**
@@ -70,12 +42,25 @@ export function isInstalled(lock, installed) {
 }
 
 /**
+ * The same for every npm: only a new one knows `allowScripts` of package.json, so no script of a package runs by itself.
+ * @param {string[]} scripts packages whose install scripts run
+ * @returns {string[][]} arguments of npm, call by call
+ */
+export function installSteps(scripts) {
+  return [
+    ['ci', '--include=dev', '--no-audit', '--no-fund', '--ignore-scripts'],
+    ['run', '--silent', 'preinstall'],
+    ['rebuild', '--ignore-scripts=false'].concat(scripts),
+  ];
+}
+
+/**
  * @param {string | undefined} execpath what npm says of itself in npm_execpath
  * @param {string} platform
+ * @param {string[]} args
  * @returns {{ file: string, args: string[], shell: boolean }}
  */
-export function npmCommand(execpath, platform) {
-  const args = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+export function npmCommand(execpath, platform, args) {
   if (execpath && basename(execpath) === 'npm-cli.js') {
     return { file: process.execPath, args: [execpath].concat(args), shell: false };
   }
@@ -122,9 +107,9 @@ function run(file, args, shell) {
 
 /**
  * @param {string} path
- * @returns {Lockfile | null}
+ * @returns {any} null when it cannot be read
  */
-function readLock(path) {
+function readJson(path) {
   try {
     return JSON.parse(readFileSync(join(root, path), 'utf8'));
   } catch {
@@ -132,28 +117,17 @@ function readLock(path) {
   }
 }
 
-/** @param {string} name */
-function canRun(name) {
-  const folders = (process.env['PATH'] || '').split(delimiter);
-  return folders.some((folder) => folder !== '' && existsSync(join(folder, name)));
-}
-
 async function install() {
-  const native = existsSync(join(root, NATIVE));
-  const lock = readLock('package-lock.json');
+  const lock = readJson('package-lock.json');
   if (!lock) throw new Stop('package-lock.json is missing or broken: take it from the repository again.');
-  if (native && isInstalled(lock, readLock('node_modules/.package-lock.json'))) return;
-  // On Windows the compiler is found by other ways than PATH: npm says what it lacks.
-  const problem = process.platform === 'win32' ? null : toolProblem(missingTools(canRun), process.platform);
-  if (!native && problem) throw new Stop(problem);
-  say('installing the packages of package-lock.json; sqlite3 compiles, which takes about 2 minutes');
-  const npm = npmCommand(process.env['npm_execpath'], process.platform);
-  const code = await run(npm.file, npm.args, npm.shell);
-  if (code !== 0) throw new Stop(`npm ci failed with exit code ${code}; what it said is above.`);
-  if (!existsSync(join(root, NATIVE))) {
-    throw new Stop(
-      "npm ci did not build sqlite3's native module: `npm rebuild sqlite3 --ignore-scripts=false`, then try again.",
-    );
+  if (existsSync(join(root, NATIVE)) && isInstalled(lock, readJson('node_modules/.package-lock.json')))
+    return;
+  say('installing the packages of package-lock.json');
+  const { allowScripts } = readJson('package.json');
+  for (const step of installSteps(Object.keys(allowScripts).filter((name) => allowScripts[name]))) {
+    const npm = npmCommand(process.env['npm_execpath'], process.platform, step);
+    const code = await run(npm.file, npm.args, npm.shell);
+    if (code !== 0) throw new Stop(`npm ${step[0]} failed with exit code ${code}; what it said is above.`);
   }
 }
 

@@ -3,6 +3,7 @@
 // `npm sbom --omit dev` leaves out what a development dependency needs as well (npm 11: pg, ms and 28 more), so all
 // packages are asked for and the lock file says which are installed.
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -45,4 +46,9 @@ sbom.dependencies = sbom.dependencies
     ref,
     dependsOn: dependsOn.filter((each) => refs.has(each)),
   }));
+// npm takes a random number: one lock file gives one list, with SOURCE_DATE_EPOCH byte for byte.
+const hash = createHash('sha256').update(JSON.stringify(lock)).digest('hex');
+sbom.serialNumber = `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-4$3-8$4-$5')}`;
+const epoch = process.env['SOURCE_DATE_EPOCH'];
+if (epoch !== undefined) sbom.metadata.timestamp = new Date(Number(epoch) * 1000).toISOString();
 process.stdout.write(`${JSON.stringify(sbom, null, 2)}\n`);

@@ -4,50 +4,22 @@
 # usage: npm run package:deb -- [--out FOLDER] [--version VERSION]
 # needs: dpkg-dev, binutils, help2man
 set -eu
-umask 022
-export LC_ALL=C
 cd "$(dirname "$0")/.."
-field() { node -p "require('./package.json').$1"; }
-out=dist version=$(field version) wanted=$(field engines.node | sed 's/^>=//; s/\.0$//')
-while [ $# -gt 0 ]; do
-  case $1 in
-    --out) out=$2 ;;
-    --version) version=$2 ;;
-    *) echo 'usage: npm run package:deb -- [--out FOLDER] [--version VERSION]' >&2 && exit 2 ;;
-  esac
-  shift 2
-done
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export SOURCE_DATE_EPOCH
+usage='npm run package:deb -- [--out FOLDER] [--version VERSION]'
+. packaging/stage.sh
 maintainer="${DEBFULLNAME:-gpd maintainers} <${DEBEMAIL:-maintainers@gpd.dev}>"
 architecture=$(dpkg --print-architecture)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-stage=$scratch/stage
-home=$stage/usr/lib/gpd
 doc=$stage/usr/share/doc/gpd
 
-node packaging/tree.mjs "$home"
-native=$home/node_modules/sqlite3/build/Release/node_sqlite3.node
-strip --strip-unneeded --remove-section=.comment "$native"
+put_program usr/lib/gpd
 # Apache's text is Debian's own; `copyright` names it.
-rm "$home/LICENSE"
-
-# put MODE SOURCE TARGET: the umask of the person who cloned must not be seen in the package.
-put() { install -D -m "$1" "$2" "$stage/$3"; }
+rm "$stage/usr/lib/gpd/LICENSE"
 put 755 packaging/debian/gpd usr/bin/gpd
 put 644 packaging/debian/gpd.toml etc/gpd/gpd.toml
 put 644 packaging/debian/lintian-overrides usr/share/lintian/overrides/gpd
 put 644 packaging/debian/copyright usr/share/doc/gpd/copyright
-put 644 CHANGELOG.md usr/share/doc/gpd/NEWS
-for unit in systemd/*; do
-  put 644 "$unit" "usr/lib/systemd/system/${unit##*/}"
-done
-sed -i 's,file:///opt/gpd/docs/,file:///usr/share/doc/gpd/,; s,/opt/gpd/,/usr/lib/gpd/,g' "$stage"/usr/lib/systemd/system/*
-(cd docs && find . -path ./images -prune -o \( -name '*.md' -o -name '*.json' -o -name '*.conf' -o -name '*.py' -o -name Caddyfile \) -print) |
-  while read -r name; do
-    put 644 "docs/$name" "usr/share/doc/gpd/$name"
-  done
+put_units usr/lib/systemd/system /usr/lib/gpd /usr/share/doc/gpd
+put_pages usr/share/doc/gpd
 cat >"$doc/changelog" <<END
 gpd ($version) unstable; urgency=medium
 
@@ -100,7 +72,7 @@ Description: device identification with consent that can be proven
  is allowed, with a proof that public tools verify.
 END
 
-find "$stage" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
+set_times
 mkdir -p "$out"
 file=$(cd "$out" && pwd)/gpd_${version}_$architecture.deb
 DPKG_DEB_THREADS_MAX=1 dpkg-deb --root-owner-group -Zxz --build "$stage" "$file" >&2

@@ -1,5 +1,5 @@
 // What runs, and nothing else, in one folder: the program, its pages, its migrations, and of node_modules what production
-// needs. The Debian package and the container image hold the same tree. usage: node packaging/tree.mjs FOLDER
+// needs. The portable archive, the Debian package and the container image contain the same tree. usage: node packaging/tree.mjs FOLDER
 import {
   chmodSync,
   copyFileSync,
@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** @typedef {{ dependencies?: Record<string, string>, version?: string }} Locked */
+/** @typedef {{ dependencies?: Record<string, string>, optionalDependencies?: Record<string, string> }} Locked */
 /** @typedef {Readonly<Record<string, Locked>>} Packages the `packages` of package-lock.json */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -40,7 +40,8 @@ function resolve(packages, name, from) {
 }
 
 /**
- * The packages that are loaded in production, without optional ones: their paths, sorted.
+ * The packages that a running gpd loads: their paths, sorted. The one optional package of the project itself belongs to them,
+ * because `gpd demo` needs it; those of other packages are build tools.
  * @param {Packages} packages
  * @returns {string[]}
  */
@@ -50,7 +51,8 @@ export function runtimePackages(packages) {
   /** @param {string} path */
   const visit = (path) => {
     const own = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-    for (const name of Object.keys(packages[path]?.dependencies ?? {})) {
+    const { dependencies, optionalDependencies } = packages[path] ?? {};
+    for (const name of Object.keys({ ...dependencies, ...(path === '' && optionalDependencies) })) {
       if (FOR_THE_BUILD.get(own)?.has(name)) continue;
       const to = resolve(packages, name, path);
       if (to === null) throw new Error(`package-lock.json names no ${name} for ${path || 'the project'}`);

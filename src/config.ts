@@ -106,9 +106,9 @@ function fallbackOf(
   { environment, credentials }: { readonly environment: Environment; readonly credentials: Credentials },
 ): unknown {
   const { 'database-url': url, 'console-client-secret': secret } = credentials;
+  const file = before[`${name}_file`];
+  if (typeof file === 'string') return readText(file, `${environmentName(name)}_FILE`);
   if (name === 'database_url' && url !== undefined) return readText(url, 'the credential database-url');
-  const smtpFile = before['smtp_url_file'];
-  if (name === 'smtp_url' && typeof smtpFile === 'string') return readText(smtpFile, 'GPD_SMTP_URL_FILE');
   if (name === 'console_client_secret_file' && secret !== undefined) return secret;
   if (name === 'data_dir' && environment['STATE_DIRECTORY'])
     return environment['STATE_DIRECTORY'].split(':')[0];

@@ -3,14 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import {
-  isInstalled,
-  missingTools,
-  nodeProblem,
-  npmCommand,
-  tiersFor,
-  toolProblem,
-} from '../bin/bootstrap.mjs';
+import { installSteps, isInstalled, nodeProblem, npmCommand, tiersFor } from '../bin/bootstrap.mjs';
 
 const file = fileURLToPath(new URL('../bin/bootstrap.mjs', import.meta.url));
 const source = readFileSync(file, 'utf8');
@@ -51,29 +44,6 @@ describe('the syntax that an old Node has to read before it can be told so', () 
   });
 });
 
-describe('the tool chain', () => {
-  const machine =
-    (...names: string[]) =>
-    (name: string): boolean =>
-      names.includes(name);
-
-  it('is complete with any of the usual names', () => {
-    expect(missingTools(machine('c++', 'make', 'python3'))).toEqual([]);
-    expect(missingTools(machine('clang++', 'gmake', 'python'))).toEqual([]);
-  });
-
-  it('names what is missing', () => {
-    expect(missingTools(machine('python3'))).toEqual(['a C++ compiler', 'make']);
-    expect(missingTools(machine('g++', 'make'))).toEqual(['Python 3']);
-  });
-
-  it('is asked for in the words of the platform', () => {
-    expect(toolProblem([], 'linux')).toBeNull();
-    expect(toolProblem(['make'], 'linux')).toContain('lacks make: `apt-get install build-essential python3`');
-    expect(toolProblem(['make'], 'darwin')).toContain('`xcode-select --install`');
-  });
-});
-
 describe('whether node_modules is what package-lock.json names', () => {
   const zod = { version: '4.6.7', integrity: 'sha512-a' };
   const lock = { packages: { '': {}, 'node_modules/zod': zod, 'node_modules/mac': { optional: true } } };
@@ -93,17 +63,24 @@ describe('whether node_modules is what package-lock.json names', () => {
 
 describe('npm', () => {
   it('is the one that runs this script, when it is npm', () => {
-    const { file: program, args } = npmCommand('/lib/npm/bin/npm-cli.js', 'linux');
-    expect([program, args.slice(0, 2)]).toEqual([process.execPath, ['/lib/npm/bin/npm-cli.js', 'ci']]);
+    const { file: program, args } = npmCommand('/lib/npm/bin/npm-cli.js', 'linux', ['ci']);
+    expect([program, args]).toEqual([process.execPath, ['/lib/npm/bin/npm-cli.js', 'ci']]);
   });
 
   it('is looked for on PATH otherwise, on Windows by the shell', () => {
-    expect(npmCommand('/lib/yarn.js', 'linux')).toMatchObject({ file: 'npm', shell: false });
-    expect(npmCommand(undefined, 'win32')).toMatchObject({ file: 'npm', shell: true });
+    expect(npmCommand('/lib/yarn.js', 'linux', [])).toMatchObject({ file: 'npm', shell: false });
+    expect(npmCommand(undefined, 'win32', [])).toMatchObject({ file: 'npm', shell: true });
   });
 
-  it('installs the tools too where NODE_ENV says production', () => {
-    expect(npmCommand(undefined, 'linux').args).toContain('--include=dev');
+  it('installs the tools too where NODE_ENV says production, and runs the scripts that package.json names', () => {
+    const { allowScripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+    const [install, ...then] = installSteps(['esbuild']);
+    expect(install).toEqual(expect.arrayContaining(['--include=dev', '--ignore-scripts']));
+    expect(then).toEqual([
+      ['run', '--silent', 'preinstall'],
+      ['rebuild', '--ignore-scripts=false', 'esbuild'],
+    ]);
+    expect(allowScripts).toMatchObject({ sqlite3: false, esbuild: true });
   });
 });
 

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
 import { asUnavailable, type ClientInternals, errorCode, withAvailability } from './availability.ts';
 import type { TransactionOptions } from './transaction.ts';
@@ -16,18 +17,14 @@ export class SqliteUnloadable extends Error {
   }
 }
 
-/** What `npm install` was not allowed to run, and has to be run by hand. */
+/** The package of this very file; what `npm install` was not allowed to run has to be run by hand. */
+const PROGRAM = fileURLToPath(new URL('../..', import.meta.url));
+
 function remedy(): string {
-  let folder: string;
-  try {
-    folder = dirname(require.resolve('sqlite3/package.json'));
-  } catch {
-    return 'install gpd again, with its packages';
-  }
-  if (!existsSync(join(folder, 'binding.gyp'))) return 'install gpd again, in a build for this machine';
-  const owner = dirname(dirname(folder));
-  const place = /^[\w./@+-]+$/.test(owner) ? owner : `'${owner.replaceAll("'", "'\\''")}'`;
-  return `run \`npm --prefix ${place} rebuild sqlite3 --ignore-scripts=false\`; it takes a C++ compiler, make and Python 3`;
+  const script = join(PROGRAM, 'bin', 'native.mjs');
+  if (!existsSync(script)) return 'install gpd again, in a build for this machine';
+  const path = /^[\w./@+-]+$/.test(script) ? script : `'${script.replaceAll("'", "'\\''")}'`;
+  return `run \`node ${path}\`; it takes a C++ compiler, make and Python 3`;
 }
 
 /** Knex would say what its own users have to install. @throws {SqliteUnloadable} */

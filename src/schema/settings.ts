@@ -3,6 +3,7 @@ import { parseDailyWindow } from '../lib/clock.ts';
 import { works } from '../lib/functions.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
 import { parseUrl } from '../lib/text.ts';
+import { kidSchema } from './bundle.ts';
 
 /** The kinds of values that settings take. */
 
@@ -81,6 +82,10 @@ export const publicOrigin = httpUrl.refine((text) => {
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';
 }, 'an origin, https://host or https://host:port, without a user, a path or a query');
 
+const origins = words.pipe(
+  z.array(publicOrigin.refine((text) => !text.includes('*'), 'a wildcard matches no page; name each origin')),
+);
+
 const dailyWindow = z.string().transform((text, context) => {
   const window = parseDailyWindow(text);
   if (window) return window;
@@ -128,9 +133,15 @@ export const SETTINGS = {
     './gpd-data',
     'Where the database, the master key and backups lie. Under systemd the state directory is the default.',
   ),
+  init_tenant: nullable(
+    kidSchema,
+    'Tenant that `gpd serve` makes, with the installation, on an empty data directory or database. Later starts change nothing.',
+  ),
+  init_origin: setting(origins, [], 'Origins of that tenant, separated by commas.'),
+  database_url_file: optional('File with the value of GPD_DATABASE_URL, which holds a password.'),
   database_url: nullable(
     postgresUrl,
-    'postgres://… for several nodes; unset: the systemd credential `database-url`, else SQLite in the data directory.',
+    'postgres://… for several nodes; unset: what GPD_DATABASE_URL_FILE holds, else the systemd credential `database-url`, else SQLite in the data directory.',
   ),
   migrate_database_url: nullable(
     postgresUrl,

@@ -246,6 +246,14 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
   }
 }
 
+/** @throws {AlreadyInitialised} */
+async function refuseInitialised(database: Database): Promise<void> {
+  await ping(database);
+  const isOurs = await database.read.schema.hasTable('meta');
+  if (isOurs && (await readMeta(database, SERVER_SECRET)) !== null)
+    throw new AlreadyInitialised('the database');
+}
+
 /** @throws {ConfigError} where there can be none */
 export function makeDataDirectory({ data_dir }: Config): void {
   try {
@@ -303,9 +311,9 @@ export async function initialiseStore(config: Config): Promise<Store> {
   const file = config.database_url === null ? sqliteFile(config) : null;
   if (file !== null && existsSync(file) && !(await isUnfinished(config, file)))
     throw new AlreadyInitialised(file);
+  // Before a key is made for it.
   if (file !== null) requireSqlite();
-  // Before anything is made for it.
-  else await closing(openData(config), ping);
+  else await closing(openData(config), refuseInitialised);
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   if (!existsSync(path)) {

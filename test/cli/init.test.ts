@@ -14,7 +14,9 @@ import { migrate } from '../../src/db/migrate.ts';
 import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
+import { missingPostgres, startPostgres } from '../support/postgres.ts';
 import { initGpd } from '../support/server.ts';
+import { describeWithTool } from '../support/tools.ts';
 
 const init = (dataDir: string, ...more: string[]): Promise<Ran> =>
   runGpd(['init', '--tenant', KID, ...more], { env: { GPD_DATA_DIR: dataDir } });
@@ -238,5 +240,21 @@ describe.concurrent('an empty data directory', () => {
     expect(existsSync(join(cwd, 'gpd-data', 'gpd.db'))).toBe(true);
     await gpdJson(['init', '--tenant', KID], { cwd, env: { STATE_DIRECTORY: join(state, 'gpd') } });
     expect(existsSync(join(state, 'gpd', 'gpd.db'))).toBe(true);
+  });
+});
+
+describeWithTool('gpd init on PostgreSQL', await missingPostgres(), () => {
+  it('refuses a database that has a gpd, and makes no other key for it', async () => {
+    const postgres = await startPostgres();
+    try {
+      const GPD_DATABASE_URL = await postgres.freshUrl();
+      const first = { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data'), GPD_DATABASE_URL };
+      const other = { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data'), GPD_DATABASE_URL };
+      expect(await runGpd(['init', '--tenant', KID], { env: first })).toMatchObject({ code: 0 });
+      expect(await runGpd(['init', '--tenant', KID], { env: other })).toMatchObject({ code: 7 });
+      expect(existsSync(other.GPD_DATA_DIR)).toBe(false);
+    } finally {
+      await postgres.stop();
+    }
   });
 });

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
 import { gpdJson, type Ran, runGpd, runProgram, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { freePort } from '../support/ports.ts';
@@ -134,6 +135,34 @@ describe.concurrent('a bad value', () => {
     });
     expectBadConfig(ran, /none\.toml/);
   });
+});
+
+describe.concurrent('a secret in a file', () => {
+  const written = (text: string): string => {
+    const file = join(tempDir('secret'), 'database-url');
+    writeFileSync(file, text);
+    return file;
+  };
+
+  it('is read, and the setting itself goes before it', () => {
+    const GPD_DATABASE_URL_FILE = written('postgres://gpd:word@db/gpd\n');
+    expect(loadConfig({ environment: { GPD_DATABASE_URL_FILE } }).database_url).toBe(
+      'postgres://gpd:word@db/gpd',
+    );
+    const GPD_DATABASE_URL = 'postgres://other/gpd';
+    const environment = { GPD_DATABASE_URL, GPD_DATABASE_URL_FILE };
+    expect(loadConfig({ environment }).database_url).toBe(GPD_DATABASE_URL);
+  });
+
+  it.each(['', 'mysql://gpd:word@db/gpd'])(
+    'is refused when the file has %j, which is not said',
+    async (text) => {
+      const env = { GPD_DATA_DIR: dataDir, GPD_DATABASE_URL_FILE: written(text) };
+      const ran = await runGpd(['tenants', 'list'], { env });
+      expectBadConfig(ran, /GPD_DATABASE_URL .*postgres:/);
+      expect(ran.stderr).not.toContain('word');
+    },
+  );
 });
 
 describe.concurrent('precedence', () => {

@@ -1,10 +1,11 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { validate } from 'dockerfile-utils';
 import { describe, expect, it } from 'vitest';
-import { runProgram } from '../support/command.ts';
+import { cleanEnvironment, type Environment, runProgram, tempDir } from '../support/command.ts';
+import { ask } from '../support/http.ts';
 import { inLayer, missingLayer } from '../support/layer.ts';
 import { startProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
@@ -73,6 +74,55 @@ describe('bin/health.mjs', () => {
     await gpd.stop();
     expect(await runProgram([], { program, env })).toMatchObject({ code: 1, stdout: '' });
     expect((await runProgram([], { program, env })).stderr).toMatch(/^gpd: .*ECONNREFUSED/);
+  });
+});
+
+/** The parser that `docker compose` itself uses, at one version. */
+const COMPOSE = ['run', 'github.com/compose-spec/compose-go/v2/cmd@v2.16.2', '-format', 'json'];
+
+interface Service {
+  readonly image: string;
+  readonly environment: Environment;
+  readonly profiles?: readonly string[];
+}
+
+function readCompose(text: string): { readonly services: Readonly<Record<'gpd' | 'postgres', Service>> } {
+  const folder = tempDir('compose');
+  writeFileSync(join(folder, 'compose.yaml'), text);
+  const env = cleanEnvironment();
+  return JSON.parse(
+    execFileSync('go', [...COMPOSE, 'compose.yaml'], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' }),
+  ) as ReturnType<typeof readCompose>;
+}
+
+const isThere = spawnSync('go', [...COMPOSE, '-help']).status === 0;
+
+describeWithTool('compose.yaml', isThere ? null : 'it takes go and a module proxy', () => {
+  const compose = readFileSync(join(PROJECT, 'compose.yaml'), 'utf8');
+
+  it('is right to the parser of docker compose, which finds what is wrong', { timeout: 480_000 }, () => {
+    const { gpd, postgres } = readCompose(compose).services;
+    expect([gpd.image, postgres.image]).toEqual(['gpd', expect.stringMatching(/^postgres:\d+-bookworm$/)]);
+    expect(postgres.profiles).toEqual(['postgres']);
+    expect(() => readCompose(compose.replace('retries:', 'retires:'))).toThrow(/'retires' not allowed/);
+  });
+
+  it('has no secret in it: it names files', () => {
+    const { gpd, postgres } = readCompose(compose).services;
+    const names = Object.keys({ ...gpd.environment, ...postgres.environment });
+    expect(names.filter((name) => /KEY|PASSWORD|SECRET|DATABASE|SMTP/.test(name))).toEqual(
+      expect.arrayContaining(['GPD_DATABASE_URL_FILE', 'GPD_MASTER_KEY_FILE', 'POSTGRES_PASSWORD_FILE']),
+    );
+    expect(names.filter((name) => /(?:KEY|PASSWORD|SECRET|URL)$/.test(name))).toEqual(['GPD_BASE_URL']);
+  });
+
+  it('sets what gpd serves a first tenant with', async () => {
+    const { environment } = readCompose(compose).services.gpd;
+    const dataDir = join(tempDir('data'), 'gpd-data');
+    const gpd = await startProcess({ dataDir, settings: environment });
+    expect((await ask(`http://127.0.0.1:${gpd.port}`, '/readyz')).status).toBe(200);
+    expect(await gpd.json(['tenants', 'list'])).toMatchObject([{ kid: 'shop' }]);
+    expect(await gpd.stop()).toMatchObject({ code: 0 });
   });
 });
 

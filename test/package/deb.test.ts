@@ -36,23 +36,25 @@ const deb = (...args: string[]): string =>
 
 describe('what runs', () => {
   const packages = {
-    '': { dependencies: { a: '1', sqlite3: '1' } },
-    'node_modules/a': { dependencies: { b: '1' } },
+    '': { dependencies: { a: '1', sqlite3: '1' }, optionalDependencies: { demo: '1' } },
+    'node_modules/a': { dependencies: { b: '1' }, optionalDependencies: { dev: '1' } },
     'node_modules/a/node_modules/b': { dependencies: { c: '1' } },
     'node_modules/b': {},
     'node_modules/c': { dependencies: { a: '1' } },
+    'node_modules/demo': {},
     'node_modules/dev': {},
     'node_modules/sqlite3': { dependencies: { bindings: '1', tar: '1' } },
     'node_modules/bindings': {},
     'node_modules/tar': {},
   };
 
-  it('is found as Node finds it: the nearest first, in circles too, and not what only builds', () => {
+  it('is found as Node finds it: the nearest first, in circles too, what the demo needs, and not what only builds', () => {
     expect(runtimePackages(packages)).toEqual([
       'node_modules/a',
       'node_modules/a/node_modules/b',
       'node_modules/bindings',
       'node_modules/c',
+      'node_modules/demo',
       'node_modules/sqlite3',
     ]);
   });

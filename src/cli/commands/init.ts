@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { createTenant } from '../../ops/new-tenant-service.ts';
-import { initialiseStore } from '../../tenants/installation-files.ts';
+import type { Config } from '../../config.ts';
+import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
+import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkKid, collect } from '../input.ts';
 import { print, say } from '../io.ts';
@@ -16,29 +17,42 @@ export function define(init: Command): void {
     .action(command(initialise));
 }
 
+/** @throws {AlreadyInitialised} */
+async function makeInstallation(config: Config, tenant: NewTenant) {
+  const store = await initialiseStore(config);
+  try {
+    const key = await createTenant(store, config, { ...tenant, now: Date.now() });
+    for (const warning of warningsOf(config, tenant)) say(warning);
+    return key;
+  } finally {
+    await store.database.close();
+  }
+}
+
 async function initialise(
-  context: CommandContext,
+  { config }: CommandContext,
   options: NewTenantFlags & { readonly tenant: string },
 ): Promise<void> {
   const { controller, contact } = options;
   const kid = checkKid(options.tenant);
   const origins = checkOrigins(options.origin);
-  const tenant = { kid, origins, controller, contact };
-  const { config } = context;
-  const store = await initialiseStore(config);
-  try {
-    const key = await createTenant(store, config, { ...tenant, now: Date.now() });
-    const dataDir = config.data_dir;
-    for (const warning of warningsOf(config, tenant)) say(warning);
-    const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
-    print(made, () => [
-      `data directory  ${dataDir}`,
-      `tenant          ${kid}`,
-      `seal key        generation ${key?.generation}, published`,
-      'Keep the master key on paper, away from this machine: gpd master-key escrow. Without it nothing can be decrypted.',
-      'Next: gpd serve',
-    ]);
-  } finally {
-    await store.database.close();
-  }
+  const key = await makeInstallation(config, { kid, origins, controller, contact });
+  const dataDir = config.data_dir;
+  const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
+  print(made, () => [
+    `data directory  ${dataDir}`,
+    `tenant          ${kid}`,
+    `seal key        generation ${key?.generation}, published`,
+    'Keep the master key on paper, away from this machine: gpd master-key escrow. Without it nothing can be decrypted.',
+    'Next: gpd serve',
+  ]);
+}
+
+/** A container's first start (GPD_INIT_TENANT). It never touches data that are there: a tenant that was removed stays removed. */
+export async function initialiseOnce(config: Config): Promise<void> {
+  if (config.init_tenant === null) return;
+  const tenant = { kid: config.init_tenant, origins: config.init_origin };
+  await makeInstallation(config, tenant).catch((error: unknown) => {
+    if (!(error instanceof AlreadyInitialised)) throw error;
+  });
 }

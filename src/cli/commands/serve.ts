@@ -67,6 +67,7 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
   const { sockets } = supervisor;
   try {
     const { config, ...more } = await prepare(flags, { log, sockets });
+    if (config.init_tenant !== null) await (await import('./init.ts')).initialiseOnce(config);
     const app = await startApp(config, {
       log,
       sockets,

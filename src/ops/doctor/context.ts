@@ -189,6 +189,7 @@ export function makeContext(config: Config, { version, now, url }: Asked, opened
     config,
     version,
     now,
+    nodeVersion: process.versions.node,
     /** Null where the system has no user ids. */
     uid: process.getuid?.() ?? null,
     disk: once(() => readDisk(config)),

@@ -38,6 +38,23 @@ function* checkSpace({ disk, file, config }: Context): Findings {
   yield pass(free);
 }
 
+/** The Node.js project's release schedule. Odd versions are not meant for production, and later ones are not in it yet. */
+const END_OF_LIFE: Readonly<Record<string, string>> = {
+  18: '2025-04-30',
+  20: '2026-04-30',
+  22: '2027-04-30',
+  24: '2028-04-30',
+};
+
+function* checkNode({ now, nodeVersion }: Context): Findings {
+  const [major = ''] = nodeVersion.split('.');
+  const end = END_OF_LIFE[major];
+  const found = `Node ${nodeVersion}`;
+  if (end !== undefined && isoTime(now).slice(0, 10) > end)
+    yield warn(`${found} gets no security fixes since ${end}`, 'Install Node 24 or newer.');
+  yield pass(end === undefined ? found : `${found}, supported until ${end}`);
+}
+
 const NTP = 'Set the clock by NTP (timedatectl set-ntp true), on every node.';
 
 /** The identity provider knows another clock; docs/adr/0026 says what the server makes of a wrong one. */
@@ -240,6 +257,7 @@ async function* checkEscrow({ now, keys, data }: Context): Findings {
 
 export const HOST_CHECKS: readonly Check[] = [
   { id: 'host.space', title: 'there is room for writes and a backup', run: checkSpace },
+  { id: 'host.node', title: 'Node gets security fixes', run: checkNode },
   { id: 'host.clock', title: 'the clock is right', run: checkClock },
   { id: 'data.directory', title: 'gpd alone uses the data directory', run: checkDirectory },
   { id: 'data.database-file', title: 'gpd alone reads the database', run: checkDatabaseFile },

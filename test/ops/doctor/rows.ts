@@ -116,6 +116,9 @@ const HOST_ROWS: readonly Row[] = [
   warn('host.space', /4,000 MB/, disk({ freeBytes: 4e9, totalBytes: 1e12 })),
   warn('host.space', /inodes/, disk({ freeInodes: 0.001 })),
   warn('host.space', /a backup needs 100,000,000 MB/, file('gpd.db', { size: 50e12 })),
+  warn('host.node', /^Node 18\.20\.1 gets no security fixes since 2025-04-30$/, {
+    context: () => ({ nodeVersion: '18.20.1' }),
+  }),
   warn('host.clock', /7 days ahead/, meta('newest-time', NOW - 7 * DAY - HOUR)),
   fail('host.clock', /refused until/, meta('newest-time', NOW + HOUR)),
   fail('host.clock', /refused until/, meta('nonces-forgotten-to', NOW + HOUR)),

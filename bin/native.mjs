@@ -1,0 +1,214 @@
+#!/usr/bin/env node
+// SQLite's native module: compiled once per machine, kept in the user's cache, and taken from there ever after. npm runs this as
+// gpd's `preinstall`: in a clone after the packages are unpacked, in `npm install --global` before sqlite3's own install script,
+// which looks into its folder `prebuilds` first. No binary is fetched.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const NATIVE = join('build', 'Release', 'node_sqlite3.node');
+/** Whoever sets one of these wants a module of their own. */
+const FLAGS =
+  /^(?:CC|CXX|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|npm_config_build_from_source|npm_config_sqlite.*)$/;
+const TICK_MS = 15_000;
+
+/** @param {string} message */
+const say = (message) => process.stderr.write(`gpd: ${message}\n`);
+const digest = (/** @type {Buffer} */ bytes) => createHash('sha256').update(bytes).digest('hex');
+
+/** @param {NodeJS.ProcessEnv} env */
+export function cacheFolder(env) {
+  return join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'gpd');
+}
+
+/** @returns {string | undefined} the version of glibc */
+function libc() {
+  const report = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
+  return report.header.glibcVersionRuntime;
+}
+
+/**
+ * The module depends on its sources and on the machine's libraries, and, as Node-API is stable, not on the version of Node.
+ * @param {string} folder of the package sqlite3
+ */
+function cacheKey(folder) {
+  const sources = ['src', 'deps'].flatMap((part) =>
+    readdirSync(join(folder, part), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => join(part, name))
+      .sort(),
+  );
+  const hash = createHash('sha256');
+  for (const path of ['package.json', 'binding.gyp', ...sources])
+    hash.update(`${path}\0${digest(readFileSync(join(folder, path)))}\n`);
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const sum = hash.digest('hex').slice(0, 16);
+  return `sqlite3-${version}-${process.platform}-${process.arch}-${libc() ?? 'musl'}-${sum}`;
+}
+
+/** @param {string} path */
+function isOursAlone(path) {
+  const { uid, mode } = lstatSync(path);
+  return process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
+}
+
+/**
+ * A file of the cache says its own sha256 in its name. It is native code, so nobody else may have been able to write it.
+ * @param {string} cache @param {string} key
+ * @returns {Buffer | null}
+ */
+export function readCache(cache, key) {
+  try {
+    const name = readdirSync(cache).find((one) => one.startsWith(`${key}.`));
+    if (name === undefined) return null;
+    const path = join(cache, name);
+    if (!lstatSync(path).isFile() || !isOursAlone(cache) || !isOursAlone(path)) {
+      say(`${path} is passed over: another user can write it, or it is a link`);
+      return null;
+    }
+    const bytes = readFileSync(path);
+    if (name === `${key}.${digest(bytes)}.tar.gz`) return bytes;
+    say(`${path} is passed over: it is damaged`);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ENOENT')
+      say(`the cache cannot be read: ${String(error)}`);
+  }
+  return null;
+}
+
+/** @param {string} cache @param {string} key @param {Buffer} bytes */
+export function writeCache(cache, key, bytes) {
+  try {
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    const partial = join(cache, `.${process.pid}.partial`);
+    writeFileSync(partial, bytes, { mode: 0o600, flag: 'wx' });
+    renameSync(partial, join(cache, `${key}.${digest(bytes)}.tar.gz`));
+  } catch (error) {
+    say(`the module is not kept for the next time: ${String(error)}`);
+  }
+}
+
+/** @param {string} folder of the package sqlite3 */
+function loads(folder) {
+  return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(join(folder, NATIVE))})`]).status === 0;
+}
+
+/**
+ * The name under which sqlite3's own install script looks for it.
+ * @param {{ version: string, binary: { napi_versions: number[] } }} manifest of sqlite3
+ */
+function prebuildName({ version, binary }) {
+  const napi = Math.max(...binary.napi_versions.filter((one) => one <= Number(process.versions['napi'])));
+  const system = process.platform === 'linux' && libc() === undefined ? 'linuxmusl' : process.platform;
+  return `sqlite3-v${version}-napi-v${napi}-${system}-${process.arch}.tar.gz`;
+}
+
+/**
+ * What is missing to compile sqlite3's native module.
+ * @param {(name: string) => boolean} has whether a program of this name can be run
+ * @returns {string[]}
+ */
+export function missingTools(has) {
+  const needed = [
+    { title: 'a C++ compiler', names: ['c++', 'g++', 'clang++'] },
+    { title: 'make', names: ['make', 'gmake'] },
+    { title: 'Python 3', names: ['python3', 'python'] },
+  ];
+  return needed.filter((tool) => !tool.names.some(has)).map((tool) => tool.title);
+}
+
+/**
+ * @param {string[]} missing
+ * @param {string} platform as process.platform gives it
+ * @returns {string | null}
+ */
+export function toolProblem(missing, platform) {
+  if (missing.length === 0) return null;
+  const remedy =
+    platform === 'darwin'
+      ? '`xcode-select --install`'
+      : '`apt-get install build-essential python3` on Debian and Ubuntu, `dnf install gcc-c++ make python3` on Fedora';
+  return `gpd compiles SQLite's native module, and this machine lacks ${missing.join(', ')}: ${remedy}, then try again.`;
+}
+
+/** @param {string} name */
+function canRun(name) {
+  const folders = (process.env['PATH'] || '').split(delimiter);
+  return folders.some((folder) => folder !== '' && existsSync(join(folder, name)));
+}
+
+/** Says how long it has taken: the compiler is silent for a minute or two. */
+async function compile(/** @type {string} */ folder) {
+  // On Windows the compiler is found by other ways than PATH: node-gyp says what it lacks.
+  const problem = process.platform === 'win32' ? null : toolProblem(missingTools(canRun), process.platform);
+  if (problem !== null) throw new Error(problem);
+  const gyp = createRequire(join(folder, 'package.json')).resolve('node-gyp/bin/node-gyp.js');
+  const begun = performance.now();
+  const elapsed = () => `${Math.round((performance.now() - begun) / 1000)} s`;
+  say("compiling SQLite's native module, once on this machine: one or two minutes");
+  const ticker = setInterval(() => say(`still compiling: ${elapsed()}`), TICK_MS);
+  const child = spawn(process.execPath, [gyp, 'rebuild', '--jobs=max'], { cwd: folder });
+  let words = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (words += chunk));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  clearInterval(ticker);
+  if (code !== 0) throw new Error(`SQLite's native module was not compiled:\n${words}`);
+  say(`compiled in ${elapsed()}`);
+}
+
+/**
+ * @param {string} folder of the package sqlite3
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function provide(folder, env) {
+  if (loads(folder)) return;
+  const load = createRequire(join(folder, 'package.json'));
+  const prebuild = join(folder, 'prebuilds', prebuildName(load('./package.json')));
+  const key = cacheKey(folder);
+  const isOrdinary = !Object.keys(env).some((name) => FLAGS.test(name));
+  const kept = isOrdinary ? readCache(cacheFolder(env), key) : null;
+  mkdirSync(dirname(prebuild), { recursive: true });
+  if (kept !== null) {
+    writeFileSync(prebuild, kept);
+    load('tar').extract({ cwd: folder, file: prebuild, sync: true });
+    const isGood = loads(folder);
+    say(isGood ? "SQLite's native module is taken from the cache" : 'the cached module does not load here');
+    if (isGood) return;
+  }
+  await compile(folder);
+  load('tar').create({ cwd: folder, file: prebuild, gzip: true, sync: true }, [NATIVE]);
+  if (isOrdinary) writeCache(cacheFolder(env), key, readFileSync(prebuild));
+}
+
+/** Null before the packages are there: other package managers run `preinstall` first. */
+function findSqlite() {
+  try {
+    return dirname(createRequire(import.meta.url).resolve('sqlite3/package.json'));
+  } catch {
+    return null;
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
+  try {
+    const folder = findSqlite();
+    if (folder !== null) await provide(folder, process.env);
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    // In a global installation sqlite3's own script still follows, and may know another way.
+    if (process.env['npm_config_global'] !== 'true') process.exitCode = 1;
+  }
+}

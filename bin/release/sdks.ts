@@ -1,0 +1,58 @@
+import { copyFileSync, createWriteStream, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { ZipFile } from 'yazl';
+import { copySdk, makeNpmPackage, newFolder } from './artefacts.ts';
+import { fixedEnvironment, type Place, run } from './run.ts';
+
+/** The packages of the four SDKs, as their registries take them. */
+
+export const GO_MODULE = 'gpd.dev/consent-go';
+
+/** Wheel and source distribution, by the hatchling that its tests use. */
+function makePython(place: Place): void {
+  const folder = copySdk(place, 'python');
+  const env = fixedEnvironment(place.epoch);
+  const venv = newFolder(place, 'venv');
+  run(folder, env, 'python3', '-m', 'venv', venv);
+  const pinned = readFileSync(join(folder, 'requirements-dev.txt'), 'utf8');
+  const tools =
+    pinned.match(/^(?:hatchling|packaging|pathspec|pluggy|tomlkit|trove-classifiers)==.*$/gm) ?? [];
+  run(folder, env, join(venv, 'bin/pip'), 'install', '--quiet', ...tools);
+  run(folder, env, join(venv, 'bin/python'), '-m', 'hatchling', 'build', '--directory', place.out);
+}
+
+/** The zip of a module (go.dev/ref/mod#zip-files): every file below MODULE@vVERSION/. */
+async function makeGo({ source, out, version, epoch }: Place): Promise<void> {
+  const folder = join(source, 'sdk/go');
+  const zip = new ZipFile();
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .sort();
+  for (const path of files) {
+    const name = `${GO_MODULE}@v${version}/${path}`;
+    zip.addBuffer(readFileSync(join(folder, path)), name, { mtime: new Date(epoch * 1000), mode: 0o100644 });
+  }
+  zip.end();
+  await pipeline(zip.outputStream, createWriteStream(join(out, `gpd-consent-go-v${version}.zip`)));
+}
+
+/** Jar, sources, documentation and pom. */
+function makeJava(place: Place): void {
+  const folder = copySdk(place, 'java');
+  const time = `-Dproject.build.outputTimestamp=${new Date(place.epoch * 1000).toISOString()}`;
+  const words = ['--quiet', '--batch-mode', '-Prelease', '-Dmaven.test.skip=true', time, 'package'];
+  run(folder, fixedEnvironment(place.epoch), 'mvn', ...words);
+  const name = `consent-${place.version}`;
+  for (const kind of ['', '-sources', '-javadoc'])
+    copyFileSync(join(folder, 'target', `${name}${kind}.jar`), join(place.out, `gpd-${name}${kind}.jar`));
+  copyFileSync(join(folder, 'pom.xml'), join(place.out, `gpd-${name}.pom`));
+}
+
+export async function makeSdks(place: Place): Promise<void> {
+  makeNpmPackage(place, 'sdk/node');
+  makePython(place);
+  await makeGo(place);
+  makeJava(place);
+}

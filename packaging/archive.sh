@@ -1,0 +1,28 @@
+#!/bin/sh
+# Builds the portable archive from what `npm run build` made: the tree of the Debian package with a Node beside it, for Linux on x64.
+# One commit gives one file, byte for byte.
+# usage: npm run package:archive -- [--out FOLDER] [--version VERSION]
+# needs: binutils, tar, xz-utils, and npm's registry for Node
+set -eu
+cd "$(dirname "$0")/.."
+usage='npm run package:archive -- [--out FOLDER] [--version VERSION]'
+. packaging/stage.sh
+case $(uname -sm) in
+  'Linux x86_64') ;;
+  *) echo "gpd: the archive is built on Linux x86_64, and this is $(uname -sm)" >&2 && exit 1 ;;
+esac
+
+put_program gpd/lib/gpd
+put 755 packaging/archive/gpd gpd/bin/gpd
+node packaging/node.mjs 24 "$scratch/node"
+put 755 "$scratch/node/node" gpd/bin/node
+put 644 "$scratch/node/LICENSE" gpd/share/doc/gpd/LICENSE.node
+put 644 LICENSE gpd/LICENSE
+put_pages gpd/share/doc/gpd
+set_times
+
+mkdir -p "$out"
+file=$(cd "$out" && pwd)/gpd-$version-linux-x64.tar.xz
+# One thread: with several, xz cuts blocks by the number of processors.
+tar -C "$stage" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=go-w -cf - gpd | xz -6 -T1 >"$file"
+echo "$file"
