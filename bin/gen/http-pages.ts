@@ -88,13 +88,13 @@ unchanged. *no*: the answer will not change.`;
 
 export function errorsPage(note: string): string {
   const rows = Object.entries(ERRORS)
-    .map(([code, [status, message]]) => ({ code: code as ErrorCode, status, message }))
+    .map(([code, [status]]) => ({ code: code as ErrorCode, status }))
     .sort((a, b) => a.status - b.status || a.code.localeCompare(b.code))
-    .map(({ code, status, message }) => {
+    .map(({ code, status }) => {
       const [retry, advice] = ADVICE[code];
-      return `| ${status} | \`${code}\` | ${message} | ${advice} | ${retry} |`;
+      return `| ${status} | \`${code}\` | ${advice} | ${retry} |`;
     });
-  const head = ['| status | code | message | what to do | retry? |', '|---|---|---|---|---|'];
+  const head = ['| status | code | what to do | retry? |', '|---|---|---|---|'];
   const foot =
     'Reasons of the ingest answer are in [Troubleshooting](troubleshooting.md#the-visit-has-no-verdict).';
   return ['# Errors', '', HEAD, '', ...head, ...rows, '', foot, '', note, ''].join('\n');

@@ -163,6 +163,9 @@ const retention = () => {
 const NEW_AGENT = `INSERT INTO agent_directories (url, source, keys) VALUES ('https://agent.example', 'pinned', '[]')`;
 const NEW_KEY = `INSERT INTO api_keys (kid, id, scope, name, hash, created_at) VALUES ('${KID}', 'key_x', 'secret', 'x', '${'h'.repeat(43)}', ${NOW})`;
 
+const NEW_PASSKEY = `INSERT INTO staff (kid, id, name, role, credential, public_key, counter, created_at, invite_until, joined_at)
+  VALUES ('${KID}', 'stf_x', 'Mallory', 'dpo', 'c', 'k', 0, ${NOW}, ${NOW}, ${NOW})`;
+
 const ROWS: readonly Row[] = [
   row(
     'take off or change entries that a checkpoint covers',
@@ -221,7 +224,7 @@ const ROWS: readonly Row[] = [
     ),
   ),
   row('change what no log covers', null, by(setting('consent.byAutomation', "'deny'"))),
-  row('add their own API key or session', null, by(NEW_KEY)),
+  row('add their own API key, session or staff passkey', null, by(NEW_KEY), by(NEW_PASSKEY)),
   row('take away or change the cosignatures', null, by("UPDATE checkpoints SET cosignatures = 'x'")),
 ];
 
