@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Config } from '../config.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/operators-service.ts';
@@ -11,7 +11,7 @@ import { configFor, noSuchTenant } from './run.ts';
 
 /** A container's user may have a number and no name. */
 export const accountName = (): string =>
-  orElse(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
+  tryOr(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
 /** The things a command works with; a part that it does not ask for is neither loaded nor read. */
 export type CommandContext = ReturnType<typeof contextOf>;

@@ -6,7 +6,7 @@ import type { Database } from '../db/db.ts';
 import { UnknownSchema } from '../db/migrate.ts';
 import { SqliteUnloadable } from '../db/sqlite-client.ts';
 import { type ERRORS, OutcomeUnknown, Refusal, Unavailable } from '../lib/errors.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { BackupFailed } from '../ops/backup-stream.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
@@ -65,7 +65,7 @@ export const checkKid = (text: string): string => checked(kidSchema, text, `${JS
 
 /** The JSON that a file holds. */
 export function readJsonFile(file: string): unknown {
-  const value = orElse(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
+  const value = tryOr(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
   if (value === undefined) throw misused(`${file} cannot be read as JSON`);
   return value;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDailyWindow } from '../lib/clock.ts';
-import { works } from '../lib/functions.ts';
+import { succeeds } from '../lib/functions.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
 import { parseUrl } from '../lib/text.ts';
 
@@ -29,7 +29,7 @@ export const words = z.union([
   z.array(z.string()),
   z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
 ]);
-const isRange = (text: string): boolean => works(() => parseRange(text));
+const isRange = (text: string): boolean => succeeds(() => parseRange(text));
 export const ranges = words.superRefine((texts, context) => {
   const bad = texts.find((text) => !isRange(text));
   if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);
@@ -75,7 +75,7 @@ export const witnesses = z
     if (texts.length > 64) context.addIssue('at most 64 witnesses');
   });
 
-/** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
+/** An origin as browsers define it. It is printed and signed, so it must contain no secret. */
 export const publicOrigin = httpUrl.refine((text) => {
   const { username, password, pathname, search, hash } = new URL(text);
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';

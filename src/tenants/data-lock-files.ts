@@ -7,7 +7,7 @@ import { lockFile, makeEmpty, type Release, refuseLink } from '../db/files.ts';
 import { migrate } from '../db/migrate.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { closing, works } from '../lib/functions.ts';
+import { succeeds, withClosing } from '../lib/functions.ts';
 
 /**
  * Who uses the SQLite database of a data directory, whatever state its file is in: everyone who opens it shares a lock, and a
@@ -37,7 +37,7 @@ function lockFault(config: Config, error: unknown): unknown {
   );
 }
 
-const mayWrite = (path: string): boolean => works(() => accessSync(path, constants.W_OK));
+const mayWrite = (path: string): boolean => succeeds(() => accessSync(path, constants.W_OK));
 
 const nothing: Release = () => Promise.resolve();
 
@@ -74,7 +74,9 @@ const NOT_PERMITTED = '42501';
 /** By the owner of the tables, where the server's own role may not change them. @throws as migrate */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
-    return await (owner === null ? migrate(database) : closing(openDatabase({ location: owner }), migrate));
+    return await (owner === null
+      ? migrate(database)
+      : withClosing(openDatabase({ location: owner }), migrate));
   } catch (error) {
     if (errorCode(driverError(error)) !== NOT_PERMITTED) throw error;
     throw new ConfigError(

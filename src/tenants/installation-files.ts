@@ -16,7 +16,7 @@ import {
   serverSecretContext,
   WrongMasterKey,
 } from '../keys/master-key.ts';
-import { closing } from '../lib/functions.ts';
+import { withClosing } from '../lib/functions.ts';
 import { migrateData, openData } from './data-lock-files.ts';
 import {
   masterKeyPath,
@@ -170,7 +170,7 @@ async function isUnfinished(config: Config, file: string): Promise<boolean> {
   const length = readSync(descriptor, head);
   closeSync(descriptor);
   if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
-  return closing(openData(config), async (database) => {
+  return withClosing(openData(config), async (database) => {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
     return tables.includes('meta') && (await readMeta(database, SERVER_SECRET)) === null;
@@ -201,7 +201,7 @@ export async function initialiseStore(config: Config): Promise<Store> {
     throw new AlreadyInitialised(file);
   if (file !== null) requireSqlite();
   // Before anything is made for it.
-  else await closing(openData(config), ping);
+  else await withClosing(openData(config), ping);
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   if (!existsSync(path)) {

@@ -1,6 +1,6 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { bumpTenant, holdsTenant } from '../db/meta-store.ts';
+import { bumpTenant, tryLockTenant } from '../db/meta-store.ts';
 import type { Generation, KeyPlan } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
 import { DAY, HOUR } from '../lib/clock.ts';
@@ -67,7 +67,7 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
   const sorted = [...uses].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   await database.transaction(async (tx) => {
     for (const { kid, since, generation, bundles, lastAt, visit } of sorted) {
-      if (!(await holdsTenant(tx, kid, since))) continue;
+      if (!(await tryLockTenant(tx, kid, since))) continue;
       if (visit) {
         await tx('tallies')
           .insert({ kid, kind: 'visit', hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: bundles })

@@ -1,4 +1,4 @@
-import { closing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { Report } from '../../ops/doctor/doctor.ts';
 import type { Status } from '../../ops/doctor/finding.ts';
@@ -33,7 +33,7 @@ async function doctor({ url, all }: Flags<'url', 'all'>): Promise<void> {
     import('../../ops/doctor/context.ts'),
   ]);
   const asked = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
-  const report = await closing(openContext(configFor(), asked), (context) => examine(context));
+  const report = await withClosing(openContext(configFor(), asked), (context) => examine(context));
   print(report, () => lines(report, all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }

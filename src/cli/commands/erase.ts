@@ -1,7 +1,7 @@
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/db.ts';
-import { closing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/functions.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';
@@ -146,7 +146,7 @@ const scrub = command(async (context, kid?: string) => {
   if (kid !== undefined) await operator(checkKid(kid));
   if (database.kind === 'sqlite') return resumeWith(context);
   const location = config.migrate_database_url ?? databaseLocation(config);
-  const scrubbed = await closing(openDatabase({ location }), (owner) =>
+  const scrubbed = await withClosing(openDatabase({ location }), (owner) =>
     scrubReceipts(database, owner, { now: Date.now(), kid }),
   ).catch((error: unknown) => {
     throw error instanceof NotTheOwner ? new CommandFailed('notAllowed', error.message) : error;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
-import { closing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/functions.ts';
 import { migrateData, openData } from '../../tenants/data-lock-files.ts';
 import { notInitialised } from '../../tenants/installation-files.ts';
 import type { Actions } from '../define.ts';
@@ -15,7 +15,7 @@ async function migrateCommand(options: { readonly dryRun?: boolean }): Promise<v
   const dryRun = options.dryRun === true;
   const apply = (database: Database) =>
     dryRun ? pendingMigrations(database) : migrateData(config, database);
-  const applied = await closing<Database, readonly string[]>(openData(config), apply);
+  const applied = await withClosing<Database, readonly string[]>(openData(config), apply);
   print({ applied, dryRun }, () =>
     applied.length === 0
       ? ['the schema is up to date']

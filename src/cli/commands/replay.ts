@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
@@ -50,7 +50,7 @@ function count(tally: Tally, line: ReplayLine, answer: ReplayAnswer): void {
 
 function sizeOf(file: string): number | null {
   if (file === '-') return null;
-  const size = orElse(() => statSync(file).size, null);
+  const size = tryOr(() => statSync(file).size, null);
   if (size === null) throw notFound(`cannot read ${file}; name an NDJSON file, or - for standard input`);
   return size;
 }

@@ -6,7 +6,7 @@ import { print, table } from '../output.ts';
 
 /** How far the witnesses of GPD_WITNESSES have followed each log. */
 const status = command(async ({ database, config, services }) => {
-  const { witnesses, least } = readPolicy(config);
+  const { witnesses, min: least } = readPolicy(config);
   const { tenants } = await services();
   const logs = await Promise.all(
     tenants.all().map(async ({ kid, signer }) => ({
