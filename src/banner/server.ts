@@ -68,10 +68,7 @@ const post = (body: object, headers: Record<string, string>): RequestInit => ({
 export function makeServer(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
-  /**
-   * True after an answer to a write, which no service worker caches; an answer to a read may be cached, with
-   * an old time.
-   */
+  /** True after an answer to a write: an answer to a read may be cached, with an old time. */
   let isSure = false;
 
   async function askNow(...request: Parameters<typeof ask>): Promise<Answer> {

@@ -16,10 +16,9 @@ import {
 } from './files.ts';
 
 /**
- * A file of numbered lines: JSON with a number and a MAC over the log's name, the number and the rest
- * (docs/data-flow.md). A line that was changed, removed, repeated, moved or copied from another log is
- * detected; a caller that knows the last number notices a cut-off end. It is read in pieces; several
- * processes may append.
+ * A file of numbered lines: JSON with a number and a MAC over the log's name, the number and the rest. A
+ * changed, removed, repeated, moved or foreign line is detected; a caller that knows the last number notices
+ * a cut-off end. It is read in pieces, and several processes may append.
  */
 export interface LineLog {
   readonly path: string;

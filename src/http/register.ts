@@ -26,10 +26,7 @@ import { requestFacts } from './server.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/**
- * Refuses other types and compressed bodies; parameters are allowed. Node ignores every transfer coding
- * except chunked.
- */
+/** Refuses other types and compressed bodies. Node ignores every transfer coding except chunked. */
 export function isPlainJson(headers: IncomingHttpHeaders): boolean {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
@@ -66,10 +63,7 @@ export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Sch
   throw new Refusal('invalid-request', { details: detailsOf(error) });
 }
 
-/**
- * Checks size, media type, JSON and shape, after authorisation and before anything else.
- * @throws {Refusal}
- */
+/** Checks size, media type, JSON and shape, right after authorisation. @throws {Refusal} */
 async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema) {
   const { headers } = request;
   const closing = { headers: { connection: 'close' } };
@@ -224,10 +218,7 @@ export function requireOwnPrincipal(caller: Caller, principalId: string): void {
     throw new Refusal('not-your-principal');
 }
 
-/**
- * Joins handlers to their rows of the table of routes. The credential of a row is checked before its handler
- * is called.
- */
+/** Joins handlers to rows of the table of routes; a row's credential is checked before its handler runs. */
 
 export type CallerOf<C extends RouteCredential> = C extends 'oidc'
   ? Claimant
@@ -240,8 +231,7 @@ export type CallerOf<C extends RouteCredential> = C extends 'oidc'
         : Caller;
 
 /**
- * The request as a handler gets it: `C` is the credential of its row, `P` the path parameters, `B` the schema
- * of the body.
+ * The request of a handler: `C` is its row's credential, `P` the path parameters, `B` the schema of the body.
  */
 export interface Call<C extends RouteCredential, P extends Parameters, B extends z.ZodType>
   extends Pick<HotRequest, 'headers' | 'requestId' | 'target' | 'https'> {
@@ -382,10 +372,7 @@ function register(router: Router, deps: RegisterDeps, { row, handler }: ServedRo
   });
 }
 
-/**
- * Every row without a lane with its handler, in the order of the table.
- * @throws when a row has no handler or two
- */
+/** Every row without a lane with its handler, in order. @throws when a row has no handler or two */
 function orderRoutes(served: readonly ServedRoute[]): readonly ServedRoute[] {
   return ALL_ROUTES.filter(({ lane }) => lane !== true).map((row) => {
     const [route, second] = served.filter((one) => one.row === row);

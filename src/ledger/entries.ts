@@ -78,8 +78,8 @@ export function genesisEntry(at: number, vkey: string): Buffer {
 export type EntryDetail = Answer<typeof entryDetailSchema>;
 
 /**
- * The detail of `consent.doubted`: the class of the verdict behind the grant; `human` after a contest was
- * upheld.
+ * Detail of `consent.doubted`: the class of the verdict behind a grant, or `human` after an overturned
+ * contest.
  */
 export interface DoubtDetail {
   readonly class: 'declared_agent' | 'undeclared_automation' | 'human';
