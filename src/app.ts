@@ -2,7 +2,7 @@ import { createLanes } from './app/lanes.ts';
 import { openServer, readSettings, type Settings, type Stop } from './app/server.ts';
 import { eraseAgainFirst, noteEpochs, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
-import { answers } from './db/meta-store.ts';
+import { databaseAnswers } from './db/meta-store.ts';
 import { makeServer } from './http/server.ts';
 import { makeDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
@@ -88,8 +88,8 @@ async function start(
     url: address.url,
     port,
     notReady: notReadyReasons,
-    answers: () => answers(database),
-    reload: async () => void (await Promise.allSettled([networks.soon(), polling.refresh()])),
+    answers: () => databaseAnswers(database),
+    reload: async () => void (await Promise.allSettled([networks.runNow(), polling.refresh()])),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;
       await http.drain(deadlineMs);

@@ -2,7 +2,7 @@ import { existsSync, fstatSync, readFileSync, readSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { orElse } from './lib/functions.ts';
+import { tryOr } from './lib/functions.ts';
 import { explainIssue } from './schema/explain-issue.ts';
 import {
   environmentName,
@@ -55,17 +55,19 @@ export function readSecretFile(path: string): Buffer {
   return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
 }
 
-function refuseUnknown(names: readonly string[], known: readonly string[], where: string): void {
-  const unknown = names.find((name) => !known.includes(name));
+function refuseUnknown(names: readonly string[], knownNames: readonly string[], source: string): void {
+  const unknown = names.find((name) => !knownNames.includes(name));
   if (unknown !== undefined) {
-    throw new ConfigError(`${where}: unknown setting ${unknown}; did you mean ${closest(unknown, known)}?`);
+    throw new ConfigError(
+      `${source}: unknown setting ${unknown}; did you mean ${closest(unknown, knownNames)}?`,
+    );
   }
 }
 
 function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
   const file = path ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return {};
-  const text = orElse(() => readFileSync(file, 'utf8'), null);
+  const text = tryOr(() => readFileSync(file, 'utf8'), null);
   if (text === null) throw new ConfigError(`cannot read the configuration file ${file}`);
   let values: Record<string, unknown>;
   try {
@@ -93,9 +95,9 @@ function findCredentials(environment: Environment): Credentials {
   return Object.fromEntries(files.filter(([, file]) => existsSync(file)));
 }
 
-function readText(file: string, what: string): string {
-  const text = orElse(() => readSecretFile(file).toString('utf8').trim(), null);
-  if (text === null) throw new ConfigError(`cannot read ${what} (${file})`);
+function readText(file: string, description: string): string {
+  const text = tryOr(() => readSecretFile(file).toString('utf8').trim(), null);
+  if (text === null) throw new ConfigError(`cannot read ${description} (${file})`);
   return text;
 }
 
@@ -116,7 +118,7 @@ function fallbackOf(
 }
 
 function absolute(path: string): string {
-  const found = orElse(() => resolve(path), null);
+  const found = tryOr(() => resolve(path), null);
   if (found !== null) return found;
   throw new ConfigError(
     'the working directory was removed: change to another one, or name a path in GPD_DATA_DIR',
@@ -132,11 +134,11 @@ export interface LoadOptions {
 /** @throws {ConfigError} with one sentence that names the setting and what it takes */
 export function loadConfig(options: LoadOptions): Config {
   const { environment, flags = {} } = options;
-  const known = SETTING_NAMES.map(environmentName);
-  const given = Object.keys(environment).filter(
+  const knownNames = SETTING_NAMES.map(environmentName);
+  const givenNames = Object.keys(environment).filter(
     (name) => name.startsWith('GPD_') && !PASSED_OVER.has(name) && name !== HANDED_OVER,
   );
-  refuseUnknown(given, known, 'environment');
+  refuseUnknown(givenNames, knownNames, 'environment');
   const file = readFile(options.configFile);
   const credentials = findCredentials(environment);
   const settings: Record<string, unknown> = {};
@@ -165,12 +167,12 @@ export function loadConfig(options: LoadOptions): Config {
   return { ...parsed, data_dir: absolute(parsed.data_dir), credentials };
 }
 
-/** What a service manager hands to the process it starts (sd_notify(3), sd_listen_fds(3)). */
+/** Reads the variables of a service manager (sd_notify(3), sd_listen_fds(3)). */
 export type ServiceManager = ReturnType<typeof serviceManager>;
 
 const FIRST_SOCKET = 3;
 
-/** What is meant for another process, a parent that did not clear its environment, is passed over. */
+/** Ignores variables for another process: a parent may not have cleared its environment. */
 export function serviceManager(environment: Environment, pid: number) {
   const isOurs = (name: string): boolean => environment[name] === undefined || environment[name] === `${pid}`;
   const microseconds = Number(environment['WATCHDOG_USEC'] ?? 0);
@@ -179,7 +181,7 @@ export function serviceManager(environment: Environment, pid: number) {
   return {
     /** Null: nobody wants to be told. */
     notifySocket: environment['NOTIFY_SOCKET'] || null,
-    /** How long it waits for a heartbeat. */
+    /** Milliseconds within which it expects a heartbeat. */
     watchdogMs: microseconds > 0 && isOurs('WATCHDOG_PID') ? microseconds / 1000 : null,
     /** Listening sockets, from descriptor 3 on, with the names that their units give them. */
     sockets: Array.from({ length: Number.isSafeInteger(count) && count > 0 ? count : 0 }, (_, i) => ({

@@ -39,7 +39,7 @@ export function browserGpc(): boolean {
  */
 export function passConsentGate(receipt: unknown, gpc: boolean): ConsentReceipt | Refused {
   const whole = isReceipt(receipt) ? receipt : null;
-  // Of a yes over the signal the server asks the ledger: without a proof it would only be refused there.
+  // The server checks a yes over the signal in the ledger: without a proof it would only refuse it.
   const over = whole?.overGpc === true && whole.proof && whole.principalId;
   if ((gpc || whole?.gpc) && !over) return refused('gpc');
   return whole?.purposes.includes(PURPOSE) ? whole : refused('consent-missing');

@@ -19,7 +19,7 @@ import { endpointOf, passkeyUrlOf, workerUrlOf } from './urls.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** What the page says was granted; a consent function that fails has granted nothing. */
+/** The grant that the page reports; a consent function that fails has granted nothing. */
 async function receiptOf(consent: IdentifyOptions['consent']): Promise<ConsentReceipt | null> {
   try {
     return await (typeof consent === 'function' ? consent() : consent);
@@ -28,7 +28,7 @@ async function receiptOf(consent: IdentifyOptions['consent']): Promise<ConsentRe
   }
 }
 
-/** What an update seals again, with the input since. */
+/** The visit that an update seals again, with the input since. */
 interface LastVerdict {
   readonly requestId: string;
   readonly options: IdentifyOptions;
@@ -50,16 +50,16 @@ type Attempt = (facts: ServerFacts) => Promise<Identified | Unavailable>;
 /** `decrypt-failed` is what a rotation looks like from here, `stale` a wrong clock: one more try, by the facts of now. */
 async function attemptTwice(
   attempt: Attempt,
-  known: ServerFacts,
+  serverFacts: ServerFacts,
   factsOfNow: () => ReturnType<typeof serverFactsOf>,
 ): Promise<Identified | Unavailable> {
-  const first = await attempt(known);
+  const first = await attempt(serverFacts);
   const reason = first.sent ? first.response.reason : null;
   if (reason !== 'decrypt-failed' && reason !== 'stale') return first;
   const now = await factsOfNow();
   if (isUnavailable(now)) return now;
-  // By the same time it would be as stale again.
-  return reason === 'stale' && now.aheadMs === known.aheadMs ? first : attempt(now);
+  // With the same clock offset it would be stale again.
+  return reason === 'stale' && now.aheadMs === serverFacts.aheadMs ? first : attempt(now);
 }
 
 async function run(visit: Visit, signal: AbortSignal): Promise<Identified | Unavailable> {
@@ -76,9 +76,9 @@ async function run(visit: Visit, signal: AbortSignal): Promise<Identified | Unav
     const result = await send(endpoint, bundle, signal);
     return result.sent && aheadMs !== 0 ? { ...result, clockAheadMs: aheadMs } : result;
   };
-  const known = await facts;
-  if (isUnavailable(known)) return known;
-  const result = await attemptTwice(attempt, known, () => factsOf(true));
+  const serverFacts = await facts;
+  if (isUnavailable(serverFacts)) return serverFacts;
+  const result = await attemptTwice(attempt, serverFacts, () => factsOf(true));
   if (!result.sent || result.response.reason !== 'ok') return result;
   lastVerdict = { requestId: result.response.requestId, options, signals };
   return signals['worker'] === null ? { ...result, incomplete: 'worker' } : result;
@@ -101,17 +101,17 @@ async function askPasskey(scriptUrl: string | null, request: PasskeyRequest): Pr
   }
 }
 
-/** By the verdict that waits, or by a new one. Never a prompt without a click. */
+/** Attests a waiting verdict, or a new one. It never prompts without a click. */
 async function identifyAttested(visit: Visit): Promise<IdentifyResult> {
   const { scriptUrl, options, consent } = visit;
   const { kid } = options;
   const pressed = navigator.userActivation?.isActive !== false;
   const endpoint = endpointOf(options.endpoint, scriptUrl);
   const about = `${endpoint} ${kid}`;
-  const fresh = waiting?.about === about && Date.now() - waiting.at < FRESH_MS ? waiting.result : null;
+  const recent = waiting?.about === about && Date.now() - waiting.at < FRESH_MS ? waiting.result : null;
   // The person may have agreed to it since: then it takes a bundle that says so.
-  const agreed = fresh?.response.consentState.purposes.includes(ATTESTATION);
-  const result = fresh && agreed ? fresh : await identifyOnce(visit);
+  const agreed = recent?.response.consentState.purposes.includes(ATTESTATION);
+  const result = recent && agreed ? recent : await identifyOnce(visit);
   if (!result.sent || !result.response.needsAttestation) return result;
   const token = result.response.transparencyToken;
   if (!consent.purposes.includes(ATTESTATION)) return { ...result, passkey: 'not-consented' };
@@ -160,11 +160,11 @@ export async function identifyFrom(
  */
 export async function updateFrom(
   scriptUrl: string | null,
-  given: UpdateOptions = {},
+  changes: UpdateOptions = {},
 ): Promise<IdentifyResult> {
   const before = lastVerdict;
   if (!before) return unavailable('nothing-to-update');
-  const options = { ...before.options, ...given };
+  const options = { ...before.options, ...changes };
   const consent = passConsentGate(await receiptOf(options.consent), browserGpc());
   return isRefused(consent) ? consent : identifyOnce({ scriptUrl, options, consent, before });
 }

@@ -55,18 +55,18 @@ export async function ask({ ceremony, publicKey }: Offer) {
     ...(user && { user: { ...user, id: fromBase64Url(user.id) } }),
   } as unknown;
   const { credentials } = navigator;
-  const made = (await (ceremony === 'create'
+  const credential = (await (ceremony === 'create'
     ? credentials.create({ publicKey: options as PublicKeyCredentialCreationOptions })
     : credentials.get({ publicKey: options as PublicKeyCredentialRequestOptions }))) as PublicKeyCredential;
-  const given = made.response as unknown as Record<string, ArrayBuffer>;
+  const buffers = credential.response as unknown as Record<string, ArrayBuffer>;
   const parts =
     ceremony === 'create'
       ? ['clientDataJSON', 'attestationObject']
       : ['clientDataJSON', 'authenticatorData', 'signature'];
   const response = Object.fromEntries(
-    parts.map((part) => [part, toBase64Url(new Uint8Array(given[part] as ArrayBuffer))]),
+    parts.map((part) => [part, toBase64Url(new Uint8Array(buffers[part] as ArrayBuffer))]),
   );
-  return { id: made.id, rawId: made.id, type: made.type, response };
+  return { id: credential.id, rawId: credential.id, type: credential.type, response };
 }
 
 /** Asks the person. Never throws: who declines keeps what they have. */

@@ -5,14 +5,19 @@ import type { Recipient, Unavailable } from './types.ts';
 
 export interface ServerFacts {
   readonly key: Recipient;
-  /** How far this device's clock is ahead of the server's, in milliseconds; 0 where it is right or nobody asked yet. */
+  /**
+   * Milliseconds by which this device's clock is ahead of the server's; 0 if it is right or not known yet.
+   */
   readonly aheadMs: number;
 }
 
 /** `Date` has whole seconds and an answer takes its time: nothing to correct. */
 const TOLERATED_MS = 60_000;
 
-/** For the life of the page; `decrypt-failed` shows a rotation, `stale` a wrong clock, and both ask again. */
+/**
+ * Kept for the life of the page; `decrypt-failed` shows a rotation, `stale` a wrong clock, and both ask
+ * again.
+ */
 const cache = new Map<string, ServerFacts>();
 
 function isPoint(publicKey: string): boolean {
@@ -41,8 +46,8 @@ export async function serverFactsOf(
   again: boolean,
 ): Promise<ServerFacts | Unavailable> {
   const url = `${endpoint}/_fp/pubkey?kid=${encodeURIComponent(kid)}`;
-  const known = cache.get(url);
-  if (known && !again) return known;
+  const cached = cache.get(url);
+  if (cached && !again) return cached;
   const reply = await request(url, { signal, credentials: 'omit', cache: again ? 'reload' : 'default' });
   if (isUnavailable(reply)) return reply;
   const key = reply.status === 200 ? readKey(reply.body, kid) : null;

@@ -5,7 +5,9 @@ export interface Reply {
   /** Null when the body is not JSON. */
   readonly body: unknown;
   readonly retryAfterSeconds: number | null;
-  /** How far this device's clock is ahead of the server's, in milliseconds; NaN where the page cannot read the time. */
+  /**
+   * Milliseconds by which this device's clock is ahead of the server's; NaN if the page cannot read the time.
+   */
   readonly aheadMs: number;
 }
 

@@ -7,7 +7,7 @@ import { sealBundle } from './seal.ts';
 import type { ConsentReceipt, IdentifyOptions, UpdateOptions } from './types.ts';
 import { workerUrlOf } from './urls.ts';
 
-/** What a page can call; agent.d.ts says it in words. */
+/** The API of the agent for a page; agent.d.ts documents it. */
 export type Surface = ReturnType<typeof makeSurface>;
 
 /** @param scriptUrl where the agent was loaded from: the default server, and where its worker file lies */

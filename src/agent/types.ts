@@ -3,7 +3,7 @@
  * test/agent/types.test.ts holds it to src/schema.
  */
 
-/** What the person granted. Asserted by the page; the server honours GPC once more and decides. */
+/** The person's grant. The page asserts it; the server honours GPC again and decides. */
 export interface ConsentReceipt {
   /** Purpose ids; without `device-identification` the agent collects nothing. */
   readonly purposes: readonly string[];
@@ -20,7 +20,7 @@ export interface ConsentReceipt {
   readonly overGpc?: true | undefined;
 }
 
-/** For `update`: what it leaves out is as `identify` had it. */
+/** Options for `update`; those left out keep their value from `identify`. */
 export type UpdateOptions = Pick<IdentifyOptions, 'timeoutMs'> & Partial<Pick<IdentifyOptions, 'consent'>>;
 
 export interface IdentifyOptions {
@@ -46,13 +46,16 @@ export interface Identified {
   readonly sent: true;
   readonly status: number;
   readonly response: IngestResponse;
-  /** How far this device's clock is ahead (negative: behind), where the agent corrected the bundle's time by it. */
+  /**
+   * Milliseconds by which this device's clock is ahead (negative: behind), if the agent corrected the
+   * bundle's time.
+   */
   readonly clockAheadMs?: number | undefined;
   /** The worker file was not named, or did not answer: rules that compare page and worker could not fire. */
   readonly incomplete?: 'worker' | undefined;
   /**
-   * What came of `attest`; absent where the verdict needs none. All but `attested` leave the verdict as it was: the person declined
-   * or took too long, did not press anything, or has not agreed to `device-attestation`.
+   * The result of `attest`; absent if the verdict needs none. All but `attested` leave the verdict unchanged:
+   * the person declined or took too long, did not press anything, or has not agreed to `device-attestation`.
    */
   readonly passkey?: 'attested' | 'declined' | 'failed' | 'not-pressed' | 'not-consented' | undefined;
 }
@@ -119,7 +122,9 @@ export interface IngestResponse {
   readonly visitorId: string | null;
   readonly deviceId: null;
   readonly declaredAgentId: string | null;
-  /** Of the identity, not of bot-ness: 0.99 repeat sighting, 0.6 first sighting, 0 not identified. */
+  /**
+   * Confidence in the identity, not in the class: 0.99 repeat sighting, 0.6 first sighting, 0 not identified.
+   */
   readonly confidence: number;
   readonly suspectScore: number | null;
   readonly smartSignals: SmartSignals;
@@ -141,7 +146,7 @@ export interface SealedBundle {
   readonly epk: string;
 }
 
-/** As GET /_fp/pubkey answers. */
+/** The answer of GET /_fp/pubkey. */
 export interface Recipient {
   readonly kid: string;
   /** base64 of the 65-byte uncompressed P-256 point. */

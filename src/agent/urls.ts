@@ -5,19 +5,19 @@ function serverOf(scriptUrl: string): string {
 }
 
 /** The base address of the server, without a slash at its end. */
-export function endpointOf(given: string | undefined, scriptUrl: string | null): string {
-  const base = given ?? (scriptUrl === null ? location.origin : serverOf(scriptUrl));
+export function endpointOf(endpoint: string | undefined, scriptUrl: string | null): string {
+  const base = endpoint ?? (scriptUrl === null ? location.origin : serverOf(scriptUrl));
   return new URL(base, location.href).href.replace(/\/+$/, '');
 }
 
 /**
- * A worker must come from the page's own origin, else no worker runs.
- * @param given as in IdentifyOptions: null for no worker, undefined for the file next to the script
+ * A worker must come from the page's origin, otherwise no worker runs.
+ * @param workerUrl from IdentifyOptions: null for no worker, undefined for the file next to the script
  */
-export function workerUrlOf(given: string | null | undefined, scriptUrl: string | null): string | null {
-  const base = given === undefined ? scriptUrl : location.href;
-  if (given === null || base === null) return null;
-  const url = new URL(given ?? 'agent-worker.js', base);
+export function workerUrlOf(workerUrl: string | null | undefined, scriptUrl: string | null): string | null {
+  const base = workerUrl === undefined ? scriptUrl : location.href;
+  if (workerUrl === null || base === null) return null;
+  const url = new URL(workerUrl ?? 'agent-worker.js', base);
   return url.origin === location.origin ? url.href : null;
 }
 

@@ -4,20 +4,20 @@ import { z } from 'zod';
 import { decodeBase64Url } from '../lib/crypto.ts';
 import { parseUrl } from '../lib/text.ts';
 
-/** A directory of an agent's keys (RFC 7517) under the agent's own origin. */
+/** Reads the directory of an agent's keys (RFC 7517), which lies under the agent's own origin. */
 
 export const WELL_KNOWN_PATH = '/.well-known/http-message-signatures-directory';
 export const MAX_KEYS = 32;
 
-/** RFC 9421 B.1.4: its private half is printed in the RFC, so a signature by it proves nothing. */
+/** The key of RFC 9421 B.1.4: the RFC prints its private half, so a signature with it proves nothing. */
 export const RFC_TEST_KEY = 'poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U';
 
 const ed25519JwkSchema = z.object({
   kty: z.literal('OKP'),
   crv: z.literal('Ed25519'),
-  // One spelling for one key: another has another thumbprint, and would pass for another key.
+  // Each key has one spelling: another one has another thumbprint, and would pass for another key.
   x: z.string().refine((x) => decodeBase64Url(x)?.length === 32),
-  // A directory that prints the private half too leaves a signature worth nothing.
+  // A directory that prints the private half makes its signatures worthless.
   d: z.undefined().optional(),
   nbf: z.number().optional(),
   exp: z.number().optional(),
@@ -42,9 +42,9 @@ const documentSchema = z.union([
 export interface AgentKey {
   /** RFC 7638 thumbprint, computed here: a directory's own `kid` is never believed. */
   readonly thumbprint: string;
-  /** base64url of the 32-byte public key. */
+  /** The 32-byte public key as base64url. */
   readonly x: string;
-  /** The directory's own numbers, in its own unit: {@link validityOf} has them in seconds. */
+  /** The directory's numbers in its unit: {@link validityOf} converts them to seconds. */
   readonly nbf?: number | undefined;
   readonly exp?: number | undefined;
 }
@@ -53,21 +53,21 @@ export interface AgentKey {
 export const countMilliseconds = (keys: readonly AgentKey[]): number =>
   keys.filter(({ nbf, exp }) => isMilliseconds(nbf) || isMilliseconds(exp)).length;
 
-/** In seconds, whatever unit the directory took. */
+/** In seconds, whatever unit the directory uses. */
 export function validityOf({ nbf, exp }: AgentKey): { readonly nbf: number; readonly exp: number } {
   return { nbf: inSeconds(nbf) ?? 0, exp: inSeconds(exp) ?? Number.POSITIVE_INFINITY };
 }
 
 /**
- * The address of an agent's keys: an origin alone stands for its well-known address. Only https.
- * Null: not an address that is ever looked up.
+ * The https address of an agent's keys; an origin alone means its well-known address. Null: an address that
+ * is never fetched.
  */
 export function directoryUrl(text: string): string | null {
   const url = text.length > 512 ? null : parseUrl(text);
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '')
     return null;
   if (url.pathname === '/' && url.search === '') url.pathname = WELL_KNOWN_PATH;
-  // An empty query or fragment changes nothing, and would make two directories of one.
+  // An empty query or fragment changes nothing, and would make two directories out of one.
   if (url.search === '') url.search = '';
   url.hash = '';
   return url.href;
@@ -78,7 +78,9 @@ export function agentOrigin(directory: string): string {
   return new URL(directory).origin;
 }
 
-/** The Ed25519 keys of a directory; other kinds are passed over. Null: neither a JWKS nor a JWK, or too many keys. */
+/**
+ * The Ed25519 keys of a directory; other kinds are skipped. Null: neither a JWKS nor a JWK, or too many keys.
+ */
 export async function readJwks(document: unknown, refused: ReadonlySet<string> = new Set([RFC_TEST_KEY])) {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return null;
@@ -93,7 +95,7 @@ export async function readJwks(document: unknown, refused: ReadonlySet<string> =
   return keys;
 }
 
-/** @throws when the point is not one that OpenSSL takes */
+/** @throws when OpenSSL refuses the point */
 export function importAgentKey(key: AgentKey): KeyObject {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key.x }, format: 'jwk' });
 }

@@ -2,13 +2,15 @@ import type { Database } from '../db/db.ts';
 import { readRevision } from '../db/meta-store.ts';
 import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { every } from '../lib/jobs.ts';
 import { type AgentKey, importAgentKey, readJwks, validityOf, WELL_KNOWN_PATH } from './directory.ts';
 import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';
 import type { FindAgentKey } from './verify.ts';
 
-/** Directories of Web Bot Auth agents as this process knows them; fetched in the background, never for a request. */
+/**
+ * Keeps the directories of Web Bot Auth agents; they are fetched in the background, never during a request.
+ */
 
 export const DIRECTORY_FETCH: FetchOptions = {
   mediaType: 'application/http-message-signatures-directory+json',
@@ -23,8 +25,8 @@ const MAX_DISCOVERED = 1000;
 const MAX_WAITING = 100;
 
 /**
- * Fetches a directory and stores what it holds now: a key that is gone is revoked. When it fails, the keys of the last
- * good fetch stay in use and the reason is kept.
+ * Fetches a directory and stores its keys: a key that is missing now is revoked. If the fetch fails, the keys
+ * of the last successful fetch stay in use and the reason is stored.
  */
 export async function refreshDirectory(
   database: Database,
@@ -43,7 +45,7 @@ export async function refreshDirectory(
     directory = { ...before, triedAt: now, failure };
   }
   const ok = directory.failure === null;
-  // A stranger names what is discovered: what was never a directory leaves nothing.
+  // Strangers name the discovered addresses: one that was never a directory is not stored.
   if (ok || before.source !== 'discovered' || before.fetchedAt !== null) {
     await saveFetched(database, directory, before, clock());
   }
@@ -56,10 +58,10 @@ export function newDirectory(url: string, source: DirectorySource): AgentDirecto
 
 type DirectoryKeys = ReturnType<typeof importAll>;
 
-/** Keys by thumbprint. A damaged one is skipped until the next fetch of its directory brings it back; the others stay. */
+/** Keys by thumbprint. A damaged key is skipped until the next fetch replaces it. */
 function importKeys(keys: readonly AgentKey[]) {
   const imported = keys.map((one) => {
-    const key = orElse(() => importAgentKey(one), null);
+    const key = tryOr(() => importAgentKey(one), null);
     return key && ([one.thumbprint, { key, ...validityOf(one) }] as const);
   });
   return new Map(imported.filter((entry) => entry !== null));
@@ -81,7 +83,7 @@ function importAll(directories: readonly AgentDirectory[]) {
   return new Map(directories.map((directory) => [directory.url, importKeys(directory.keys)]));
 }
 
-/** The keys as they are stored now, for a replay. */
+/** The stored keys at this moment, for a replay. */
 export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
   const keys = importAll(await listDirectories(database));
   return (url, thumbprint, nowSeconds) => lookupKey(keys, url, thumbprint, nowSeconds);
@@ -90,70 +92,71 @@ export async function loadAgentKeys(database: Database): Promise<FindAgentKey> {
 export type Agents = Awaited<ReturnType<typeof startAgents>>;
 
 interface AgentsOptions {
-  /** GPD_WBA_OPEN_DISCOVERY: fetch directories that are on no list. */
+  /** GPD_WBA_OPEN_DISCOVERY: fetches directories that are on no list. */
   readonly openDiscovery: boolean;
   readonly clock: Clock;
   readonly onFault: (error: unknown) => void;
   readonly fetchOptions?: FetchOptions;
-  /** Milliseconds from one look to the next. */
+  /** Milliseconds between two looks. */
   readonly interval?: number | undefined;
 }
 
-interface Known {
+interface AgentCache {
   readonly database: Database;
   readonly options: AgentsOptions;
   directories: ReadonlyMap<string, AgentDirectory>;
   keys: DirectoryKeys;
   revision: number;
-  readonly wanted: Set<string>;
-  /** Origins that were asked lately, so that a stranger cannot make this server ask one again and again. */
+  readonly toDiscover: Set<string>;
+  /** Origins that were fetched recently, so that a stranger cannot make this server fetch one repeatedly. */
   readonly refused: Map<string, number>;
 }
 
-async function reload(known: Known): Promise<void> {
-  const revision = await readRevision(known.database, 'agents');
-  if (revision === known.revision) return;
-  const list = await listDirectories(known.database);
-  known.directories = new Map(list.map((directory) => [directory.url, directory]));
-  known.keys = importAll(list);
-  known.revision = revision;
+async function reload(cache: AgentCache): Promise<void> {
+  const revision = await readRevision(cache.database, 'agents');
+  if (revision === cache.revision) return;
+  const list = await listDirectories(cache.database);
+  cache.directories = new Map(list.map((directory) => [directory.url, directory]));
+  cache.keys = importAll(list);
+  cache.revision = revision;
 }
 
-async function refreshDue(known: Known): Promise<void> {
-  await reload(known);
-  const { database, directories, wanted, refused } = known;
-  const { clock, fetchOptions } = known.options;
+async function refreshDue(cache: AgentCache): Promise<void> {
+  await reload(cache);
+  const { database, directories, toDiscover, refused } = cache;
+  const { clock, fetchOptions } = cache.options;
   const now = clock();
-  const discovered = [...wanted]
+  const discovered = [...toDiscover]
     .filter((url) => !directories.has(url))
     .map((url) => newDirectory(url, 'discovered'));
-  wanted.clear();
+  toDiscover.clear();
   for (const [url, until] of refused) if (until <= now) refused.delete(url);
   for (const { url } of discovered) refused.set(url, now + REFUSED_MS);
   const due = [...[...directories.values()].filter((directory) => isDue(directory, now)), ...discovered];
   await Promise.all(due.map((directory) => refreshDirectory(database, directory, clock, fetchOptions)));
-  if (due.length > 0) await reload(known);
+  if (due.length > 0) await reload(cache);
 }
 
-function discover({ options, directories, wanted, refused }: Known, url: string): void {
+function discover({ options, directories, toDiscover, refused }: AgentCache, url: string): void {
   const room =
-    wanted.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
-  // One directory per origin, at its well-known address: on a shared host another path may be somebody else's.
-  const own = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
-  if (options.openDiscovery && room && own && !refused.has(url)) wanted.add(url);
+    toDiscover.size < MAX_WAITING && directories.size < MAX_DISCOVERED && refused.size < MAX_DISCOVERED;
+  // Only the well-known address of an origin counts: on a shared host another path may belong to someone
+  // else.
+  const isWellKnown = new URL(url).pathname === WELL_KNOWN_PATH && new URL(url).search === '';
+  if (options.openDiscovery && room && isWellKnown && !refused.has(url)) toDiscover.add(url);
 }
 
-/** Loads all directories, follows their changes every second, refreshes what is due. */
+/** Loads all directories, follows their changes every second and refreshes those that are due. */
 export async function startAgents(database: Database, options: AgentsOptions) {
   const state = { directories: new Map(), keys: new Map(), revision: -1 };
-  const known: Known = { database, options, ...state, wanted: new Set(), refused: new Map() };
-  await reload(known);
+  const cache: AgentCache = { database, options, ...state, toDiscover: new Set(), refused: new Map() };
+  await reload(cache);
   const { interval: ms = SECOND, onFault } = options;
-  const looks = every(() => refreshDue(known), { ms, timer: setInterval, onFault });
+  const looks = every(() => refreshDue(cache), { ms, timer: setInterval, onFault });
   return {
     findKey: (url: string, thumbprint: string, nowSeconds: number) => {
-      if (!known.keys.has(url)) discover(known, url);
-      return lookupKey(known.keys, url, thumbprint, nowSeconds);
+      if (!cache.keys.has(url)) discover(cache, url);
+      return lookupKey(cache.keys, url, thumbprint, nowSeconds);
     },
     stop: looks.stop,
   };

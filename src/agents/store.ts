@@ -8,7 +8,7 @@ import { purge } from '../db/purge.ts';
 import { type Bindings, type Columns, fromColumns, insertMany, toColumns } from '../db/sql.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 
@@ -21,15 +21,15 @@ export interface AgentDirectory {
   readonly keys: readonly AgentKey[];
   readonly fetchedAt: number | null;
   readonly triedAt: number | null;
-  /** Why the last fetch failed; the keys of the one before stay in use. */
+  /** The reason why the last fetch failed; the keys of the previous one stay in use. */
   readonly failure: string | null;
 }
 
 type DirectoryRow = Columns<Omit<AgentDirectory, 'keys'> & { readonly keys: string }>;
 
-/** Null for a damaged row: it must not hide the other directories. */
+/** Null for a damaged row, so that it does not hide the other directories. */
 function parseKeys(keys: string): AgentKey[] | null {
-  const parsed = orElse((): unknown => JSON.parse(keys), null);
+  const parsed = tryOr((): unknown => JSON.parse(keys), null);
   return Array.isArray(parsed) ? (parsed as AgentKey[]) : null;
 }
 
@@ -50,17 +50,17 @@ const put = (tx: Knex.Transaction, directory: AgentDirectory): Knex.QueryBuilder
     .onConflict('url')
     .merge();
 
-/** Nodes agree on the time within so much. */
+/** The clocks of nodes differ by no more than this. */
 const NODE_SKEW_MS = MINUTE;
 
-/** Was this moment told by a clock that was ahead, and set back since? */
+/** True if this time came from a clock that was ahead and has been set back. */
 export const isAhead = (at: number, now: number): boolean => at > now + NODE_SKEW_MS;
 
 /**
- * Stores the result of a fetch. The operator may have removed or pinned the directory meanwhile, and another node may have stored
- * a fetch that began later: then nothing is written.
+ * Stores the result of a fetch, unless the operator removed or pinned the directory meanwhile, or another
+ * node stored a later fetch.
  * @param directory with the start of the fetch as `triedAt`
- * @param before as it was known when the fetch began
+ * @param before the directory when the fetch began
  */
 export async function saveFetched(
   database: Database,
@@ -78,10 +78,13 @@ export async function saveFetched(
   });
 }
 
-/** Met by open discovery and stored by nobody yet. */
+/** Found by open discovery, and not stored yet. */
 const isNew = ({ source, triedAt }: AgentDirectory): boolean => source === 'discovered' && triedAt === null;
 
-/** An operator's word: it replaces whatever is known of that address. Running servers see it within 5 s. */
+/**
+ * Stores a directory of the operator and replaces what is stored for its address. Running servers see it
+ * within 5 s.
+ */
 export function addDirectory(database: Database, directory: AgentDirectory, by: InstallationAct) {
   const { url: agent, source } = directory;
   return database.transaction(async (tx) => {
@@ -91,7 +94,7 @@ export function addDirectory(database: Database, directory: AgentDirectory, by: 
   });
 }
 
-/** @returns whether it was on the list */
+/** @returns false: it was not on the list */
 export function removeDirectory(database: Database, url: string, by: InstallationAct): Promise<boolean> {
   return database.transaction(async (tx) => {
     await bump(tx, 'agents');
@@ -102,7 +105,7 @@ export function removeDirectory(database: Database, url: string, by: Installatio
 }
 
 async function claimBatch(database: Database, claims: readonly SignatureClaim[]): Promise<boolean[]> {
-  // The first of each nonce: one statement may not meet a row twice.
+  // Only the first of each nonce: a statement must not change a row twice.
   const first = new Map([...claims].reverse().map((claim) => [claim.nonce, claim]));
   const rows = [...first.values()].map(
     ({ nonce, bundle, expiresAt }): Bindings => [nonce, bundle, expiresAt],
@@ -113,11 +116,11 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
       tx,
       'INSERT INTO agent_nonces (nonce, bundle, expires_at)',
       rows,
-      // Changes nothing, and returns the bundle that has it.
+      // This changes nothing, but returns the bundle that has the nonce.
       'ON CONFLICT (nonce) DO UPDATE SET bundle = agent_nonces.bundle RETURNING nonce, bundle',
     );
     const bundleOf = new Map(stored.map(({ nonce, bundle }) => [nonce, bundle]));
-    // An earlier claim of the same signature had the same expiry: it may be forgotten already.
+    // An earlier claim of the same signature had the same expiry, so its row may be deleted already.
     const forgotten = await readForgotten(tx);
     return claims.map(({ nonce, bundle, expiresAt }) => {
       return bundleOf.get(nonce) === bundle && expiresAt >= forgotten;
@@ -125,7 +128,7 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
   });
 }
 
-/** The replay cache of signatures, on all nodes together. */
+/** The replay cache of signatures, shared by all nodes. */
 export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] {
   const group = makeGroup<SignatureClaim, boolean>({
     name: 'nonce',
@@ -136,7 +139,7 @@ export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] 
   return (claim) => group.submit(claim);
 }
 
-/** Forgets the nonces of signatures that expired before `from`, and notes that it did. */
+/** Deletes the nonces of signatures that expired before `from`, and records that time. */
 export function purgeAgentNonces(database: Database, from: number): Promise<number> {
   const note = (tx: Knex.Transaction): Promise<void> => raiseForgotten(tx, from);
   return purge(database, 'agent_nonces', ['nonce'], (rows) => rows.where('expires_at', '<', from), note);

@@ -12,20 +12,23 @@ import type { Config } from '../config.ts';
 import { type HeaderMap, headerText } from '../http/request.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { sha256Text } from '../lib/crypto.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { agentOrigin, directoryUrl } from './directory.ts';
 
-/** Web Bot Auth: an HTTP message signature (RFC 9421, Ed25519) with the tag `web-bot-auth`, under our policy. */
+/**
+ * Verifies Web Bot Auth: an HTTP message signature (RFC 9421, Ed25519) with the tag `web-bot-auth`, under
+ * gpd's policy.
+ */
 
 const TAG = 'web-bot-auth';
 const ALGORITHM = 'ed25519';
 const CREATED_SKEW_SECONDS = 30;
 
-/** The three headers that carry a signature. */
+/** The headers that carry a signature. */
 const SIGNATURE_FIELDS: readonly string[] = ['signature-input', 'signature', 'signature-agent'];
-/** The limit of those three together, checked before any of them is parsed. */
+/** Their limit together, checked before any of them is parsed. */
 const MAX_HEADER_BYTES = 8192;
-/** Labels that are tried; more than these is no agent in good faith. */
+/** At most this many labels are tried; an honest agent sends fewer. */
 const MAX_LABELS = 4;
 /** http-message-sig parses a keyed header again for each component that a signature covers. */
 const MAX_COMPONENTS = 16;
@@ -38,26 +41,29 @@ export interface BotAuthRequest {
   readonly target: string;
   readonly headers: HeaderMap;
   readonly https: boolean;
-  /** Tenant and nonce of the bundle that it carries: one that is sent again is no second use of its signature. */
+  /**
+   * The tenant and nonce of the bundle in the request: sending the same bundle again is no second use of the
+   * signature.
+   */
   readonly bundle: string;
 }
 
-/** A request whose Host is one of our public names. */
+/** A request whose Host is a public name of this server. */
 interface OwnRequest extends BotAuthRequest {
   readonly authority: string;
 }
 
 interface BotAuthPolicy {
-  /** Public names of this server: what `@authority` is compared with. */
+  /** The public names of this server, which `@authority` must match. */
   readonly authorities: () => readonly string[];
   /** Longest `expires` − `created`; 24 h (contract 3.4). */
   readonly maxValiditySeconds: number;
 }
 
-/** The cached key of a directory; never a request. Null: unknown, so far or permanently. */
+/** Finds a cached key of a directory, without a request. Null: unknown so far, or permanently. */
 export type FindAgentKey = (directory: string, thumbprint: string, nowSeconds: number) => KeyObject | null;
 
-/** One use of a signature. Hashes: neither the agent's nonce nor the bundle's is stored. */
+/** One use of a signature. Hashes, so that neither nonce is stored. */
 export interface SignatureClaim {
   readonly nonce: string;
   readonly bundle: string;
@@ -67,11 +73,14 @@ export interface SignatureClaim {
 export interface BotAuthDeps {
   readonly policy: BotAuthPolicy;
   readonly findKey: FindAgentKey;
-  /** True for the first bundle that a signature's nonce comes with, as often as it comes, on all nodes together. */
+  /**
+   * True for the first bundle that uses a signature's nonce, also when it is sent again, on all nodes
+   * together.
+   */
   readonly claimNonce: (claim: SignatureClaim) => Promise<boolean>;
 }
 
-/** All three headers are there, and within the limit. */
+/** True: all three headers are present, and within the limit. */
 function isSigned({ headers }: BotAuthRequest): boolean {
   const texts = SIGNATURE_FIELDS.map((name) => headerText(headers, name));
   if (texts.includes(null)) return false;
@@ -84,8 +93,9 @@ function normaliseAuthority(host: string, https: boolean): string {
 }
 
 /**
- * The request with its `@authority`, when its Host is one of our configured names; a proxy in front keeps it. The target has to be in
- * origin form, or the two together would read as a URI of another host (`https://ours` + `@theirs/`).
+ * The request with its `@authority`, if its Host is a configured name; a proxy in front keeps it. The target
+ * must be in origin form: otherwise both together would read as a URI of another host (`https://ours` +
+ * `@theirs/`).
  */
 function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest | null {
   const authority = normaliseAuthority(headerText(request.headers, 'host') ?? '', request.https);
@@ -93,16 +103,19 @@ function ownRequest(request: BotAuthRequest, policy: BotAuthPolicy): OwnRequest 
   return isOurs ? { ...request, authority } : null;
 }
 
-/** Not too much to verify, and its directory covered once: a list that covers none costs a parse of that header for nothing. */
+/**
+ * Limits the work of verifying. A list without the directory is refused early, because it would cost a parse
+ * of that header.
+ */
 const isReadable = (list: readonly Item[]): boolean =>
   list.length <= MAX_COMPONENTS &&
   list.filter(([, parameters]) => parameters.has('key')).length <= MAX_KEYED &&
   list.filter(([name]) => name === 'signature-agent').length === 1;
 
-/** The labels that carry the tag, as a String and not a Token; none when the header is malformed. */
+/** The labels whose tag is a String, not a Token; empty if the header is malformed. */
 function taggedLabels({ headers }: OwnRequest): string[] {
   const input = headerText(headers, 'signature-input') ?? '';
-  return [...orElse(() => parseDictionary(input), [])]
+  return [...tryOr(() => parseDictionary(input), [])]
     .filter(([, member]) => isInnerList(member) && member[1].get('tag') === TAG)
     .filter(([, [list]]) => Array.isArray(list) && isReadable(list))
     .map(([label]) => label)
@@ -110,7 +123,7 @@ function taggedLabels({ headers }: OwnRequest): string[] {
 }
 
 const FIELD_CONTENT = /^[\t\x20-\x7e]*$/;
-/** http-message-sig looks for the end of a value in time that grows with the square of a run of blanks in it. */
+/** http-message-sig takes quadratic time on a run of blanks in a value. */
 const LONG_RUN = /[\t ]{33}/;
 
 /** A header's value as a signature base may contain it, or null: a line break in one could forge another line. */
@@ -120,7 +133,9 @@ function fieldContent(name: string, value: string): string | null {
   return FIELD_CONTENT.test(value) && !LONG_RUN.test(text) ? text : null;
 }
 
-/** Hands on only fields that the signature may cover: one odd header elsewhere must not cost the agent its name. */
+/**
+ * Passes only fields that a signature may cover: an odd header elsewhere must not make an agent undeclared.
+ */
 function describeRequest({ method, target, headers, https, authority }: OwnRequest): RequestDescriptor {
   const input = headerText(headers, 'signature-input') ?? '';
   const fields = Object.entries(headers).flatMap(([name, value]) => {
@@ -132,7 +147,9 @@ function describeRequest({ method, target, headers, https, authority }: OwnReque
   return { kind: 'request', method, targetUri, requestTarget: target, fields };
 }
 
-/** The one type of document whose host is the agent's name; a member of another type is ignored (contract 17). */
+/**
+ * The only type of document whose host names the agent; a member of another type is ignored (contract 17).
+ */
 const DIRECTORY = 'directory';
 
 function addressOf([value, parameters]: Item): string | null {
@@ -143,19 +160,19 @@ function addressOf([value, parameters]: Item): string | null {
 
 function addressIn(header: string, key: unknown, label: string): string | null {
   if (key === undefined) {
-    const legacy = orElse(() => parseItem(header), null);
+    const legacy = tryOr(() => parseItem(header), null);
     return legacy && addressOf(legacy);
   }
-  const members = orElse(() => parseDictionary(header), null);
+  const members = tryOr(() => parseDictionary(header), null);
   if (typeof key !== 'string' || (key !== label && members?.has(label))) return null;
   const member = members?.get(key);
   return member === undefined || isInnerList(member) ? null : addressOf(member);
 }
 
 /**
- * The directory that a signature names, from the part of Signature-Agent that the signature itself covers: a dictionary
- * member (`"signature-agent";key="…"`), or the deployed legacy form, a bare string. A member keyed to the signature's own
- * label has to be the covered one, otherwise somebody else's header could be relabelled. Null: none that is covered.
+ * The directory that a signature names in the covered part of Signature-Agent: a dictionary member
+ * (`"signature-agent";key="…"`) or the deployed legacy form, a bare string. A member keyed to the signature's
+ * label must be covered, otherwise another header could be relabelled (contract 17). Null: none is covered.
  */
 function coveredDirectory(header: string, label: string, components: readonly ComponentDescriptor[]) {
   const covered = components.filter((component) => component.name === 'signature-agent');
@@ -165,7 +182,7 @@ function coveredDirectory(header: string, label: string, components: readonly Co
   return address === null ? null : directoryUrl(address);
 }
 
-/** created ≤ now, expires not past, at most 24 h apart; both have to be there. */
+/** Both times must be present: created ≤ now, expires not past, at most 24 h apart. */
 function timesAreGood({ created, expires }: SignatureParameters, now: number, policy: BotAuthPolicy) {
   if (created === undefined || expires === undefined) return false;
   return (
@@ -176,10 +193,13 @@ function timesAreGood({ created, expires }: SignatureParameters, now: number, po
   );
 }
 
-/** A signature whose claims the policy agrees with, by a key that its directory holds; its bytes are still to verify. */
+/** A signature with acceptable claims and a key of its directory; its bytes are not verified yet. */
 type Admitted = NonNullable<ReturnType<typeof admit>>;
 
-/** Null: against the policy, or by a key that nobody knows. Nothing of the candidate is believed before its bytes verify. */
+/**
+ * Null: against the policy, or the key is unknown. Nothing of the candidate is trusted before its bytes
+ * verify.
+ */
 function admit(
   { policy, findKey }: BotAuthDeps,
   { components, parameters }: UntrustedSignatureCandidate,
@@ -194,7 +214,7 @@ function admit(
   return key && { key, directory, keyid, nonce, expires };
 }
 
-/** Null: the signature of this label does not verify, whatever the reason. */
+/** Null: the signature of this label does not verify, for any reason. */
 async function verifyLabel(
   deps: BotAuthDeps,
   request: OwnRequest,
@@ -222,7 +242,8 @@ async function verifyLabel(
     await verifySignature(describeRequest(request), { label, resolveVerifier, policy });
     return admitted;
   } catch {
-    // Every cause alike: unsigned, forged, unknown or against the policy is simply not a declared agent.
+    // The result is the same for each cause: unsigned, forged, unknown or against the policy is not a
+    // declared agent.
     return null;
   }
 }
@@ -245,21 +266,21 @@ function claimUse(deps: BotAuthDeps, { directory, keyid, nonce, expires }: Admit
 }
 
 /**
- * `declaredAgentId`, or null when nothing verified. Never waits on an address that the client names: the key is in the
- * cache or it is not. A signature that carries a nonce is good for one bundle: the same one after a 503, and no other.
+ * The `declaredAgentId`, or null if nothing verified. It never fetches an address from the client: only
+ * cached keys count. A signature with a nonce is valid for one bundle, which may be sent again after a 503.
  * @param now epoch milliseconds
  */
 export async function verifyBotAuth(deps: BotAuthDeps, request: BotAuthRequest, now: number) {
-  const own = isSigned(request) ? ownRequest(request, deps.policy) : null;
-  const admitted = own && (await firstVerified(deps, own, Math.floor(now / 1000)));
+  const addressed = isSigned(request) ? ownRequest(request, deps.policy) : null;
+  const admitted = addressed && (await firstVerified(deps, addressed, Math.floor(now / 1000)));
   return admitted && (await claimUse(deps, admitted, request.bundle))
     ? agentOrigin(admitted.directory)
     : null;
 }
 
 /**
- * Names that `@authority` is compared with: the base URL's host and GPD_AUTHORITIES. Without a base URL the server is
- * one of this machine, which is called by several names.
+ * The names that `@authority` may have: the base URL's host and GPD_AUTHORITIES. Without a base URL the
+ * server belongs to this machine, which has several names.
  */
 export function publicNames(config: Config, url: string): readonly string[] {
   const { host, port } = new URL(url);
@@ -271,7 +292,7 @@ export function publicNames(config: Config, url: string): readonly string[] {
 /** The agent that signed a request, or null. */
 export type BotAuth = (request: BotAuthRequest, now: number) => Promise<string | null>;
 
-/** @param url where this server is reached; known only once it listens */
+/** @param url the address of this server; known only once it listens */
 export function makeBotAuth(
   config: Config,
   url: () => string,

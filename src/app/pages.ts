@@ -7,7 +7,7 @@ import { consentRoutes, embedRoutes } from '../consent/routes.ts';
 import { makeConsole } from '../console/console-routes.ts';
 import { makeExpressApp } from '../http/express-app.ts';
 import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '../http/register.ts';
-import { builtFiles, SHORT, sendBuilt } from '../http/reply.ts';
+import { builtFiles, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
 import { makeRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
@@ -35,7 +35,7 @@ type PagesHealth = Omit<HealthDeps, 'version' | 'degraded'> & Pick<DecisionDeps,
 const assets = fileURLToPath(new URL('../../views/assets', import.meta.url));
 const agentFiles = builtFiles(new URL('../../dist/agent/', import.meta.url));
 const script = (name: string) => async (_call: unknown, response: Response) =>
-  sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: SHORT });
+  sendBuilt(response, await agentFiles(name), { type: 'text/javascript', cache: FIVE_MINUTES });
 
 let openApi: Promise<OpenApi> | undefined;
 

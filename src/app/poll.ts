@@ -83,7 +83,7 @@ export async function startPolling(database: Database, directory: TenantDirector
      * itself. Callers at one time share it. @throws {Unavailable} when the database cannot be read
      */
     refresh: () =>
-      looks.soon().catch((cause: unknown) => {
+      looks.runNow().catch((cause: unknown) => {
         throw new Unavailable('the database cannot be read', 1, { cause });
       }),
     stop: looks.stop,

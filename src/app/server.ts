@@ -88,7 +88,7 @@ async function followSalts({ database, clock, random }: Services, { logFault }: 
   const onFault = logFault('day-salt-failed');
   const renewing = every(salts.renew, { ms: MINUTE, timer: setInterval, onFault });
   stops.push(renewing.stop);
-  await renewing.soon().catch(() => {});
+  await renewing.runNow().catch(() => {});
   return salts.saltOf;
 }
 

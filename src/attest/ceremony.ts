@@ -3,7 +3,7 @@ import type { IssueToken } from '../ingest/ingest.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { parseUrl } from '../lib/text.ts';
 
 /** What a browser's answer proves, by @simplewebauthn/server, which is loaded by the first of them. Null: nothing. */
@@ -41,7 +41,7 @@ export function readCredential(given: unknown) {
   if (!data) return null;
   const { response } = data;
   const text = Buffer.from(response.clientDataJSON, 'base64url').toString();
-  const challenge = clientDataSchema.safeParse(orElse((): unknown => JSON.parse(text), null)).data?.challenge;
+  const challenge = clientDataSchema.safeParse(tryOr((): unknown => JSON.parse(text), null)).data?.challenge;
   if (challenge === undefined) return null;
   const whole = { ...data, clientExtensionResults: {} };
   return 'attestationObject' in response

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { GOING, holdTenant } from '../db/meta-store.ts';
+import { lockTenant, REMOVING } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import { commitAudit } from '../ledger/entries.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
@@ -15,10 +15,10 @@ import {
   auditText,
 } from './audit.ts';
 
-/** Columns of `ledger_heads`: how far a tenant's verdicts and its audit log are anchored. */
+/** Columns of `ledger_heads`: the end of the anchored hours of verdicts and of the audit log. */
 export type AnchoredTo = 'verdicts_sealed_to' | 'audit_sealed_to';
 
-/** The end of the last hour that is anchored; 0 also where there is no log. */
+/** The end of the last anchored hour; 0 also without a log. */
 export async function anchoredTo(db: Knex, column: AnchoredTo, kid: string): Promise<number> {
   return (await cellOf<number>(db('ledger_heads').where({ kid }), column)) ?? 0;
 }
@@ -28,8 +28,8 @@ const SALT_BYTES = 16;
 /** One row, in the transaction of the change that it records. */
 export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promise<void> {
   const { kid, actor, action, object } = event;
-  await holdTenant(tx, kid);
-  // An append-only log continues after the anchored hours, even if the clock went back.
+  await lockTenant(tx, kid);
+  // An append-only log continues after its anchored hours, even if the clock was set back.
   const at = Math.max(event.at, await anchoredTo(tx, 'audit_sealed_to', kid));
   const row = {
     at,
@@ -44,14 +44,14 @@ export async function writeAudit(tx: Knex.Transaction, event: AuditEvent): Promi
   await tx('audit_log').insert({ kid, ...row, salt: salt.toString('base64url'), commitment });
 }
 
-/** An action that changed nothing else, such as an export. */
+/** Records an action that changed nothing else, such as an export. */
 export function recordAudit(database: Database, event: AuditEvent): Promise<void> {
   return database.transaction((tx) => writeAudit(tx, event));
 }
 
 type Detail = Readonly<Record<string, Json>>;
 
-/** What an operator did, or gpd itself, in the transaction of what it changed. */
+/** Records an act of an operator or of gpd, in the transaction of its change. */
 export function writeAct(tx: Knex.Transaction, kid: string, act: Act, action: AuditAction, detail: Detail) {
   const { role, ref, at, apiKey } = act;
   const by = apiKey === undefined ? {} : { apiKey };
@@ -65,21 +65,20 @@ export function writeAct(tx: Knex.Transaction, kid: string, act: Act, action: Au
   });
 }
 
-/** One row in the log of every tenant that is not being removed: what was done to the whole installation was done to each. */
+/** Writes one row per tenant that is not being removed: an act on the installation concerns each. */
 export async function writeActForAll(
   tx: Knex.Transaction,
   by: InstallationAct,
   action: AuditAction,
   detail: Detail,
 ): Promise<void> {
-  const kids = (await tx('tenants').where('revision', '>', GOING).orderBy('kid').pluck('kid')) as string[];
+  const kids = (await tx('tenants').where('revision', '>', REMOVING).orderBy('kid').pluck('kid')) as string[];
   for (const kid of kids) {
     const actor = by.actorOf(kid);
     if (actor) await writeAct(tx, kid, { ...actor, at: by.at }, action, detail);
   }
 }
 
-/** Newest first. */
 export async function listAudit(database: Database, kid: string, filter: AuditFilter, limit: number) {
   const query = database.read('audit_log').where({ kid });
   for (const name of ['action', 'role', 'actor', 'object'] as const) {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { decodeBase64Url } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { JsonRefused, parseStrictJson } from '../lib/json.ts';
 import { principalIdSchema } from '../schema/bundle.ts';
 import type { Settings } from '../schema/settings.ts';
@@ -116,7 +116,7 @@ function isSoundRsa(key: KeyObject): boolean {
 function publicKey(jwk: Jwk): JWK | null {
   const { kty, kid } = jwk;
   const key = kty === 'EC' ? { kty, crv: jwk.crv, x: jwk.x, y: jwk.y } : { kty, n: jwk.n, e: jwk.e };
-  const imported = orElse(() => createPublicKey({ key, format: 'jwk' }), null);
+  const imported = tryOr(() => createPublicKey({ key, format: 'jwk' }), null);
   if (!imported || (kty === 'RSA' && !isSoundRsa(imported))) return null;
   return { ...key, alg: kty === 'EC' ? 'ES256' : 'RS256', ...(kid === undefined ? {} : { kid }) };
 }

@@ -1,6 +1,6 @@
 /*
- * What GET /v1/consent/banner answers. The server's schema brings zod along, so the shape is written here again;
- * test/banner/types.test.ts holds the two equal.
+ * The answer of GET /v1/consent/banner. The server's schema would bring zod along, so the shape is repeated
+ * here; test/banner/types.test.ts keeps both equal.
  */
 
 export interface Purpose {

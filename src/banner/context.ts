@@ -5,7 +5,7 @@ import { type Server, TOLERATED_MS } from './server.ts';
 import { snapshotOf, type Terms } from './status.ts';
 import type { ConsentSnapshot } from './types.ts';
 
-/** What the controller knows, and who is notified when it changes. */
+/** The state of the controller, and the listeners that are called when it changes. */
 
 export interface ControllerDeps {
   /** Null where nobody can be asked; `missing` says what for. */
@@ -23,7 +23,7 @@ export interface ControllerDeps {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 type Timer = ReturnType<typeof setTimeout>;
 
-/** The same, and what changes: every verb of the controller takes it. */
+/** The dependencies with the changing state; each operation of the controller takes it. */
 export const makeContext = (deps: ControllerDeps) => ({
   ...deps,
   config: null as Config | null,
@@ -39,10 +39,11 @@ export type Context = ReturnType<typeof makeContext>;
 
 /** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
 export function time({ now, server, record }: Context): number {
-  const told = now() - (server?.aheadMs() ?? 0);
+  const serverTime = now() - (server?.aheadMs() ?? 0);
   const proven = Object.values(record?.choices ?? {}).filter(({ proof }) => proof);
-  // What tells a time before an entry of the ledger was stored on its way: nobody knows the time better than this device.
-  return proven.some(({ at }) => at > told + TOLERATED_MS) ? now() : told;
+  // A time earlier than a stored ledger entry was cached on its way: then this device's clock is the best
+  // one.
+  return proven.some(({ at }) => at > serverTime + TOLERATED_MS) ? now() : serverTime;
 }
 export const hasGpc = (context: Context): boolean => context.gpc() || context.config?.gpc === true;
 

@@ -26,7 +26,10 @@ import { isFailure } from './server.ts';
 import { askable, choiceOf, statusOf, type Terms } from './status.ts';
 import type { ChoiceResult, ConsentReceipt } from './types.ts';
 
-/** What is known, what is granted, and the order in which a choice takes force: a refusal here first, a grant there. */
+/**
+ * Keeps the choices, and the order in which they take effect: a refusal here first, a grant in the ledger
+ * first.
+ */
 
 /** After which a page that stays open tells the server what it could not tell before. */
 const RETRY_MS = 30_000;
@@ -38,8 +41,8 @@ async function send({ server, record, missing }: Context, write: Write) {
 }
 
 /**
- * What an earlier page or an absent network left unsaid, in its order.
- * @returns keys of what the server would not take; it is kept, and the next page sends it again
+ * Sends earlier choices that the server has not received, in their order.
+ * @returns keys of refused ones, which stay for the next page
  */
 async function flush(context: Context, kid: string): Promise<ReadonlySet<string>> {
   clearTimeout(context.retry);
@@ -59,11 +62,11 @@ async function flush(context: Context, kid: string): Promise<ReadonlySet<string>
 }
 
 /** In force before the server knows: the next page sends what this one could not. */
-async function refuse(context: Context, known: Terms, write: Write): Promise<ChoiceResult> {
-  const { kid } = known.config;
+async function refuse(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
+  const { kid } = terms.config;
   update(context, kid, (present) => {
-    const kept = remember(present, write, known);
-    return { ...kept, pending: [...kept.pending, write] };
+    const remembered = remember(present, write, terms);
+    return { ...remembered, pending: [...remembered.pending, write] };
   });
   const refused = await flush(context, kid);
   const proven = write.purposes.every((id) => choiceOf(context.record, id)?.proof);
@@ -71,10 +74,10 @@ async function refuse(context: Context, known: Terms, write: Write): Promise<Cho
 }
 
 /** Nothing is granted before the ledger says so. */
-async function grant(context: Context, known: Terms, write: Write): Promise<ChoiceResult> {
-  const { kid } = known.config;
-  const kept = await flush(context, kid);
-  if (context.record?.pending.some(({ key }) => !kept.has(key)))
+async function grant(context: Context, terms: Terms, write: Write): Promise<ChoiceResult> {
+  const { kid } = terms.config;
+  const refusedKeys = await flush(context, kid);
+  if (context.record?.pending.some(({ key }) => !refusedKeys.has(key)))
     return { outcome: 'failed', problem: 'unreachable' };
   const before = context.store.load(kid);
   const answer = await send(context, write);
@@ -82,31 +85,31 @@ async function grant(context: Context, known: Terms, write: Write): Promise<Choi
   const present = context.store.load(kid);
   const refused = refusedSince(before, present, write.purposes);
   const granted = { ...write, purposes: write.purposes.filter((id) => !refused.includes(id)) };
-  update(context, kid, (now) => remember(now, granted, { ...known, now: time(context) }, answer));
+  update(context, kid, (now) => remember(now, granted, { ...terms, now: time(context) }, answer));
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
-  const { overGpc: _over, ...said } = write;
-  const back = { ...said, action: 'withdraw', purposes, key: makeKey() } as const;
-  if (purposes.length > 0) await refuse(context, known, back);
+  const { overGpc: _over, ...plainWrite } = write;
+  const back = { ...plainWrite, action: 'withdraw', purposes, key: makeKey() } as const;
+  if (purposes.length > 0) await refuse(context, terms, back);
   return { outcome: 'failed', problem: 'refused' };
 }
 
 async function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
-  const known = termsOf(context);
-  if (!known) return { outcome: 'failed', problem: context.problem ?? 'loading' };
-  const writes = planWrites(known, wants, makeKey);
+  const terms = termsOf(context);
+  if (!terms) return { outcome: 'failed', problem: context.problem ?? 'loading' };
+  const writes = planWrites(terms, wants, makeKey);
   if (writes.length === 0) return RECORDED;
   // Made by the first choice, and kept with it.
-  context.record = context.store.load(known.config.kid) ??
+  context.record = context.store.load(terms.config.kid) ??
     context.record ?? { ...(await makePrincipal()), choices: {}, pending: [] };
   let result = RECORDED;
   for (const write of writes) {
     const done = await (write.action === 'grant'
-      ? grant(context, known, write)
-      : refuse(context, known, write));
+      ? grant(context, terms, write)
+      : refuse(context, terms, write));
     if (done.outcome !== 'recorded') result = done;
   }
-  // What was written under the signal opted out of every purpose that heeds it, also of those granted before.
+  // A write under the signal opts out of every purpose that heeds it, including purposes granted before.
   await reportSignal(context);
   return result;
 }
@@ -116,8 +119,8 @@ function takeBackUnasked(context: Context, ids: readonly string[] | null): Choic
   const { store, problem } = context;
   const failed: ChoiceResult = { outcome: 'failed', problem: problem ?? 'loading' };
   const kid = store.only();
-  const kept = kid === null ? null : store.load(kid);
-  const done = kept && takeBack(kept, ids, { now: time(context), gpc: hasGpc(context), makeKey });
+  const record = kid === null ? null : store.load(kid);
+  const done = record && takeBack(record, ids, { now: time(context), gpc: hasGpc(context), makeKey });
   if (kid === null || !done) return failed;
   store.save(kid, done.record);
   return { outcome: 'kept', problem: failed.problem };
@@ -125,22 +128,22 @@ function takeBackUnasked(context: Context, ids: readonly string[] | null): Choic
 
 /** Null: all that is granted. */
 async function withdraw(context: Context, ids: readonly string[] | null): Promise<ChoiceResult> {
-  const known = termsOf(context);
-  if (!known) return takeBackUnasked(context, ids);
+  const terms = termsOf(context);
+  if (!terms) return takeBackUnasked(context, ids);
   // A grant that the signal overrules would come back with its end.
-  const live = known.config.purposes
-    .filter((purpose) => ['granted', 'gpc-opt-out'].includes(statusOf(known, purpose)))
+  const live = terms.config.purposes
+    .filter((purpose) => ['granted', 'gpc-opt-out'].includes(statusOf(terms, purpose)))
     .filter(({ id }) => ids === null || ids.includes(id));
   return choose(context, new Map(live.map(({ id }) => [id, false])));
 }
 
 /** A grant that this browser's signal has overruled since is reported to the ledger as that signal. */
 async function reportSignal(context: Context): Promise<void> {
-  const known = termsOf(context);
-  if (!known?.gpc) return;
-  const { kid, purposes, policy } = known.config;
+  const terms = termsOf(context);
+  if (!terms?.gpc) return;
+  const { kid, purposes, policy } = terms.config;
   const overruled = purposes
-    .filter((purpose) => statusOf(known, purpose) === 'gpc-opt-out')
+    .filter((purpose) => statusOf(terms, purpose) === 'gpc-opt-out')
     .filter(({ id }) => choiceOf(context.record, id)?.choice === 'granted')
     .map(({ id }) => id);
   if (overruled.length === 0) return;
@@ -151,12 +154,12 @@ async function reportSignal(context: Context): Promise<void> {
 
 function forget(context: Context, kid: string, goes: (id: string, choice: Choice) => boolean): void {
   update(context, kid, (present) => {
-    const left = Object.entries(present.choices).filter(([id, choice]) => !goes(id, choice));
-    return { ...present, choices: Object.fromEntries(left) };
+    const remaining = Object.entries(present.choices).filter(([id, choice]) => !goes(id, choice));
+    return { ...present, choices: Object.fromEntries(remaining) };
   });
 }
 
-/** What a machine granted: nothing is granted in this browser until the person answers. */
+/** Removes grants that a machine gave: nothing is granted in this browser until the person answers. */
 async function askAgain(context: Context): Promise<void> {
   const kid = context.config?.kid;
   if (kid !== undefined) forget(context, kid, (_id, { choice }) => choice === 'granted');
@@ -192,11 +195,11 @@ async function load(context: Context): Promise<void> {
 
 /** Before it is asked: what cannot be remembered is not asked. @returns the purposes that may be */
 function startAsking(context: Context): readonly string[] {
-  const known = termsOf(context);
-  const ids = known ? askable(known).map(({ id }) => id) : [];
-  if (!known || ids.length === 0) return [];
-  const now = Object.fromEntries(ids.map((id) => [id, known.now]));
-  return context.store.saveAsked(known.config.kid, { ...known.askedAt, ...now }) ? ids : [];
+  const terms = termsOf(context);
+  const ids = terms ? askable(terms).map(({ id }) => id) : [];
+  if (!terms || ids.length === 0) return [];
+  const now = Object.fromEntries(ids.map((id) => [id, terms.now]));
+  return context.store.saveAsked(terms.config.kid, { ...terms.askedAt, ...now }) ? ids : [];
 }
 
 function read(context: Context, kid: string): void {
@@ -208,8 +211,8 @@ async function receipt(context: Context): Promise<ConsentReceipt> {
   for (;;) {
     const { phase, granted: live } = snapshot(context);
     if (phase === 'unavailable') return emptyReceipt(hasGpc(context), time(context));
-    const known = termsOf(context);
-    if (known && (phase === 'decided' || live.length > 0)) return makeReceipt(known);
+    const terms = termsOf(context);
+    if (terms && (phase === 'decided' || live.length > 0)) return makeReceipt(terms);
     await new Promise<void>((wake) => context.waiting.push(wake));
   }
 }
@@ -221,7 +224,10 @@ export function makeController(deps: ControllerDeps) {
   return {
     load: () => load(context),
     snapshot: () => snapshot(context),
-    /** As they are now: a choice gets its entry, and ends, while the page stays. Null: not known, and nothing to show. */
+    /**
+     * The terms at this moment: a choice gets its entry, and expires, while the page stays. Null: unknown,
+     * nothing to show.
+     */
     terms: () => termsOf(context),
     choose: (wants: Wants) => serialise(context, () => choose(context, wants)),
     withdraw: (ids: readonly string[] | null) => serialise(context, () => withdraw(context, ids)),

@@ -4,9 +4,9 @@
  */
 export const doc: Document = new Proxy(document, {
   get(target, name) {
-    const own: unknown = Reflect.get(Document.prototype, name, target);
-    return typeof own === 'function'
-      ? (...given: unknown[]): unknown => Reflect.apply(own, target, given)
-      : own;
+    const member: unknown = Reflect.get(Document.prototype, name, target);
+    return typeof member === 'function'
+      ? (...parameters: unknown[]): unknown => Reflect.apply(member, target, parameters)
+      : member;
   },
 });

@@ -26,7 +26,7 @@ const loaded = (): Promise<void> =>
     else doc.addEventListener('DOMContentLoaded', () => done());
   });
 
-/** What is missing in a file of another version is said in English. */
+/** Words missing in a file of another version stay English. */
 function mergeWords(found: unknown): Words {
   const merged: Record<string, string> = { ...english };
   for (const [name, text] of Object.entries(found ?? {}))
@@ -34,7 +34,7 @@ function mergeWords(found: unknown): Words {
   return merged as unknown as Words;
 }
 
-/** What the page says on the snippet's tag, and what follows from it. */
+/** Reads the attributes of the snippet's tag. */
 function readTag(script: HTMLScriptElement) {
   const attribute = (name: string): string | null => script.getAttribute(`data-${name}`);
   // Tag managers take every data- attribute off.
@@ -75,9 +75,9 @@ function makeEvents(snapshot: () => ConsentSnapshot) {
   };
 }
 
-/** What of the page's API asks the controller alone. */
+/** The part of the page's API that needs only the controller. */
 function apiOf(ready: Promise<ConsentSnapshot>, controller: Controller) {
-  // By the agent, where its answer says that a machine gave the consent.
+  // The agent dispatches it when its answer says that a machine gave the consent.
   doc.addEventListener('gpd-ask-again', () => void controller.askAgain());
   return {
     ready,

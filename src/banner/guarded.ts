@@ -1,4 +1,7 @@
-/** What fails in the page (a tag manager, a patched DOM, Trusted Types) is the page's: it stops neither a choice nor what comes next. */
+/**
+ * Reports errors of the page (a tag manager, a patched DOM, Trusted Types): they stop neither a choice nor
+ * later steps.
+ */
 export function guarded(work: () => void): void {
   try {
     work();
@@ -7,7 +10,7 @@ export function guarded(work: () => void): void {
   }
 }
 
-/** What `look` gives; undefined where the browser forbids it, or what it has there cannot be read. */
+/** The result of `look`; undefined if the browser forbids it, or the value cannot be read. */
 export function attempt<T>(look: () => T): T | undefined {
   try {
     return look();

@@ -25,6 +25,6 @@ export function say(line: string): void {
 /** @param origin the page's own */
 export function sayProblem(problem: string, origin: string): void {
   const away = `gpd is away or blocked, or ${origin} is not one of the tenant’s origins`;
-  const why = LINES[problem] ?? (problem === 'unreachable' ? away : 'gpd refused to say what to ask');
-  say(`${why} (${problem})`);
+  const reason = LINES[problem] ?? (problem === 'unreachable' ? away : 'gpd refused to say what to ask');
+  say(`${reason} (${problem})`);
 }

@@ -13,15 +13,15 @@ export type Wants = ReadonlyMap<string, boolean | 'over-gpc'>;
 
 const ACTIONS: readonly Action[] = ['withdraw', 'deny', 'grant'];
 
-function actionFor(terms: Terms, purpose: Purpose, wanted: ReturnType<Wants['get']>): Action | null {
-  if (typeof wanted !== 'boolean') return null;
+function actionFor(terms: Terms, purpose: Purpose, choice: ReturnType<Wants['get']>): Action | null {
+  if (typeof choice !== 'boolean') return null;
   const status = statusOf(terms, purpose);
   // The signal may end, and a grant that it overrules would come back: taking it back is the person's own choice.
   const overruled = status === 'gpc-opt-out' && choiceOf(terms.record, purpose.id)?.choice === 'granted';
-  if (overruled && !wanted) return 'withdraw';
+  if (overruled && !choice) return 'withdraw';
   // A signal is not a choice, and no choice is made of it.
-  if (status === 'gpc-opt-out' || (status === 'granted') === wanted) return OPEN.has(status) ? 'deny' : null;
-  if (wanted) return 'grant';
+  if (status === 'gpc-opt-out' || (status === 'granted') === choice) return OPEN.has(status) ? 'deny' : null;
+  if (choice) return 'grant';
   return status === 'granted' ? 'withdraw' : 'deny';
 }
 
@@ -43,7 +43,7 @@ export function planWrites(terms: Terms, wants: Wants, makeKey: () => string): r
 
 const WORD = { grant: 'granted', deny: 'denied', withdraw: 'withdrawn' } as const;
 
-/** What the record says after a write; without entries it is in force here and not in the ledger yet. */
+/** The record after a write. Without entries the choice holds here and is not in the ledger yet. */
 export function remember(
   record: ConsentRecord,
   write: Write,
@@ -51,14 +51,14 @@ export function remember(
   entries: readonly Entry[] = [],
 ): ConsentRecord {
   const days = new Map(config.purposes.map(({ id, ttlDays }) => [id, ttlDays]));
-  const made = write.purposes.map((id): [string, Choice] => {
+  const newChoices = write.purposes.map((id): [string, Choice] => {
     const entry = entries.find(({ purpose }) => purpose === id);
     const proof = entry ? { seq: entry.seq, hash: entry.hash } : null;
     const until = now + (days.get(id) ?? 0) * DAY_MS;
     const over = write.action === 'grant' && write.overGpc && { overGpc: write.overGpc };
     return [id, { choice: WORD[write.action], version: write.policyVersion, at: now, until, proof, ...over }];
   });
-  const choices = { ...record.choices, ...Object.fromEntries(made) };
+  const choices = { ...record.choices, ...Object.fromEntries(newChoices) };
   return write.action === 'grant'
     ? supersede({ ...record, choices }, write.purposes)
     : { ...record, choices };
@@ -72,7 +72,7 @@ const supersede = (record: ConsentRecord, granted: readonly string[]): ConsentRe
     .filter(({ purposes }) => purposes.length > 0),
 });
 
-/** What another tab refused, or removed with its whole record, since `before` was read. */
+/** Purposes that another tab refused, or removed with its record, since `before` was read. */
 export function refusedSince(
   before: ConsentRecord | null,
   present: ConsentRecord | null,
@@ -86,7 +86,10 @@ export function refusedSince(
   });
 }
 
-/** Whose refusal these entries came after in the ledger; one that was not told yet will come after them. */
+/**
+ * Purposes whose refusal is older in the ledger than these entries; a refusal that is not sent yet will
+ * follow them.
+ */
 export const overtaken = (record: ConsentRecord | null, entries: readonly Entry[]): readonly string[] =>
   entries
     .filter(({ purpose, seq }) => {
@@ -123,12 +126,12 @@ export function takeBack(
     gpc,
     key: makeKey(),
   };
-  const made = live.map(([id, { at, until }]): [string, Choice] => {
+  const newChoices = live.map(([id, { at, until }]): [string, Choice] => {
     // Remembered as long as the grant was to be.
     const choice = { choice: 'withdrawn', at: now, until: now + (until - at) } as const;
     return [id, { ...choice, version: policyVersion, proof: null }];
   });
-  const choices = { ...record.choices, ...Object.fromEntries(made) };
+  const choices = { ...record.choices, ...Object.fromEntries(newChoices) };
   return { record: { ...record, choices, pending: [...record.pending, write] }, write };
 }
 

@@ -2,7 +2,7 @@ import type { ConsentRecord } from './record.ts';
 import { choiceOf, granted, type Terms } from './status.ts';
 import type { ConsentReceipt } from './types.ts';
 
-/** What the agent asks for; its grant is the one whose proof is sent. */
+/** The purpose of the agent; the proof of its grant is sent. */
 const AGENT_PURPOSE = 'device-identification';
 
 /** Nothing is granted: the server could not be asked. */
@@ -15,10 +15,10 @@ export const emptyReceipt = (gpc: boolean, now: number): ConsentReceipt => ({
 
 /** Version, time and proof are of one entry: the agent's grant, else the latest choice. */
 function leading(terms: Terms, record: ConsentRecord, purposes: readonly string[]) {
-  const own = purposes.includes(AGENT_PURPOSE) ? AGENT_PURPOSE : purposes[0];
-  if (own !== undefined) return choiceOf(record, own);
-  const known = new Set(terms.config.purposes.map(({ id }) => id));
-  const choices = Object.entries(record.choices).filter(([id]) => known.has(id));
+  const leadingId = purposes.includes(AGENT_PURPOSE) ? AGENT_PURPOSE : purposes[0];
+  if (leadingId !== undefined) return choiceOf(record, leadingId);
+  const purposeIds = new Set(terms.config.purposes.map(({ id }) => id));
+  const choices = Object.entries(record.choices).filter(([id]) => purposeIds.has(id));
   return choices.sort(([, a], [, b]) => b.at - a.at)[0]?.[1];
 }
 

@@ -1,7 +1,7 @@
 import { attempt } from './guarded.ts';
 import { toJson } from './json.ts';
 
-/** What a choice leaves in this browser: the principal's secret and what was said last, purpose by purpose. */
+/** The record of choices in this browser: the principal's secret and the last choice per purpose. */
 
 export interface Choice {
   readonly choice: 'granted' | 'denied' | 'withdrawn';
@@ -38,7 +38,7 @@ export interface ConsentRecord {
 }
 
 const PREFIX = 'gpd-consent:';
-const ASKED = 'gpd-gpc-asked:';
+const ASKED_PREFIX = 'gpd-gpc-asked:';
 const nameOf = (kid: string): string => PREFIX + kid;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -65,7 +65,10 @@ function isRecord(value: unknown): value is ConsentRecord {
   );
 }
 
-/** What is kept between pages. Where the browser keeps nothing, this page remembers, and the next one asks again. */
+/**
+ * Stores the record between pages. If the browser stores nothing, this page remembers, and the next one asks
+ * again.
+ */
 export type Store = ReturnType<typeof makeStore>;
 
 const put = (name: string, value: object): boolean =>
@@ -80,7 +83,7 @@ const get = (name: string): unknown => attempt((): unknown => JSON.parse(localSt
 /** A full storage refuses the newer record and keeps the older one, which may grant what was withdrawn since. */
 function keep(kid: string, record: ConsentRecord): boolean {
   if (put(nameOf(kid), record)) return true;
-  // Where that is forbidden nothing was kept, either.
+  // If removal is forbidden, nothing was stored either.
   attempt(() => localStorage.removeItem(nameOf(kid)));
   if (put(nameOf(kid), record)) return true;
   // There is room for what the server was not told yet. Without choices the next page asks.
@@ -103,11 +106,11 @@ export function makeStore() {
     },
     /** When a yes over GPC was last asked for, in epoch milliseconds by purpose. */
     asked(kid: string): Readonly<Record<string, number>> {
-      const found = get(ASKED + kid);
+      const found = get(ASKED_PREFIX + kid);
       return isObject(found) ? (found as Record<string, number>) : {};
     },
     /** @returns false where the browser keeps nothing: then nothing may be asked */
-    saveAsked: (kid: string, asked: Readonly<Record<string, number>>) => put(ASKED + kid, asked),
+    saveAsked: (kid: string, askedAt: Readonly<Record<string, number>>) => put(ASKED_PREFIX + kid, askedAt),
     /** The tenant of what is kept, when it is of one: for a page that could not ask which tenant its own is. */
     only(): string | null {
       const names = attempt(() => Object.keys(localStorage).filter((name) => name.startsWith(PREFIX)));

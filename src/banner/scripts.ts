@@ -23,11 +23,11 @@ function run(gated: HTMLScriptElement): Promise<void> | null {
   script.text = gated.text;
   const isAwaited =
     !isInline(script) && isClassic(script) && !script.async && !script.defer && !script.noModule;
-  const ended = new Promise<void>((end) => {
+  const loaded = new Promise<void>((end) => {
     for (const event of ['load', 'error']) script.addEventListener(event, () => end());
   });
   gated.replaceWith(script);
-  return isAwaited ? ended : null;
+  return isAwaited ? loaded : null;
 }
 
 function nextOf(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTMLScriptElement | undefined {
@@ -56,8 +56,8 @@ export function makeScripts(granted: () => ReadonlySet<string>): () => void {
         }
         tried.add(script);
         guarded(() => {
-          const ended = run(script);
-          if (ended) loading.push(ended);
+          const loaded = run(script);
+          if (loaded) loading.push(loaded);
         });
       }
     } finally {

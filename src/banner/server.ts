@@ -13,7 +13,7 @@ export const TOLERATED_MS = 60_000;
 export interface Failure {
   /** The server's error code, or `unreachable`. */
   readonly problem: string;
-  /** The same may succeed later. */
+  /** A retry may succeed. */
   readonly transient: boolean;
 }
 
@@ -36,7 +36,10 @@ async function ask(url: string, timeoutMs: number, init: RequestInit) {
       ...init,
       signal: AbortSignal.timeout(timeoutMs),
     });
-    /** How far this device's clock is ahead of the server's; NaN where the page cannot read the time. */
+    /**
+     * Milliseconds by which this device's clock is ahead of the server's; NaN if the page cannot read the
+     * time.
+     */
     const aheadMs = Date.now() - Date.parse(response.headers.get('date') ?? '');
     const body: unknown = await response.json().catch(() => null);
     return { status: response.status, aheadMs, body: (body ?? {}) as Record<string, unknown> };
@@ -65,7 +68,7 @@ const post = (body: object, headers: Record<string, string>): RequestInit => ({
 export function makeServer(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
-  /** By the answer to a write, which no service worker keeps; it may answer what is read from its store, with the time of then. */
+  /** True after an answer to a write: an answer to a read may be cached, with an old time. */
   let isSure = false;
 
   async function askNow(...request: Parameters<typeof ask>): Promise<Answer> {
@@ -78,7 +81,10 @@ export function makeServer(base: string, key: string) {
   }
 
   return {
-    /** How far this device's clock is ahead, in milliseconds, by the last answer to a write, else to a read; 0 where it is right or nobody answered. */
+    /**
+     * Milliseconds by which this device's clock is ahead, from the last answer to a write, otherwise to a
+     * read; 0 if it is right or unknown.
+     */
     aheadMs: () => aheadMs,
 
     async config(language: string): Promise<Config | Failure> {

@@ -2,7 +2,7 @@ import type { Config, Purpose } from './config.ts';
 import type { Choice, ConsentRecord } from './record.ts';
 import type { ConsentSnapshot, PurposeStatus } from './types.ts';
 
-/** What is granted and what has to be asked, from the tenant's terms and what this browser remembers. Pure. */
+/** Computes the granted and the open purposes from the tenant's terms and this browser's record. Pure. */
 
 /** A choice of later than that was made under a clock that was ahead: when it ends nobody knows. */
 const LATEST_MS = 86_400_000;
@@ -26,14 +26,14 @@ export function choiceOf(record: ConsentRecord | null, id: string): Choice | und
 /** The order is the ledger's (contract section 7): a signal before a choice, an expiry before an outdated policy. */
 export function statusOf({ config, record, gpc, now }: Terms, purpose: Purpose): PurposeStatus {
   const choice = choiceOf(record, purpose.id);
-  const said = ((): PurposeStatus => {
+  const ownStatus = ((): PurposeStatus => {
     if (!choice) return 'unasked';
     if (choice.until <= now || choice.at > now + LATEST_MS) return 'expired';
     return choice.version < config.policy.material ? 'policy-outdated' : choice.choice;
   })();
-  if (!gpc || purpose.gpc === 'ignore') return said;
-  // Of all that was said only a live yes over the signal counts under it: the first layer asks for nothing that the signal answers.
-  return purpose.gpc === 'ask' && choice?.overGpc && said === 'granted' ? said : 'gpc-opt-out';
+  if (!gpc || purpose.gpc === 'ignore') return ownStatus;
+  // Under the signal only a live yes over it counts: the first layer does not ask where the signal answers.
+  return purpose.gpc === 'ask' && choice?.overGpc && ownStatus === 'granted' ? ownStatus : 'gpc-opt-out';
 }
 
 /** Purposes for which the settings may ask for a yes over the signal. */
@@ -47,7 +47,7 @@ export const askable = (terms: Terms): readonly Purpose[] =>
 
 export const OPEN: ReadonlySet<PurposeStatus> = new Set(['unasked', 'expired', 'policy-outdated']);
 
-export const asked = (terms: Terms): readonly Purpose[] =>
+export const askedPurposes = (terms: Terms): readonly Purpose[] =>
   terms.config.purposes.filter((purpose) => OPEN.has(statusOf(terms, purpose)));
 
 export const granted = (terms: Terms): readonly Purpose[] =>
@@ -55,13 +55,13 @@ export const granted = (terms: Terms): readonly Purpose[] =>
 
 /** Why the person is asked, again or for the first time. */
 export function whyAsked(terms: Terms) {
-  const statuses = new Set(asked(terms).map((purpose) => statusOf(terms, purpose)));
+  const statuses = new Set(askedPurposes(terms).map((purpose) => statusOf(terms, purpose)));
   if (statuses.has('policy-outdated')) return 'policy';
   if (statuses.has('expired')) return 'expired';
   return Object.keys(terms.record?.choices ?? {}).length > 0 ? 'purpose' : 'first';
 }
 
-/** What the page gets; null terms: nobody could be asked, yet or at all, and `problem` says why. */
+/** The snapshot for the page; null terms: nobody could be asked, and `problem` says why. */
 export function snapshotOf(terms: Terms | null, problem: string | null, gpc: boolean): ConsentSnapshot {
   if (!terms) {
     const phase = problem === null ? 'loading' : 'unavailable';
@@ -69,7 +69,7 @@ export function snapshotOf(terms: Terms | null, problem: string | null, gpc: boo
   }
   const { config, record } = terms;
   return {
-    phase: asked(terms).length > 0 ? 'asking' : 'decided',
+    phase: askedPurposes(terms).length > 0 ? 'asking' : 'decided',
     problem,
     gpc,
     granted: granted(terms).map(({ id }) => id),

@@ -3,7 +3,10 @@
  * test/banner/types.test.ts holds it to src/schema and to the agent.
  */
 
-/** What the agent is handed (interface section 2): asserted here, proven by the ledger where the tenant wants that. */
+/**
+ * The receipt for the agent (interface section 2): asserted here, proven by the ledger where the tenant
+ * requires it.
+ */
 export interface ConsentReceipt {
   /** Purpose ids that are granted and live now; empty after a refusal, and when the server could not be asked. */
   readonly purposes: readonly string[];
@@ -46,7 +49,7 @@ export interface ConsentSnapshot {
   readonly gpc: boolean;
   readonly granted: readonly string[];
   readonly purposes: readonly PurposeState[];
-  /** Of this browser; null before the first choice. */
+  /** The principal of this browser; null before the first choice. */
   readonly principalId: string | null;
 }
 
@@ -69,7 +72,7 @@ export type LinkResult =
 export interface ConsentEvents {
   /** The state is known for the first time, or known not to be. */
   readonly ready: ConsentSnapshot;
-  /** What is granted, or what is asked, changed: here or in another tab. */
+  /** Granted or open purposes changed: here or in another tab. */
   readonly change: ConsentSnapshot;
   /** The settings were opened or closed. */
   readonly open: ConsentSnapshot;

@@ -3,7 +3,7 @@ import { type Config, loadConfig } from '../config.ts';
 import type { Database } from '../db/db.ts';
 import { listKids } from '../db/meta-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import type { SettingName } from '../schema/settings.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
@@ -22,7 +22,7 @@ export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Co
 
 /** A container's user may have a number and no name. */
 export const accountName = (): string =>
-  orElse(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
+  tryOr(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
 export function noSuchTenant(kid: string): CommandFailed {
   return notFound(`no tenant ${kid}; \`gpd tenants list\` shows them`);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { failed, io, misused, onTerminal, printable } from './io.ts';
@@ -57,7 +57,7 @@ export const collect = (value: string, previous: readonly string[]): string[] =>
 
 /** The JSON that a file holds. */
 export function readJsonFile(file: string): unknown {
-  const value = orElse(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
+  const value = tryOr(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
   if (value === undefined) throw misused(`${file} cannot be read as JSON`);
   return value;
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
-import { tellInvalid } from '../db/meta-store.ts';
+import { ItemFault, makeGroup, oneTenant } from '../db/group-commit.ts';
+import { reportInvalidState } from '../db/meta-store.ts';
 import {
   type Bindings,
   countOf,
@@ -16,7 +16,7 @@ import { type MasterKey, makeMasterKey, principalKeyContext } from '../keys/mast
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { type AppendedEntry, placeEntries, takeHead, writePlaced } from '../log/entries.ts';
+import { type AppendedEntry, placeEntries, tryLockHead, writePlaced } from '../log/entries.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
 import { macFits, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import { refuseRecords } from './import-store.ts';
@@ -34,7 +34,7 @@ const MAX_WAITING = 10_000;
 type Batch = readonly AppendRequest[];
 /** `outdated`: an imported record that is not newer than what is known. */
 type Answer = Appended | 'conflict' | 'erased' | 'outdated';
-type Outcomes = Map<AppendRequest, Answer | Fault>;
+type Outcomes = Map<AppendRequest, Answer | ItemFault>;
 
 /** A node drains its queue under the lock, inserts once, commits, then answers. */
 export function makeConsentAppender(database: Database) {
@@ -61,14 +61,14 @@ export function makeConsentAppender(database: Database) {
 export type ConsentAppender = ReturnType<typeof makeConsentAppender>;
 
 /** A batch is of one tenant on PostgreSQL; on SQLite tenants share the commit. */
-async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | Fault)[]> {
+async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | ItemFault)[]> {
   const outcomes: Outcomes = new Map();
   // Heads are locked in one order on every node.
   for (const kid of [...new Set(batch.map((request) => request.kid))].sort()) {
     const own = batch.filter((request) => request.kid === kid);
     await appendTenant(tx, kid, own, outcomes);
   }
-  return batch.map((request) => outcomes.get(request) as Answer | Fault);
+  return batch.map((request) => outcomes.get(request) as Answer | ItemFault);
 }
 
 /** @param outcomes gets the answer to each request */
@@ -76,11 +76,11 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   // Those behind the lock see what its last holder wrote.
   const [head, answers, rows] = await sendTogether(
     tx,
-    () => takeHead(tx, kid),
+    () => tryLockHead(tx, kid),
     () => loadAnswers(tx, kid, batch),
     () => loadPrincipals(tx, kid, batch),
   );
-  const gone = new Fault(head instanceof Error ? head : new TenantGone());
+  const gone = new ItemFault(head instanceof Error ? head : new TenantGone());
   for (const request of batch) outcomes.set(request, gone);
   if (head instanceof Error) return;
   const present = batch.filter(({ since }) => since === Number(head.since));
@@ -93,8 +93,8 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   const principals = openPrincipals(rows, kid, unrefused, makeMasterKey(any.wrapKey, randomBytes));
   const fresh: AppendRequest[] = [];
   const written = unrefused.flatMap((request) => {
-    const principal = principals.get(request.principal) as Principal | Fault;
-    if (principal instanceof Fault) {
+    const principal = principals.get(request.principal) as Principal | ItemFault;
+    if (principal instanceof ItemFault) {
       outcomes.set(request, principal);
       return [];
     }
@@ -124,7 +124,7 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   );
   for (const [request, first] of repeated) {
     const isSame = first.idempotency?.bodyHash === request.idempotency?.bodyHash;
-    outcomes.set(request, isSame ? (outcomes.get(first) as Answer | Fault) : 'conflict');
+    outcomes.set(request, isSame ? (outcomes.get(first) as Answer | ItemFault) : 'conflict');
   }
 }
 
@@ -260,7 +260,7 @@ async function loadPrincipals(tx: Transaction, kid: string, batch: Batch) {
 function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal): PrincipalRow {
   const row = toPrincipalRow(stored);
   if (macFits(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row;
-  tellInvalid(kid);
+  reportInvalidState(kid);
   return FORGED;
 }
 
@@ -270,8 +270,8 @@ function openPrincipals(
   kid: string,
   batch: Batch,
   wrapper: MasterKey,
-): Map<string, Principal | Fault> {
-  const principals = new Map<string, Principal | Fault>();
+): Map<string, Principal | ItemFault> {
+  const principals = new Map<string, Principal | ItemFault>();
   for (const { principal: ref, stateMac } of batch) {
     if (principals.has(ref)) continue;
     try {
@@ -283,7 +283,7 @@ function openPrincipals(
       const wrappedKey = wrapped ?? wrapper.wrap(key, context);
       principals.set(ref, { wrappedKey, key, gpc, gpcExcept: new Set(parseExcept(except)), erasedAt });
     } catch (error) {
-      principals.set(ref, new Fault(error));
+      principals.set(ref, new ItemFault(error));
     }
   }
   return principals;
@@ -303,11 +303,11 @@ function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }: Appen
 async function savePrincipals(
   tx: Transaction,
   kid: string,
-  principals: ReadonlyMap<string, Principal | Fault>,
+  principals: ReadonlyMap<string, Principal | ItemFault>,
   mac: StateMac,
 ): Promise<void> {
   const rows = [...principals].flatMap(([ref, principal]): Bindings[] => {
-    if (principal instanceof Fault) return [];
+    if (principal instanceof ItemFault) return [];
     const { wrappedKey, gpc, gpcExcept, erasedAt } = principal;
     const except = gpcExcept.size === 0 ? null : JSON.stringify([...gpcExcept].sort());
     return [[kid, ref, wrappedKey, gpc, except, erasedAt, mac.ofPrincipal(ref, { gpc, except, erasedAt })]];

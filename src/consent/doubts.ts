@@ -6,7 +6,7 @@ import { type Bindings, countOf, insertMany, runSql, type Transaction } from '..
 import { makeMasterKey, principalIdContext, principalKeyContext } from '../keys/master-key.ts';
 import { type DoubtDetail, personalEntry } from '../ledger/entries.ts';
 import { TenantGone } from '../lib/errors.ts';
-import { appendEntries, takeHead } from '../log/entries.ts';
+import { appendEntries, tryLockHead } from '../log/entries.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import { macFits, type StateRow } from '../tenants/state-mac.ts';
 import type { Tenant } from '../tenants/tenant.ts';
@@ -194,7 +194,7 @@ export function makeMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';
     await database.plainTransaction(async (tx) => {
-      const head = await takeHead(tx, kid);
+      const head = await tryLockHead(tx, kid);
       if (head instanceof Error) return;
       for (const mark of marks) if (mark.tenant.since === Number(head.since)) await markWithin(tx, mark);
     });

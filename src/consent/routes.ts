@@ -20,12 +20,12 @@ import {
   API_CORS,
   corsHeaders,
   errorReply,
+  FIVE_MINUTES,
   FOREVER,
   fullReply,
   jsonReply,
   type KnowsOrigin,
   preflightHeaders,
-  SHORT,
   sendBuilt,
   unavailable,
   withHeaders,
@@ -71,7 +71,7 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   if (!body) throw new Refusal('payload-too-large', closing);
   if (deps.admission.isFull()) return fullReply();
   const asked = parseBody(body, bodySchema);
-  return jsonReply(200, await deps.admission.hold(deps.check(caller.kid, asked)));
+  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, asked)));
 }
 
 function refused(thrown: unknown): HotReply {
@@ -255,7 +255,7 @@ const SCRIPT = 'text/javascript';
 /** The banner's script and languages: the same for everyone. */
 export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] {
   const sendFile = (name: string, type: string) => async (_call: unknown, response: Response) =>
-    sendBuilt(response, await files(name), { type, cache: SHORT });
+    sendBuilt(response, await files(name), { type, cache: FIVE_MINUTES });
   return [
     sending(ROUTES.getBannerScript, sendFile('embed.js', SCRIPT)),
     sending(ROUTES.getBannerTypes, sendFile('embed.d.ts', 'text/plain')),
@@ -273,7 +273,7 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
       const { version, languages } = await manifest();
       if (language === null || !languages.includes(language)) throw new Refusal('not-found');
       // A script of another version still finds words, and falls back to its own English for what they lack.
-      const cache = asked === version ? FOREVER : SHORT;
+      const cache = asked === version ? FOREVER : FIVE_MINUTES;
       sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
     }),
   ];

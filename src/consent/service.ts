@@ -4,7 +4,7 @@ import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
-import { bound } from '../lib/functions.ts';
+import { bindAll } from '../lib/functions.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { webhookRows } from '../notify/notify.ts';
 import type {
@@ -248,7 +248,7 @@ async function history(
 
 export const makeConsentService = (deps: Deps) => ({
   checkTerms,
-  ...bound(deps, {
+  ...bindAll(deps, {
     check,
     checkAll,
     decideAll,

@@ -1,6 +1,6 @@
 import { hashSecret, makeSessionToken, type PrincipalSession, SESSION_TTL_MS } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
-import { holdTenant } from '../db/meta-store.ts';
+import { lockTenant } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import { sessionContext } from '../keys/master-key.ts';
@@ -60,7 +60,7 @@ export interface StoredSession extends Omit<PrincipalSession, 'principalId'> {
 /** @param since when the tenant was made */
 export async function insertSession(database: Database, session: StoredSession, since: number) {
   await database.transaction(async (tx) => {
-    await holdTenant(tx, session.kid, since);
+    await lockTenant(tx, session.kid, since);
     await tx('principal_sessions').insert(toColumns(session));
   });
 }

@@ -1,5 +1,5 @@
 import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { tenantSecrets } from '../tenants/secrets.ts';
 import { makeStateMac } from '../tenants/state-mac.ts';
@@ -13,7 +13,7 @@ export async function stateMacs({
   const wrapped = await tenantSecrets(database, ROOT_SECRET);
   return new Map(
     [...wrapped].flatMap(([kid, text]): [string, TermsOf][] => {
-      const root = orElse(() => masterKey.unwrap(text, tenantSecretContext(kid, ROOT_SECRET)), null);
+      const root = tryOr(() => masterKey.unwrap(text, tenantSecretContext(kid, ROOT_SECRET)), null);
       return root ? [[kid, { kid, stateMac: makeStateMac(kid, deriveTenantKeys(root).state) }]] : [];
     }),
   );

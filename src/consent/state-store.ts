@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { Fault, makeGroup, oneTenant } from '../db/group-commit.ts';
-import { ConsentStateInvalid, logLost } from '../db/meta-store.ts';
+import { ItemFault, makeGroup, oneTenant } from '../db/group-commit.ts';
+import { ConsentStateInvalid, missingLogError } from '../db/meta-store.ts';
 import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sql.ts';
 import { macFits, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
@@ -79,7 +79,7 @@ const select = (
   ${joinRow(db, 'consent_state', 's', 's.kid = ? AND s.principal = q.principal AND s.purpose = q.purpose')}`;
 
 /** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
-function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | Fault {
+function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | ItemFault {
   const { choice } = row;
   const who = toPrincipalRow(row);
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
@@ -88,7 +88,7 @@ function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): Princi
   // No event without its principal: that row has the signal.
   const fits = known ? macFits(row.principal_mac, mac.ofPrincipal(principal, who)) : !said;
   if (!fits || (said && !macFits(row.mac, mac.ofState(principal, purpose, said))))
-    return new Fault(new ConsentStateInvalid(kid));
+    return new ItemFault(new ConsentStateInvalid(kid));
   const gpc = known && isOptedOut(who.gpc, who.except, purpose);
   return { erased: known && who.erasedAt !== null, gpc, event: said || null, head };
 }
@@ -98,23 +98,23 @@ async function readTenant({ read }: Database, kid: string, queries: readonly Sta
   const rows = queries.map(({ principal, purpose }): Bindings => [principal, purpose]);
   const found = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: select(read) }, kid, kid, kid);
   if (found.length === 0) {
-    const lost = new Fault(await logLost(read, kid));
+    const lost = new ItemFault(await missingLogError(read, kid));
     return queries.map(() => lost);
   }
-  const states: (PrincipalState | Fault)[] = [];
+  const states: (PrincipalState | ItemFault)[] = [];
   for (const row of found) states[Number(row.i)] = toState(row, queries[Number(row.i)] as StateQuery);
   return states;
 }
 
 /** A batch is of one tenant on PostgreSQL. */
 async function readBatch(database: Database, queries: readonly StateQuery[]) {
-  const states = new Map<StateQuery, PrincipalState | Fault>();
+  const states = new Map<StateQuery, PrincipalState | ItemFault>();
   for (const kid of new Set(queries.map((query) => query.kid))) {
     const own = queries.filter((query) => query.kid === kid);
     for (const [i, state] of (await readTenant(database, kid, own)).entries())
       states.set(own[i] as StateQuery, state);
   }
-  return queries.map((query) => states.get(query) as PrincipalState | Fault);
+  return queries.map((query) => states.get(query) as PrincipalState | ItemFault);
 }
 
 /**
@@ -136,7 +136,7 @@ export function makeConsentStateReader(database: Database) {
     async readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]> {
       const states = await readBatch(database, queries);
       return states.map((state) => {
-        if (state instanceof Fault) throw state.reason;
+        if (state instanceof ItemFault) throw state.reason;
         return state;
       });
     },

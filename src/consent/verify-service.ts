@@ -92,8 +92,8 @@ async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys 
       problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
   } catch (error) {
     if (!(error instanceof NotSigned)) throw error;
-    const known = problems.found.some(({ what }) => what === error.why);
-    if (!known) problems.add(error.problem, error.why);
+    const known = problems.found.some(({ what }) => what === error.detail);
+    if (!known) problems.add(error.problem, error.detail);
   }
 }
 

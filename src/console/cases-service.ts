@@ -2,7 +2,7 @@ import { rightsRef } from '../audit/audit.ts';
 import { listAudit } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { isPlainText } from '../lib/text.ts';
 import type { Contest } from '../rights/contests/contest.ts';
 import { NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
@@ -137,7 +137,7 @@ export async function keepTyped(
 async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Author, contestId: string) {
   const drafts = await draftsOf(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {
-    const text = orElse(() => contestTexts.decrypt(kid, contestId, draft.text).reason, null);
+    const text = tryOr(() => contestTexts.decrypt(kid, contestId, draft.text).reason, null);
     return text === null ? [] : [{ ...draft, text }];
   });
 }

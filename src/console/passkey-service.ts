@@ -13,7 +13,7 @@ import { actorRef } from '../audit/audit.ts';
 import { hashSecret, LoginRefused, makePasskeyToken } from '../auth/credentials.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import type { Context } from './context.ts';
 import type { Tx } from './session-store.ts';
 import { openSession } from './sign-in-service.ts';
@@ -60,7 +60,7 @@ export function offerPasskey(context: Context, cookie: string, ceremony: Ceremon
 
 /** The browser's answer to a challenge of this server, which counts once. @throws {LoginRefused} */
 async function readAnswer(context: Context, cookie: string, text: string) {
-  const given = readCredential(orElse((): unknown => JSON.parse(text), null));
+  const given = readCredential(tryOr((): unknown => JSON.parse(text), null));
   const rpId = domainOf(context);
   if (!given || rpId === null) throw new LoginRefused('passkey');
   const { challenge, ceremony } = given;

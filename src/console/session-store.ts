@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { ConsoleSession } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
-import { holdsTenant } from '../db/meta-store.ts';
+import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
@@ -61,7 +61,7 @@ interface StoredDraft extends Draft {
 export function saveDraft(database: Database, draft: StoredDraft): Promise<boolean> {
   const { kid, contestId } = draft;
   return database.transaction(async (tx) => {
-    if (!(await holdsTenant(tx, kid))) return false;
+    if (!(await tryLockTenant(tx, kid))) return false;
     if (!(await tx('contests').where({ kid, contest_id: contestId }).first('contest_id'))) return false;
     const rows = tx('console_drafts').insert(toColumns(draft));
     await rows.onConflict(['kid', 'actor', 'contest_id', 'kind']).merge();

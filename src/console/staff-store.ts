@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { writeAct, writeAudit } from '../audit/store.ts';
 import type { StaffRole } from '../auth/credentials.ts';
 import type { Database } from '../db/db.ts';
-import { holdsTenant } from '../db/meta-store.ts';
+import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 
@@ -57,7 +57,7 @@ export async function listStaff({ read }: Database): Promise<readonly StaffMembe
 export function inviteStaff(database: Database, member: StaffMember, by: Act): Promise<boolean> {
   const { kid, id, name, role } = member;
   return database.transaction(async (tx) => {
-    if (!(await holdsTenant(tx, kid))) return false;
+    if (!(await tryLockTenant(tx, kid))) return false;
     const known = await findMember(tx, { name });
     if (known && (known.joinedAt !== null || known.kid !== kid)) return false;
     if (known) await tx('staff').where({ kid, id: known.id }).delete();

@@ -3,7 +3,7 @@ import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
 import { due, SOON_DAYS } from '../rights/contests/contest.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import type { ERASURE_SCOPES, Outcome } from '../schema/rights.ts';
+import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 
 /** Words that several pages of the console share. The words of one page are in its template. */
 export const WORDS = {
@@ -29,7 +29,7 @@ export const WORDS = {
   outcome: {
     overturned: 'Overturned',
     upheld: 'Upheld',
-  } satisfies Record<Outcome, string>,
+  } satisfies Record<ContestOutcome, string>,
   scope: {
     sightings: 'When the device was seen',
     'visitor-index': 'Visitor ids',

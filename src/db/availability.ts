@@ -2,7 +2,10 @@ import type { Knex } from 'knex';
 import { Unavailable } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 
-/** Which failures of a database are a time to try again, and clients that say so for every statement. */
+/**
+ * Tells which database failures are worth a retry, and wraps knex clients so that every statement reports
+ * those as Unavailable.
+ */
 
 /** A read-only server: a standby after a failover, or a primary set to read-only. */
 export const READ_ONLY = '25006';
@@ -14,8 +17,8 @@ export const READ_ONLY = '25006';
 const TRANSIENT =
   /^(SQLITE_(BUSY|LOCKED|FULL|CANTOPEN)|E(CONN\w+|PIPE|TIMEDOUT)|08\w{3}|53\w{3}|57P0\d|57014|55P03|40001|40P01|25006|25P0[34])$/;
 
-/** pg's own, which have no code. */
-const LOST =
+/** Messages of the pg driver that come without a code. */
+const LOST_CONNECTION =
   /Connection (terminated|ended)|Query read timeout|connection error and is not queryable|Client was closed/;
 
 export function errorCode(error: Error): string {
@@ -27,20 +30,24 @@ export function isIoError(error: Error): boolean {
   return errorCode(error).startsWith('SQLITE_IOERR');
 }
 
-/** The database is busy, full, or gone. */
+/** The database is busy, full or unreachable. */
 export function isTransient(error: Error): boolean {
-  return TRANSIENT.test(errorCode(error)) || error.name === 'KnexTimeoutError' || LOST.test(error.message);
+  return (
+    TRANSIENT.test(errorCode(error)) ||
+    error.name === 'KnexTimeoutError' ||
+    LOST_CONNECTION.test(error.message)
+  );
 }
 
-/** What the driver threw, whether it was translated on its way or not. */
+/** The driver's error, even when it was already wrapped in {@link Unavailable}. */
 export function driverError(thrown: unknown): Error {
   if (thrown instanceof Unavailable && thrown.cause instanceof Error) return thrown.cause;
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /**
- * The database itself said that it cannot now, or its machine did: nothing that a restart of this process would fix. A
- * pool that gives no connection said nothing.
+ * The database or its machine answered that it cannot serve now. Restarting this process would not help. A
+ * pool that gives no connection is no such answer.
  */
 export const isRefusal = (error: unknown): boolean => TRANSIENT.test(errorCode(driverError(error)));
 
@@ -93,13 +100,15 @@ const placeOf = ({ config }: ClientInternals): string => {
   return locationName(connectionString ?? filename);
 };
 
-/** A password, a name or a certificate that is wrong: trying again would not help. */
-function noWayIn(error: unknown, place: string): unknown {
+/** A wrong password, name or certificate: a retry would not help. */
+function nameDatabase(error: unknown, place: string): unknown {
   if (error instanceof Error) error.message = `the database ${place} cannot be used: ${error.message}`;
   return error;
 }
 
-/** A knex client whose every statement, read or write, throws {@link Unavailable} for what {@link isTransient}. */
+/**
+ * A knex client whose statements throw {@link Unavailable} for each error that {@link isTransient} accepts.
+ */
 export function withAvailability<Class extends ClientClass>(Base: Class): Class {
   const Plain: ClientClass = Base;
   class Available extends Plain {
@@ -112,15 +121,13 @@ export function withAvailability<Class extends ClientClass>(Base: Class): Class 
     override acquireConnection(): Promise<unknown> {
       return super.acquireConnection().catch((error: unknown) => {
         const place = placeOf(this);
-        const away = asUnavailable(error, place);
-        throw away instanceof Unavailable ? away : noWayIn(error, place);
+        const unavailable = asUnavailable(error, place);
+        throw unavailable instanceof Unavailable ? unavailable : nameDatabase(error, place);
       });
     }
   }
   return Available as Class;
 }
-
-/** How both databases are opened. */
 
 export interface DatabaseOptions {
   /** `postgres://…`, or the file of an SQLite database. */
@@ -134,10 +141,10 @@ export interface DatabaseOptions {
 }
 
 const nothing = (): void => {};
-/** Knex prints to stdout, which is data, what it throws as well. */
+/** Knex prints to stdout, which carries data, and it throws the same messages anyway. */
 export const SILENT: Knex.Logger = { warn: nothing, error: nothing, deprecate: nothing, debug: nothing };
 export const ACQUIRE_TIMEOUT_MS = 4000;
-/** An export waits for the pages of others, one after another. */
+/** An export waits until other exports have read their pages. */
 export const PATIENT = { acquireConnectionTimeout: 60_000 };
 
 export async function closingPool<T>(pool: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {

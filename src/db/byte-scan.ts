@@ -2,7 +2,10 @@ import { openSync, read, statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** Finds which of these ids are in a file, byte for byte: the promise of an erasure is checked, not assumed. */
+/**
+ * Finds which ids are in a file, byte for byte. An erasure uses it to prove that nothing is left in the
+ * database files.
+ */
 
 const descriptors = new Map<string, number>();
 
@@ -12,10 +15,10 @@ const descriptors = new Map<string, number>();
  * database would take itself for the last one and remove the write-ahead log beneath the server (sqlite.org/howtocorrupt.html,
  * section 2.2). The number of a FileHandle that nobody holds is closed by the collector: this is a plain one.
  */
-function keptOpen(path: string): number | null {
+function openForever(path: string): number | null {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat) return null;
-  // An inode that is held open is no other file's.
+  // The system gives an inode to no other file while it is open.
   const key = `${stat.dev}:${stat.ino}`;
   const descriptor = descriptors.get(key) ?? openSync(path, 'r');
   descriptors.set(key, descriptor);
@@ -31,7 +34,7 @@ const PAUSES = 4;
 const QUICK_BYTES = 256 * 1024 * 1024;
 const SLOW_PAUSE_MS = 4;
 
-export interface Needles {
+export interface SoughtIds {
   /** `req_…`: there may be thousands, found by their prefix in one pass. */
   readonly requests: ReadonlySet<string>;
   readonly others: ReadonlySet<string>;
@@ -55,12 +58,15 @@ function findFew(ids: readonly string[]): Find {
   };
 }
 
-/** Up to so many a search for each is faster than one pass for all (measured: 5 GB/s for each, 0.3 GB/s for all). */
-const FEW = 16;
+/**
+ * Up to this many ids, one search per id is faster than one pass for all (measured: 5 GB/s per id, 0.3 GB/s
+ * for all).
+ */
+const MAX_SINGLE_SEARCHES = 16;
 const KEY_BYTES = 3;
 const keyAt = (bytes: Buffer, at: number): number => bytes.readUIntLE(at, KEY_BYTES);
 
-/** By a table of the first three bytes. */
+/** Looks up the first three bytes of each position in a table. */
 function findMany(ids: readonly string[]): Find {
   const starts = new Uint8Array(1 << (8 * KEY_BYTES - 3));
   const byStart = new Map<number, (readonly [string, Buffer])[]>();
@@ -82,44 +88,44 @@ function findMany(ids: readonly string[]): Find {
   };
 }
 
-function finderOf({ requests, others }: Needles): Find {
-  const ids = [...others].filter((id) => id.length >= KEY_BYTES);
+function finderOf({ requests, others: otherIds }: SoughtIds): Find {
+  const ids = [...otherIds].filter((id) => id.length >= KEY_BYTES);
   const finds = [
     ...(requests.size > 0 ? [findRequests(requests)] : []),
-    ...(ids.length > 0 ? [ids.length > FEW ? findMany(ids) : findFew(ids)] : []),
+    ...(ids.length > 0 ? [ids.length > MAX_SINGLE_SEARCHES ? findMany(ids) : findFew(ids)] : []),
   ];
   return (bytes, found) => {
     for (const find of finds) find(bytes, found);
   };
 }
 
-/** Its promise tells how much was read. */
+/** Its promise also gives the number of bytes read. */
 const readAt = promisify(read);
 /**
- * Which of these ids are in the file. It is read in slices with pauses, so that requests are answered meanwhile.
+ * Finds these ids in the file. It reads slices with pauses, so that requests are answered meanwhile.
  * @param path of a database that may be open in this process
- * @param hurries true: without pauses
+ * @param mayHurry true: without pauses
  */
-export async function idsInFile(path: string, needles: Needles, hurries: () => boolean = () => false) {
+export async function idsInFile(path: string, needles: SoughtIds, mayHurry: () => boolean = () => false) {
   const found = new Set<string>();
-  const file = keptOpen(path);
+  const file = openForever(path);
   if (file === null || needles.requests.size + needles.others.size === 0) return found;
   const find = finderOf(needles);
   const longest = Math.max(REQUEST_ID_BYTES, ...[...needles.others].map((id) => Buffer.byteLength(id)));
   const overlap = longest - 1;
   const buffer = Buffer.alloc(overlap + SLICE_BYTES);
-  let kept = 0;
+  let carriedBytes = 0;
   for (let at = 0; ; ) {
-    const { bytesRead } = await readAt(file, buffer, kept, SLICE_BYTES, at);
+    const { bytesRead } = await readAt(file, buffer, carriedBytes, SLICE_BYTES, at);
     if (bytesRead === 0) return found;
     at += bytesRead;
-    const bytes = buffer.subarray(0, kept + bytesRead);
-    const begun = performance.now();
+    const bytes = buffer.subarray(0, carriedBytes + bytesRead);
+    const startedAt = performance.now();
     find(bytes, found);
-    kept = Math.min(overlap, bytes.length);
+    carriedBytes = Math.min(overlap, bytes.length);
     // An id may lie across two slices.
-    buffer.copy(buffer, 0, bytes.length - kept, bytes.length);
-    const pause = PAUSES * (performance.now() - begun);
-    if (!hurries()) await sleep(at < QUICK_BYTES ? pause : Math.max(SLOW_PAUSE_MS, pause));
+    buffer.copy(buffer, 0, bytes.length - carriedBytes, bytes.length);
+    const pause = PAUSES * (performance.now() - startedAt);
+    if (!mayHurry()) await sleep(at < QUICK_BYTES ? pause : Math.max(SLOW_PAUSE_MS, pause));
   }
 }

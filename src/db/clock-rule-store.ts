@@ -19,9 +19,9 @@ const AHEAD_SINCE = 'clock-ahead-since';
 /** Nonces of bundles that are dated earlier may be forgotten. */
 export const FORGOTTEN = 'nonces-forgotten-to';
 /** A passkey's challenge lives for six minutes, and its claim is a nonce too. */
-const LEAST_KEPT_MS = 15 * MINUTE;
+const MIN_KEPT_MS = 15 * MINUTE;
 
-/** Never lower than it was. */
+/** Never lowers the value. */
 async function raise(tx: Transaction, name: string, to: number): Promise<void> {
   await runSql(
     tx,
@@ -52,7 +52,7 @@ export function commitTime(database: Database, now: number): Promise<number> {
       const stood = since === null ? -1 : now - since;
       if (stood >= 0 && stood < HOUR) return newest;
       await writeMeta(tx, AHEAD_SINCE, String(now));
-      // Nobody looked for hours, or it jumped once more: it has to stand again.
+      // Nobody checked for hours, or the clock jumped again: the hour starts over.
       if (stood < 0 || stood > 2 * HOUR) return newest;
     } else if (since !== null) await dropMeta(tx, AHEAD_SINCE);
     const to = latestJobTime(now, newest);
@@ -62,11 +62,11 @@ export function commitTime(database: Database, now: number): Promise<number> {
   });
 }
 
-/** Somebody says that the clock is right. */
+/** An operator confirms that the clock is right. */
 export const confirmTime = (database: Database, now: number): Promise<void> =>
   database.transaction((tx) => raise(tx, NEWEST, now));
 
-/** `clock-ahead`: by more than a day. `clock-behind`: by more than the skew. `clock-right`: neither any more. */
+/** `clock-ahead`: by more than a day. `clock-behind`: by more than the skew. `clock-right`: neither. */
 export type ClockEvent = 'clock-ahead' | 'clock-behind' | 'clock-right';
 
 export type ClockRule = Awaited<ReturnType<typeof followClock>>;
@@ -78,7 +78,7 @@ export async function followClock(database: Database, clock: Clock, skewMs: numb
   const reason = (): string => `the clock is behind the newest committed time, ${isoTime(newest ?? 0)}`;
   return {
     skewMs,
-    /** Commits the time of now. `at` is the time for what cannot be taken back. */
+    /** Commits the current time. `at` is the time for work that cannot be taken back. */
     async commit() {
       const now = clock();
       newest = await commitTime(database, now);
@@ -97,15 +97,14 @@ export async function followClock(database: Database, clock: Clock, skewMs: numb
 }
 
 /** The date of the oldest nonces that are kept: each for at least twice the skew (contract section 5). */
-export const keepNoncesFrom = (at: number, skewMs: number): number =>
-  at - Math.max(3 * skewMs, LEAST_KEPT_MS);
+export const keepNoncesFrom = (at: number, skewMs: number): number => at - Math.max(3 * skewMs, MIN_KEPT_MS);
 
-/** Nonces of bundles that are dated before `to` may be gone. */
+/** Nonces of bundles that are dated before `to` may be deleted. */
 export const raiseForgotten = (tx: Knex.Transaction, to: number): Promise<void> => raise(tx, FORGOTTEN, to);
 
 /**
- * Bundles that are dated earlier are stale. Read it where nobody else writes, or after a write: then what another node forgot before is
- * visible.
+ * Bundles that are dated earlier are stale. Call it where nobody else writes, or after a write: then it sees
+ * what another node forgot.
  */
 export async function readForgotten(tx: Transaction): Promise<number> {
   const [row] = await runSql<{ value: string }>(tx, 'SELECT value FROM meta WHERE name = ?', [FORGOTTEN]);

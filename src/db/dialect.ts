@@ -3,14 +3,14 @@ import { chunksOf } from '../lib/collections.ts';
 import { memoised } from '../lib/functions.ts';
 import { type PlainTransaction, runSqlite } from './sqlite-client.ts';
 
-/** Where the SQL of SQLite and of PostgreSQL differs: each difference is a method here. */
+/** Each difference between the SQL of SQLite and PostgreSQL is one method here. */
 
-/** What takes SQL: a pool, or a transaction of either kind. */
+/** A pool, or a transaction of either kind. */
 export type Executor = Knex | PlainTransaction;
 
 export type Bindings = (string | number | boolean | null)[];
 
-/** SQL with what its placeholders stand for. */
+/** SQL with the values of its placeholders. */
 interface Bound {
   readonly sql: string;
   readonly bindings: Bindings;
@@ -24,7 +24,10 @@ export interface Dialect {
   readonly hasRowLocks: boolean;
   /** One statement, with `?` for each binding. */
   run(db: Executor, sql: string, bindings: Bindings): Promise<readonly unknown[]>;
-  /** What a builder made; on SQLite it stays prepared, which knex's own statements do not: `built` is one of few shapes. */
+  /**
+   * Runs the query of a builder. SQLite keeps the statement prepared, which knex does not: `built` must have
+   * one of few shapes.
+   */
   runBuilt(db: Knex, built: Knex.QueryBuilder): Promise<readonly unknown[]>;
   /** `head`, all rows, `tail`: one statement for as many rows as it takes. */
   insertMany(
@@ -33,9 +36,11 @@ export interface Dialect {
     rows: readonly Bindings[],
     tail: string,
   ): Promise<readonly unknown[]>;
-  /** What stands behind IN for a list of keys: one binding for all of them, or the text would be built and parsed each time. */
+  /**
+   * The text after IN for a list of keys, with one binding: the text stays the same for any number of keys.
+   */
   keys(keys: readonly (string | number)[]): Bound;
-  /** The same for few keys. */
+  /** Like `keys`, for few keys. */
   fewKeys(keys: readonly (string | number)[]): Bound;
   /** A common table `q(i, …columns)` of the rows that are asked about. */
   asked(columns: ColumnTypes, rows: readonly Bindings[]): Bound;

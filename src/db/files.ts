@@ -30,13 +30,13 @@ import { Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode } from './availability.ts';
 import type { Database } from './db.ts';
 import { rowsOf } from './sql.ts';
-import { execute, requireSqlite, SqliteUnloadable, told } from './sqlite-client.ts';
+import { execute, promised, requireSqlite, SqliteUnloadable } from './sqlite-client.ts';
 
-/** Files that are there whole or not at all, whatever happens in between. */
+/** Writes files whole or not at all, whatever happens in between; also staging files and file locks. */
 
 /**
- * A directory of its owner's own, with its parents. One by one: Node's recursive mkdir never ends where a file system says
- * of a parent that is there that it is not (procfs).
+ * A directory that only its owner can read, with its parents. They are made one by one: Node's recursive
+ * mkdir never ends where a file system denies a parent that exists (procfs).
  */
 export function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
@@ -59,8 +59,9 @@ class LinkFound extends Error {
 }
 
 /**
- * The data directory belongs to the server's user, and commands may run as root: a link that this user lays must not lead root to
- * another file. @throws {LinkFound}
+ * The data directory belongs to the server's user, and commands may run as root: a link of that user must not
+ * lead root to another file.
+ * @throws {LinkFound}
  */
 export function refuseLink(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) throw new LinkFound(path);
@@ -110,14 +111,14 @@ export function writePrivate(path: string, content: string | Uint8Array, place: 
   const handle = openSync(temporary, 'wx', 0o600);
   try {
     fchmodSync(handle, 0o600);
-    const made = fstatSync(handle);
-    if (made.uid !== (process.geteuid?.() ?? made.uid))
-      throw new Error(`${path} would belong to user ${made.uid}: choose another directory`);
+    const temporaryStat = fstatSync(handle);
+    if (temporaryStat.uid !== (process.geteuid?.() ?? temporaryStat.uid))
+      throw new Error(`${path} would belong to user ${temporaryStat.uid}: choose another directory`);
     writeFileSync(handle, content);
     fsyncSync(handle);
     place(temporary);
     const placed = lstatSync(path);
-    if (placed.ino !== made.ino || placed.dev !== made.dev)
+    if (placed.ino !== temporaryStat.ino || placed.dev !== temporaryStat.dev)
       throw new Error(`${path} is not the file that gpd wrote: others may write to ${dirname(path)}`);
   } finally {
     closeSync(handle);
@@ -135,17 +136,18 @@ const STAGING = /^staging-(\d+)-/;
 /** No backup and no restore takes so long. */
 const ABANDONED_MS = 12 * HOUR;
 
-/** What this process has to remove when it ends in the middle of its work. */
-const temporary = new Set<string>();
+/** Folders and files that this process removes when it is interrupted. */
+const temporaryPaths = new Set<string>();
 
 export function temporaryFile(path: string): string {
-  temporary.add(path);
+  temporaryPaths.add(path);
   return path;
 }
 
 /**
- * A file of the data directory that only lives as long as this process works on it. In a separate directory: without
- * that SQLite, which opens a file late and in a thread, cannot make it again. Its end is {@link removeStaging}.
+ * A file of the data directory that lives only while this process works on it. It gets a separate directory:
+ * otherwise SQLite, which opens files late and in a thread, could create it again after its removal. {@link
+ * removeStaging} ends it.
  */
 export function stagingFile(dataDir: string, name: string): string {
   return join(temporaryFile(mkdtempSync(join(dataDir, `staging-${process.pid}-`))), name);
@@ -155,11 +157,11 @@ const remove = (path: string): void => rmSync(path, { recursive: true, force: tr
 
 export function removeStaging(file: string): void {
   remove(dirname(file));
-  temporary.delete(dirname(file));
+  temporaryPaths.delete(dirname(file));
 }
 
 export function removeTemporaryFiles(): void {
-  for (const path of temporary) remove(path);
+  for (const path of temporaryPaths) remove(path);
 }
 
 function isAlive(pid: number): boolean {
@@ -171,32 +173,30 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Process numbers come again: in a container every backup and restore may have the same one. */
-function isLeft(path: string, name: string): boolean {
+/** Process ids are reused: in a container every backup and restore may have the same one. */
+function isAbandoned(path: string, name: string): boolean {
   const pid = Number(STAGING.exec(name)?.[1] ?? 0);
-  if (pid === 0 || temporary.has(path)) return false;
+  if (pid === 0 || temporaryPaths.has(path)) return false;
   if (pid === process.pid || !isAlive(pid)) return true;
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat !== undefined && Date.now() - stat.mtimeMs > ABANDONED_MS;
 }
 
-/** What a killed backup or restore left is an unencrypted copy of the database: deletes it. */
-export function removeLeftStaging(dataDir: string): void {
+/** Deletes what a killed backup or restore left behind: an unencrypted copy of the database. */
+export function removeAbandonedStaging(dataDir: string): void {
   if (!existsSync(dataDir)) return;
   for (const name of readdirSync(dataDir)) {
     const path = join(dataDir, name);
-    if (isLeft(path, name)) remove(path);
+    if (isAbandoned(path, name)) remove(path);
   }
 }
 
-/** Whole SQLite files: a copy taken while others write, its check, and a file taken for oneself. */
-
-/** The database as of one moment, in a new file without free pages. Writers go on meanwhile. */
+/** Copies the database as of one moment into a new file without free pages. Writers continue meanwhile. */
 export async function copyInto(database: Database, file: string): Promise<void> {
   await database.read.raw('VACUUM INTO ?', [file]);
 }
 
-/** What SQLite finds wrong with the file, in its own words; at most ten. */
+/** Problems of the file in SQLite's words; at most ten. */
 export async function quickCheck(database: Database): Promise<readonly string[]> {
   const rows = rowsOf<{ quick_check: string }>(await database.read.raw('PRAGMA quick_check(10)'));
   return rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
@@ -207,24 +207,24 @@ export async function pragma(read: Knex, text: string): Promise<unknown> {
   return row && Object.values(row)[0];
 }
 
-/** Of a PostgreSQL. */
+/** Bytes on disk; PostgreSQL only. */
 export async function databaseSize({ read }: Database): Promise<number> {
   const sql = 'SELECT pg_database_size(current_database()) AS bytes';
   return Number(rowsOf<{ bytes: number }>(await read.raw(sql))[0]?.bytes);
 }
 
-/** Bytes of the pages in use: what a copy takes. */
+/** Bytes of the pages in use: the size of a copy. */
 export async function usedBytes(database: Database): Promise<number> {
   const { kind, read } = database;
   if (kind === 'postgres') return databaseSize(database);
-  const used = Number(await pragma(read, 'page_count')) - Number(await pragma(read, 'freelist_count'));
-  return used * Number(await pragma(read, 'page_size'));
+  const usedPages = Number(await pragma(read, 'page_count')) - Number(await pragma(read, 'freelist_count'));
+  return usedPages * Number(await pragma(read, 'page_size'));
 }
 
 /**
- * Folds the write-ahead log into the file and leaves WAL mode, which SQLite does only for the last connection
- * (sqlite.org/wal.html, section 3.3): so it also tells whether another process has the database open.
- * @returns false when one has
+ * Folds the write-ahead log into the file and leaves WAL mode. SQLite does that only for the last connection
+ * (sqlite.org/wal.html, section 3.3), so it also shows whether another process has the database open.
+ * @returns false when another process has it open
  */
 export async function makeSingleFile(database: Database): Promise<boolean> {
   await database.read.raw('PRAGMA busy_timeout=500');
@@ -236,13 +236,13 @@ export async function makeSingleFile(database: Database): Promise<boolean> {
   }
 }
 
-/** Less is left for the rows to come. */
+/** This many free pages stay for new rows. */
 const MIN_FREE_PAGES = 4096;
 const MAX_FREE_PART = 0.1;
 const STEP_PAGES = 64;
 const MAX_STEPS = 1000;
 
-/** Pages that rows left free go back to the disk in short transactions. */
+/** Returns free pages to the disk in short transactions. */
 export async function releaseFreePages(database: Database): Promise<void> {
   if (database.file === null) return;
   for (let step = 0; step < MAX_STEPS; step += 1) {
@@ -253,12 +253,12 @@ export async function releaseFreePages(database: Database): Promise<void> {
   }
 }
 
-/** A file of the data directory that several processes write: one at a time, behind the lock of `PATH.lock`. */
+/** Several processes write one file of the data directory: one at a time, behind the lock of `PATH.lock`. */
 
 const LOCK_TRIES = 20;
 const LOCK_WAIT_MS = 25;
 
-/** Within a process: the kernel's lock is between processes. */
+/** Queues callers inside this process; the kernel's lock works only between processes. */
 const turns = new Map<string, Promise<unknown>>();
 
 export function serialise<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -271,8 +271,8 @@ export function serialise<T>(path: string, work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Owned as its directory is: root at the command line must not take a file from the server. By its descriptor: by its name, the
- * owner of the directory could have root give away another file.
+ * Gives the file to the owner of its directory: root at the command line must not take it from the server. It
+ * uses the descriptor, because the directory's owner could make a name point at another file.
  */
 export function ownAsDirectory(descriptor: number, path: string): void {
   if (process.getuid?.() !== 0) return;
@@ -280,13 +280,13 @@ export function ownAsDirectory(descriptor: number, path: string): void {
   fchownSync(descriptor, uid, gid);
 }
 
-/** A link is there too, wherever it leads. */
-export const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+/** A link counts, wherever it leads. */
+export const pathExists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
-/** A new file; one that is there stays as it is. @throws {LinkFound} */
+/** Creates an empty file; an existing one is left unchanged. @throws {LinkFound} */
 export function makeEmpty(path: string): void {
   refuseLink(path);
-  if (isThere(path)) return;
+  if (pathExists(path)) return;
   let descriptor: number;
   try {
     descriptor = openSync(path, 'wx', 0o600);
@@ -303,8 +303,11 @@ export function makeEmpty(path: string): void {
   syncPath(dirname(path));
 }
 
-/** On PostgreSQL without SQLite's module nobody holds it: two processes at one moment would give one number twice, which is reported. */
-async function lockOf(path: string): Promise<Release> {
+/**
+ * PostgreSQL without SQLite's module has no lock: two processes could then write one line number twice, which
+ * is reported later.
+ */
+async function acquireLock(path: string): Promise<Release> {
   const lock = `${path}.lock`;
   makeEmpty(lock);
   for (let i = 0; i < LOCK_TRIES; i += 1) {
@@ -318,9 +321,9 @@ async function lockOf(path: string): Promise<Release> {
   throw new Unavailable(`${path} is in use`);
 }
 
-export const locked = <T>(path: string, work: () => Promise<T>): Promise<T> =>
+export const withFileLock = <T>(path: string, work: () => Promise<T>): Promise<T> =>
   serialise(path, async () => {
-    const release = await lockOf(path);
+    const release = await acquireLock(path);
     try {
       return await work();
     } finally {
@@ -329,15 +332,15 @@ export const locked = <T>(path: string, work: () => Promise<T>): Promise<T> =>
   });
 
 /**
- * A kernel lock on an empty file, released when its process ends. Node has no API for it, so SQLite takes it: a read
- * transaction shares the file, an exclusive transaction excludes everyone (sqlite.org/lockingv3.html). A process that holds
- * one must not open and close the file itself: that drops the lock.
+ * A kernel lock on an empty file, released when its process ends. Node has no API for it, so SQLite takes it:
+ * a read transaction shares the file, an exclusive one excludes everyone (sqlite.org/lockingv3.html). The
+ * lock is lost if its process opens and closes the file itself.
  */
 
 const require = createRequire(import.meta.url);
 
 /** A shared lock waits longer: while an exclusive lock is pending, no new shared lock is granted. */
-const TAKE = {
+const LOCK_SQL = {
   shared: 'PRAGMA busy_timeout=2000; BEGIN; SELECT 1 FROM sqlite_master',
   // No journal file: nothing is ever written.
   exclusive: 'PRAGMA busy_timeout=500; PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE',
@@ -345,19 +348,22 @@ const TAKE = {
 
 export type Release = () => Promise<void>;
 
-/** Null: another process holds it. @throws the driver's error when the file cannot be opened or is not empty */
-export async function lockFile(path: string, how: keyof typeof TAKE): Promise<Release | null> {
+/**
+ * Null: another process has the lock.
+ * @throws the driver's error when the file cannot be opened or is not empty
+ */
+export async function lockFile(path: string, mode: keyof typeof LOCK_SQL): Promise<Release | null> {
   requireSqlite();
   refuseLink(path);
-  // SQLite opens what it may not write for reading, and an exclusive transaction on that only shares it.
-  if (how === 'exclusive') accessSync(path, constants.W_OK);
+  // SQLite opens a read-only file for reading, and an exclusive transaction would then only share it.
+  if (mode === 'exclusive') accessSync(path, constants.W_OK);
   const { Database, OPEN_READWRITE } = require('sqlite3') as typeof import('sqlite3');
   const connection = await new Promise<InstanceType<typeof Database>>((resolve, reject) => {
     const opened = new Database(path, OPEN_READWRITE, (error) => (error ? reject(error) : resolve(opened)));
   });
-  const release: Release = () => told((done) => connection.close(done));
+  const release: Release = () => promised((done) => connection.close(done));
   try {
-    await execute(connection, TAKE[how]);
+    await execute(connection, LOCK_SQL[mode]);
     return release;
   } catch (error) {
     await release();

@@ -1,20 +1,20 @@
 import { channel } from 'node:diagnostics_channel';
 import { Unavailable } from '../lib/errors.ts';
 
-/** Told of every batch that begins: who listens measures, and nobody pays where nobody listens. */
+/** Diagnostics channel with one message per batch. It costs nothing while nobody subscribes. */
 export const BATCHES = 'gpd.batch';
 
 export interface BatchBegun {
   readonly group: string;
   readonly size: number;
-  /** What else waits. */
+  /** Items that still wait. */
   readonly waiting: number;
 }
 
 const batches = channel(BATCHES);
 
-/** The answer to an item that failed alone: the others of its batch have theirs. */
-export class Fault {
+/** The result of an item that failed alone; the rest of its batch succeeded. */
+export class ItemFault {
   readonly reason: unknown;
 
   constructor(reason: unknown) {
@@ -29,32 +29,36 @@ interface Waiting<Item, Result> {
 }
 
 export interface GroupOptions<Item, Result> {
-  /** In metrics. */
+  /** The name in metrics. */
   readonly name: string;
   /**
-   * One batch: a transaction, or one query a table. Answers in the order of its items. What throws has written nothing, and
-   * is called again with fewer items.
+   * Runs one batch: a transaction, or one query per table. It returns results in the order of its items. If
+   * it throws, nothing was written, and it is called again with fewer items.
    */
-  readonly run: (items: readonly Item[]) => Promise<readonly (Result | Fault)[]>;
+  readonly run: (items: readonly Item[]) => Promise<readonly (Result | ItemFault)[]>;
   readonly maxBatch: number;
   /** Waiting items; past it a caller is refused with {@link Unavailable}, so that memory stays flat. */
   readonly maxWaiting: number;
   /** Batches under way at once: 1 where a single writer makes more of them pointless. */
   readonly concurrency?: number;
-  /** What a batch has one of, and what has one batch under way; all items are alike where it is left out. */
+  /**
+   * All items of a batch share this key, and one batch per key is in flight. Without it all items are alike.
+   */
   readonly keyOf?: (item: Item) => string;
 }
 
 /**
- * On PostgreSQL a batch is of one tenant: a distributed one takes it to one shard, without a two-phase commit. On SQLite tenants
- * share the commit of the one writer. Recorder, appender and checks leave the pool a connection together.
+ * On PostgreSQL a batch belongs to one tenant: a distributed database then commits it on one shard, without
+ * two phases. On SQLite all tenants share the commit of the one writer. Three batches of recorder, appender
+ * and checks each still leave the pool a connection.
  */
 export const oneTenant = <Item>(kind: 'sqlite' | 'postgres', keyOf: (item: Item) => string) =>
   kind === 'postgres' ? { keyOf, concurrency: 3 } : {};
 
 /**
- * Runs a batch and answers its items. One that throws is retried in halves, until the failing item is alone.
- * @param onAway told when the database is away
+ * Runs a batch and answers its items. A batch that throws is retried in halves, until the failing item is
+ * alone.
+ * @param onAway called when the database cannot be reached
  */
 async function answer<Item, Result>(
   run: GroupOptions<Item, Result>['run'],
@@ -64,8 +68,8 @@ async function answer<Item, Result>(
   try {
     const results = await run(batch.map((entry) => entry.item));
     batch.forEach((entry, i) => {
-      const result = results[i] as Result | Fault;
-      if (result instanceof Fault) entry.reject(result.reason);
+      const result = results[i] as Result | ItemFault;
+      if (result instanceof ItemFault) entry.reject(result.reason);
       else entry.resolve(result);
     });
   } catch (error) {
@@ -80,7 +84,7 @@ async function answer<Item, Result>(
   }
 }
 
-/** What one transaction takes: the oldest item that may begin, and those that wait for the same key. */
+/** The next batch: the oldest item whose key is not busy, and the items with the same key. */
 function nextBatch<Item, Result>(
   waiting: readonly Waiting<Item, Result>[],
   { keyOf = () => '', maxBatch }: GroupOptions<Item, Result>,
@@ -90,13 +94,14 @@ function nextBatch<Item, Result>(
   if (!oldest) return null;
   const key = keyOf(oldest.item);
   const batch = waiting.filter(({ item }) => keyOf(item) === key).slice(0, maxBatch);
-  const taken = new Set(batch);
-  return { batch, key, rest: waiting.filter((entry) => !taken.has(entry)) };
+  const batchItems = new Set(batch);
+  return { batch, key, rest: waiting.filter((entry) => !batchItems.has(entry)) };
 }
 
 /**
- * While one batch is in flight the next one gathers, and shares its refusal when the database is away; any other failure is
- * nobody's but the item's that has it. There is no timer: an idle server adds no delay, a loaded one shares the fsync.
+ * While one batch is in flight the next one gathers. If the database cannot be reached, the waiting items are
+ * refused with it; any other failure affects only its item. No timer: an idle server adds no delay, a loaded
+ * one shares the fsync.
  */
 export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
   const concurrency = options.concurrency ?? 1;
@@ -107,7 +112,7 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
   const onIdle: (() => void)[] = [];
   const isIdle = (): boolean => inFlight === 0 && waiting.length === 0;
 
-  /** A database that is away would let each further batch wait for its own timeout. */
+  /** Otherwise each further batch would wait for its own timeout. */
   function refuseWaiting(cause: Unavailable): void {
     for (const entry of waiting.splice(0))
       entry.reject(new Unavailable('the database is away', 1, { cause }));
@@ -120,8 +125,8 @@ export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
       waiting = next.rest;
       const { batch, key } = next;
       inFlight += 1;
-      const begun: BatchBegun = { group: options.name, size: batch.length, waiting: waiting.length };
-      if (batches.hasSubscribers) batches.publish(begun);
+      const batchInfo: BatchBegun = { group: options.name, size: batch.length, waiting: waiting.length };
+      if (batches.hasSubscribers) batches.publish(batchInfo);
       if (options.keyOf) busy.add(key);
       void answer(options.run, batch, refuseWaiting).then(() => {
         busy.delete(key);

@@ -2,23 +2,23 @@ import { constants, lstatSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
-import { closing, works } from '../lib/functions.ts';
+import { succeeds, withClosing } from '../lib/functions.ts';
 import {
-  isThere,
-  locked,
   makeEmpty,
   NO_LINK,
   ownAsDirectory,
+  pathExists,
   refuseLink,
   syncPath,
   temporaryFile,
   unguessable,
+  withFileLock,
 } from './files.ts';
 
 /**
- * A file of numbered lines. Each is JSON with its number and a MAC over the name of the log, the number and the rest. So a line that was
- * changed, removed, repeated, moved, or taken from another log or installation is found. Lines cut off the end are found by who knows the last
- * number from elsewhere. It is read in pieces and never held in memory. Several processes may append.
+ * A file of numbered lines: JSON with a number and a MAC over the log's name, the number and the rest. A
+ * changed, removed, repeated, moved or foreign line is detected; a caller that knows the last number notices
+ * a cut-off end. It is read in pieces, and several processes may append.
  */
 export interface LineLog {
   readonly path: string;
@@ -48,10 +48,10 @@ export interface LogLine {
   readonly text: string;
   /** JSON without the number and the MAC. */
   readonly body: string;
-  /** Whether its MAC is right. */
+  /** True: the MAC is right. */
   readonly isAuthentic: boolean;
   readonly dropped: DroppedLines | null;
-  /** In words, with the number; null: the line is authentic and follows on the one before it. */
+  /** The problem in words, with the number; null: the line is authentic and follows the one before it. */
   readonly problem: string | null;
   /** Offset of the byte after it. */
   readonly end: number;
@@ -107,7 +107,7 @@ export function makeLineCheck(log: Omit<LineLog, 'path'>, last = 0) {
 const READ = constants.O_RDONLY | NO_LINK;
 const APPEND = constants.O_RDWR | constants.O_APPEND | NO_LINK;
 const PIECE_BYTES = 256 * 1024;
-/** Longer than any line of ours. */
+/** No line that gpd writes is this long. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /** Whole lines from an offset on; a line that a crash cut short has no end and is skipped. */
@@ -144,10 +144,10 @@ async function* linesIn(log: LineLog, file: FileHandle, from = BEGIN): AsyncGene
     }
 }
 
-/** All lines, also those with a problem; none where the file is missing. */
+/** All lines, also those with a problem; no lines if the file is missing. */
 export async function* readLines(log: LineLog): AsyncGenerator<LogLine> {
   refuseLink(log.path);
-  if (!isThere(log.path)) return;
+  if (!pathExists(log.path)) return;
   const file = await open(log.path, READ);
   try {
     yield* linesIn(log, file);
@@ -156,7 +156,7 @@ export async function* readLines(log: LineLog): AsyncGenerator<LogLine> {
   }
 }
 
-/** How far a file was read. */
+/** The position up to which a file was read. */
 export interface ReadTo {
   readonly inode: number;
   /** The size of the file, with a line that a crash cut short. */
@@ -168,38 +168,42 @@ export interface ReadTo {
 }
 
 /**
- * Reads what was appended since, and all lines of a file that was put in place of the one that was read.
- * @param take is handed each line; what it throws makes the line a damaged one
- * @returns null: the file is missing and always was. @throws {BrokenLog} for any problem, and where lines are gone that were read
+ * Reads the lines appended since `known`, or all lines if the file was replaced.
+ * @param take gets each line; if it throws, the line counts as damaged
+ * @returns null: the file never existed.
+ * @throws {BrokenLog} for any problem, and when lines that were read are missing
  */
-export async function readOn(
+export async function readFrom(
   log: LineLog,
-  known: ReadTo | null,
+  position: ReadTo | null,
   take: (line: LogLine) => void,
 ): Promise<ReadTo | null> {
   refuseLink(log.path);
-  if (!isThere(log.path)) {
-    if (known && known.number > 0) throw new BrokenLog(log, 'it was there, and the file is missing');
+  if (!pathExists(log.path)) {
+    if (position && position.number > 0) throw new BrokenLog(log, 'it was there, and the file is missing');
     return null;
   }
-  return closing(open(log.path, READ), async (file) => {
+  return withClosing(open(log.path, READ), async (file) => {
     const { ino: inode, size, ctimeMs: changedAt } = await file.stat();
-    const same = known?.inode === inode;
-    if (same && known.size === size && known.changedAt === changedAt) return known;
-    let { end, number } = same && size > known.size ? known : BEGIN;
+    const isSameInode = position?.inode === inode;
+    if (isSameInode && position.size === size && position.changedAt === changedAt) return position;
+    let { end, number } = isSameInode && size > position.size ? position : BEGIN;
     for await (const line of linesIn(log, file, { end, number })) {
       if (line.problem !== null) throw new BrokenLog(log, line.problem);
-      if (!line.dropped && !works(() => take(line)))
+      if (!line.dropped && !succeeds(() => take(line)))
         throw new BrokenLog(log, `line ${line.number} is damaged`);
       ({ end, number } = line);
     }
-    if (number < (known?.number ?? 0))
-      throw new BrokenLog(log, `line ${known?.number} was there and is missing`);
+    if (number < (position?.number ?? 0))
+      throw new BrokenLog(log, `line ${position?.number} was there and is missing`);
     return { inode, size, changedAt, end, number };
   });
 }
 
-/** The last whole line, and where the next one begins. @throws {BrokenLog} it is not of this log */
+/**
+ * The last whole line, and the offset of the next one.
+ * @throws {BrokenLog} if the line does not belong to this log
+ */
 async function lastLine(log: LineLog, file: FileHandle) {
   const { size } = await file.stat();
   for (let length = PIECE_BYTES; ; length *= 2) {
@@ -217,21 +221,24 @@ async function lastLine(log: LineLog, file: FileHandle) {
 }
 
 /**
- * Appends a line, which is on disk before this returns. Of the file it reads the last line alone, and cuts off what a crash left of another.
- * @param next is asked behind the lock; null appends nothing
- * @param atLeast the last number that is known from elsewhere: the numbers of lines that were cut off are not given again
- * @returns the number of the line. @throws {BrokenLog} {Unavailable}
+ * Appends a line, which is on disk when this resolves. It reads only the last line, and cuts off a line that
+ * a crash left incomplete.
+ * @param next is called behind the lock; null appends nothing
+ * @param atLeast the last number that is known from elsewhere: numbers of lines that were cut off are not
+ * used again
+ * @returns the number of the line.
+ * @throws {BrokenLog} {Unavailable}
  */
 export function appendLine(
   log: LineLog,
   next: () => Promise<object | null>,
   atLeast = 0,
 ): Promise<number | null> {
-  return locked(log.path, async () => {
+  return withFileLock(log.path, async () => {
     const body = await next();
     if (body === null) return null;
     makeEmpty(log.path);
-    return closing(open(log.path, APPEND), async (file) => {
+    return withClosing(open(log.path, APPEND), async (file) => {
       const last = await lastLine(log, file);
       const number = Math.max(last.number, atLeast) + 1;
       try {
@@ -251,9 +258,12 @@ interface Dated {
   readonly at: string;
 }
 
-/** The lines of the file with what is to go replaced by its count. The last line stays: the next number follows from it. */
+/**
+ * The lines of the file, with each run of dropped lines replaced by its count. The last line stays: the next
+ * number follows from it.
+ */
 async function* withoutDropped(log: LineLog, isDropped: (body: Dated) => boolean): AsyncGenerator<string> {
-  let gone: (DroppedLines & { readonly number: number }) | null = null;
+  let droppedRun: (DroppedLines & { readonly number: number }) | null = null;
   const runOf = ({ dropped, body }: LogLine): DroppedLines | null => {
     if (dropped) return dropped;
     const line = JSON.parse(body) as Dated;
@@ -262,14 +272,20 @@ async function* withoutDropped(log: LineLog, isDropped: (body: Dated) => boolean
   const lineOrNone = (line: LogLine, isLast: boolean): string[] => {
     const run = isLast ? null : runOf(line);
     if (run) {
-      const until = gone && gone.until > run.until ? gone.until : run.until;
-      gone = { dropped: (gone?.dropped ?? 0) + run.dropped, until, number: line.number };
+      const until = droppedRun && droppedRun.until > run.until ? droppedRun.until : run.until;
+      droppedRun = { dropped: (droppedRun?.dropped ?? 0) + run.dropped, until, number: line.number };
       return [];
     }
-    const marks = gone
-      ? [sealLine(log, gone.number, JSON.stringify({ dropped: gone.dropped, until: gone.until }))]
+    const marks = droppedRun
+      ? [
+          sealLine(
+            log,
+            droppedRun.number,
+            JSON.stringify({ dropped: droppedRun.dropped, until: droppedRun.until }),
+          ),
+        ]
       : [];
-    gone = null;
+    droppedRun = null;
     return [...marks, line.text];
   };
   let before: LogLine | null = null;
@@ -282,15 +298,16 @@ async function* withoutDropped(log: LineLog, isDropped: (body: Dated) => boolean
 }
 
 /**
- * Drops lines, and says in place of each run how many there were. The others keep their numbers. Where anything fails, the file stays as it was.
+ * Drops lines and leaves their count in place of each run. All other lines keep their numbers. If anything
+ * fails, the file is unchanged.
  * @throws {BrokenLog} {Unavailable}
  */
 export function dropLines(log: LineLog, isDropped: (body: Dated) => boolean): Promise<void> {
-  return locked(log.path, async () => {
-    if (!isThere(log.path)) return;
+  return withFileLock(log.path, async () => {
+    if (!pathExists(log.path)) return;
     const temporary = temporaryFile(unguessable(log.path));
     try {
-      await closing(open(temporary, 'wx', 0o600), async (file) => {
+      await withClosing(open(temporary, 'wx', 0o600), async (file) => {
         let waiting: string[] = [];
         const write = async (): Promise<void> => {
           await file.appendFile(waiting.map((line) => `${line}\n`).join(''));
@@ -310,9 +327,9 @@ export function dropLines(log: LineLog, isDropped: (body: Dated) => boolean): Pr
   });
 }
 
-/** Whether this is still the file that `known` was, with all that was in it. */
-export const isSameFile = (known: LogFile, now: LogFile): boolean =>
-  known.inode === now.inode && known.size <= now.size;
+/** True while the file only grew since `earlier`. */
+export const isSameFile = (earlier: LogFile, now: LogFile): boolean =>
+  earlier.inode === now.inode && earlier.size <= now.size;
 
 export type LogFile = ReturnType<typeof fileOf>;
 

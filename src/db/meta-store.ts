@@ -14,19 +14,19 @@ export const LAST_SWEEP = 'last-sweep';
 export const LAST_RETENTION = 'last-retention';
 /** When a large SQLite file was last rewritten for an erasure, or was about to be. */
 export const LAST_REWRITE = 'last-rewrite';
-/** Where this database was moved to: it serves nobody any more. */
+/** The target of a finished move: this database serves nobody any longer. */
 export const MOVED = 'moved';
-/** How far a move has filled this database: it serves nobody yet. */
+/** The progress of a move into this database: it serves nobody yet. */
 export const MOVING = 'moving';
-/** Which master key's recovery key was last confirmed, and when. */
+/** The master key whose recovery key was last confirmed, and when. */
 export const ESCROW = 'master-key-escrow';
 
-/** Facts about the installation itself: the master key's check value and the wrapped server secret. */
+/** Reads one fact about the installation, for example the master key's check value. */
 export async function readMeta(database: Pick<Database, 'read'>, name: string): Promise<string | null> {
   return (await cellOf<string>(database.read('meta').where({ name }), 'value')) ?? null;
 }
 
-/** The same of what is a number: a time as a rule. */
+/** Reads a fact that is a number, usually a time. */
 export async function readMetaNumber(database: Pick<Database, 'read'>, name: string): Promise<number | null> {
   const value = await readMeta(database, name);
   return value === null ? null : Number(value);
@@ -40,14 +40,14 @@ export async function dropMeta(tx: Knex.Transaction, name: string): Promise<void
   await tx('meta').where({ name }).delete();
 }
 
-/** @returns false when it is there already, and stays */
+/** @returns false when it already exists; the old value stays */
 export async function addMeta(tx: Knex.Transaction, name: string, value: string): Promise<boolean> {
   if (await tx('meta').where({ name }).first('name')) return false;
   await writeMeta(tx, name, value);
   return true;
 }
 
-/** What has its own revision counter. */
+/** Each of these has its own revision counter. */
 export type Revisioned = 'tenants' | 'agents';
 
 /** Takes the next revision; the row lock orders concurrent writers, so that a poll never skips one. */
@@ -63,37 +63,36 @@ export async function readRevision(database: Database, scope: Revisioned): Promi
 }
 
 /**
- * Marks a tenant as changed and takes its row lock, before anything of it is read that the change depends on.
- * @returns whether there is such a tenant; false too for one whose removal has begun, which no change may revive
+ * Raises the revision of a tenant and takes its row lock, before the change reads anything of the tenant.
+ * @returns false: no such tenant, or its removal has begun, which no change may revert
  */
 export async function bumpTenant(tx: Knex.Transaction, kid: string): Promise<boolean> {
   const revision = await bump(tx, 'tenants');
-  return (await tx('tenants').where({ kid }).where('revision', '>', GOING).update({ revision })) === 1;
+  return (await tx('tenants').where({ kid }).where('revision', '>', REMOVING).update({ revision })) === 1;
 }
 
 /**
- * Rows of a tenant are written where it is known to be there until the COMMIT: no row outlives its tenant, and none becomes
- * another's that is created later under the same kid.
+ * The revision of a tenant whose removal has begun. No new transaction locks it; earlier ones are waited for.
  */
-
-/** The revision of a tenant whose removal has begun: nobody holds it any more, and those who do are waited for. */
-export const GOING = -1;
+export const REMOVING = -1;
 
 /**
- * Asked in the transaction that writes, which keeps the tenant from being removed until it ends.
- * @param since when the tenant was made, where that is known: a later one under its kid is another
+ * Locks the tenant's row until the transaction ends, so that no row outlives its tenant or passes to a later
+ * one with the same kid.
+ * @param since when the tenant was made, if known: a later tenant with its kid is another one
+ * @returns false: no such tenant
  */
-export async function holdsTenant(tx: Transaction, kid: string, since?: number): Promise<boolean> {
-  // What a foreign key locks: a change of the tenant's settings does not wait for it.
+export async function tryLockTenant(tx: Transaction, kid: string, since?: number): Promise<boolean> {
+  // A foreign key takes this lock too: a change of the tenant's settings does not wait for it.
   const lock = lockClause(tx, 'FOR KEY SHARE');
-  const sql = `SELECT created_at AS since FROM tenants WHERE kid = ? AND revision > ${GOING} ${lock}`;
+  const sql = `SELECT created_at AS since FROM tenants WHERE kid = ? AND revision > ${REMOVING} ${lock}`;
   const [row] = await runSql<{ since: number }>(tx, sql, [kid]);
   return row !== undefined && (since === undefined || Number(row.since) === since);
 }
 
-/** The same. @throws {TenantGone} */
-export async function holdTenant(tx: Transaction, kid: string, since?: number): Promise<void> {
-  if (!(await holdsTenant(tx, kid, since))) throw new TenantGone();
+/** Locks the tenant's row until the transaction ends. @throws {TenantGone} */
+export async function lockTenant(tx: Transaction, kid: string, since?: number): Promise<void> {
+  if (!(await tryLockTenant(tx, kid, since))) throw new TenantGone();
 }
 
 /** The names of all tenants, in order, also where the rest of a row cannot be read. */
@@ -102,31 +101,31 @@ export function listKids({ read }: Pick<Database, 'read'>): Promise<readonly str
 }
 
 /** Why the log of a tenant is not there: it left with its tenant, or it was lost. */
-export async function logLost(db: Executor, kid: string): Promise<Error> {
+export async function missingLogError(db: Executor, kid: string): Promise<Error> {
   const rows = await runSql(db, 'SELECT kid FROM tenants WHERE kid = ?', [kid]);
   return rows.length === 0 ? new TenantGone() : new Error('a tenant has lost its log');
 }
 
-/** Told the tenant of each row whose MAC was wrong: the log and the metrics listen. */
+/** Diagnostics channel with the tenant of each row whose MAC was wrong; the log and the metrics subscribe. */
 export const STATE_INVALID = 'gpd.consent-state-invalid';
 const invalid = channel(STATE_INVALID);
-export const tellInvalid = (kid: string): void => invalid.publish(kid);
+export const reportInvalidState = (kid: string): void => invalid.publish(kid);
 
-/** Somebody wrote to a row without its key, and nothing is answered from it. */
+/** Somebody wrote a row without gpd's key. No decision is made from it. */
 export class ConsentStateInvalid extends Unavailable {
   readonly code = 'consent-state-invalid';
 
   constructor(kid: string) {
     super('a row that consent is decided from does not carry its MAC');
-    tellInvalid(kid);
+    reportInvalidState(kid);
   }
 }
 
 /**
- * Whether reader and writer answer: a read, and a transaction that takes the writer and writes nothing. A refusal of the
- * database is an answer: restarting this process would not change it. Does not resolve while a query hangs.
+ * True when a read and a transaction that takes the writer both succeed, or when the database refuses:
+ * restarting this process would not change a refusal. Does not resolve while a query hangs.
  */
-export async function answers(database: Database): Promise<boolean> {
+export async function databaseAnswers(database: Database): Promise<boolean> {
   try {
     await database.read('meta').first('name');
     await database.transaction((tx) => tx('meta').first('name'));
@@ -146,7 +145,7 @@ const AS_A_WRITE = `DO $$ BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN RAISE SQLSTATE '${READ_ONLY}'; END IF;
 END $$`;
 
-/** Whether a transaction could write: after a failover the pool may reach a standby. @throws any other error */
+/** False on a standby, which the pool may reach after a failover. @throws any other error */
 export async function isWritable({ kind, read }: Database): Promise<boolean> {
   if (kind === 'sqlite') return true;
   try {

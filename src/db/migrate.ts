@@ -5,10 +5,13 @@ import { rowsOf } from './sql.ts';
 
 const directory = new URL('../../migrations/', import.meta.url);
 
-/** Every database begins with it: one that has older migrations was made by a program that was never released. */
+/**
+ * Every database begins with this migration. One with older migrations comes from a version that was never
+ * released.
+ */
 const BASELINE = '20261130_00_baseline.js';
 
-/** Serialises migrations of several nodes; an arbitrary constant of ours. */
+/** Serialises the migrations of several nodes. The number is arbitrary. */
 const ADVISORY_LOCK = 7_208_963_411;
 
 async function migrationNames(): Promise<string[]> {
@@ -51,19 +54,21 @@ async function latest(connection: Knex): Promise<readonly string[]> {
   return applied;
 }
 
-/** Everything else queues up behind a lock that a change waits for: better to give up and be started again. */
+/**
+ * All other statements queue behind a lock that a migration waits for, so it gives up and is started again.
+ */
 const LOCK_WAIT = '4s';
 
 export const isUnreleased = (unknown: readonly string[]): boolean => unknown.some((name) => name < BASELINE);
 
-/** Why this gpd takes no database with these migrations, and the remedy. */
+/** The reason why this gpd refuses a database with these migrations, and the remedy. */
 export function refusalOf(unknown: readonly string[]): string {
   return isUnreleased(unknown)
     ? 'was made before gpd 0.1.0, the first release: make a new installation with gpd init'
     : `was written by a newer gpd (${unknown.join(', ')}): upgrade this one`;
 }
 
-/** Another gpd has been here: this one would read and write past it. */
+/** Another gpd has changed the schema: this one would misread it. */
 export class UnknownSchema extends Error {
   constructor(unknown: readonly string[]) {
     super(`the database ${refusalOf(unknown)}`);
@@ -71,7 +76,7 @@ export class UnknownSchema extends Error {
   }
 }
 
-/** What this gpd would apply. @throws {UnknownSchema} */
+/** The migrations that this gpd would apply. @throws {UnknownSchema} */
 export async function pendingMigrations(database: Database): Promise<readonly string[]> {
   const { pending, unknown } = await schemaState(database);
   if (unknown.length > 0) throw new UnknownSchema(unknown);
@@ -79,11 +84,10 @@ export async function pendingMigrations(database: Database): Promise<readonly st
 }
 
 /**
- * Brings the schema up to date and returns what it applied.
- * Knex's own lock row outlives a crash, so ours decides: an advisory lock of the transaction on PostgreSQL, the
- * immediate transaction of a single file on SQLite.
+ * Brings the schema up to date and returns the applied migrations. Knex's lock row outlives a crash, so gpd
+ * takes its own lock: an advisory lock of the transaction on PostgreSQL, the immediate transaction on SQLite.
  * @throws {UnknownSchema}
- * @throws {Unavailable} when a running node holds a table for too long
+ * @throws {Unavailable} when a running node locks a table for too long
  */
 export async function migrate(database: Database): Promise<readonly string[]> {
   if ((await pendingMigrations(database)).length === 0) return [];
@@ -100,12 +104,10 @@ export async function migrate(database: Database): Promise<readonly string[]> {
   });
 }
 
-/** Settings of PostgreSQL that follow from the columns of a table, so that a table which a later migration makes has them too. */
-
 /** A table with one of these columns has rows about persons (src/rights/person-map.ts). */
 const PERSONAL = ['durable', 'request_id', 'visitor_id', 'principal', 'subject'];
 
-/** Columns of few values, which tell nobody apart. */
+/** Columns with few distinct values, which identify nobody. */
 const FEW_VALUES = [
   'kid',
   'class',
@@ -123,15 +125,15 @@ const FEW_VALUES = [
   'step',
 ];
 
-const OWN = `t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND t.relname NOT LIKE 'knex%'`;
+const OUR_TABLES = `t.relnamespace = current_schema()::regnamespace AND t.relkind = 'r' AND t.relname NOT LIKE 'knex%'`;
 
 /**
- * PostgreSQL samples values of a column for its planner and shows them by SQL (pg_stats) long after their row is erased. It samples
- * none of a table about persons, but for columns of few values.
+ * PostgreSQL samples column values for its planner and shows them in pg_stats long after their row is erased.
+ * So tables about persons are not sampled, except for columns of few values.
  */
-async function sampleNobody(tx: Knex.Transaction): Promise<void> {
+async function disableSampling(tx: Knex.Transaction): Promise<void> {
   const sql = `SELECT t.relname AS name, a.attname AS col FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid
-    WHERE ${OWN} AND a.atttypid IN ('text'::regtype, 'bytea'::regtype) AND NOT a.attisdropped
+    WHERE ${OUR_TABLES} AND a.atttypid IN ('text'::regtype, 'bytea'::regtype) AND NOT a.attisdropped
       AND a.attname <> ALL(?) AND a.attstattarget IS DISTINCT FROM 0
       AND EXISTS (SELECT 1 FROM pg_attribute p WHERE p.attrelid = t.oid AND p.attname = ANY(?) AND NOT p.attisdropped)`;
   const columns = rowsOf<{ name: string; col: string }>(await tx.raw(sql, [FEW_VALUES, PERSONAL]));
@@ -140,18 +142,22 @@ async function sampleNobody(tx: Knex.Transaction): Promise<void> {
 }
 
 /**
- * Of 90 days that are kept one is a hundredth, and what expires in minutes is dead soon. By default autovacuum waits until a fifth of a
- * table is dead: room that is not used again, in the indexes too (ADR 0053).
+ * Retention deletes about one row in ninety a day, and short-lived rows die within minutes. By default
+ * autovacuum waits until a fifth of a table is dead, and that room is not reused meanwhile, in indexes
+ * neither (ADR 0053).
  */
-async function vacuumSoon(tx: Knex.Transaction): Promise<void> {
-  const sql = `SELECT t.relname AS name FROM pg_class t WHERE ${OWN}
+async function lowerVacuumThreshold(tx: Knex.Transaction): Promise<void> {
+  const sql = `SELECT t.relname AS name FROM pg_class t WHERE ${OUR_TABLES}
     AND NOT EXISTS (SELECT 1 FROM unnest(t.reloptions) o WHERE o LIKE 'autovacuum_vacuum_scale_factor=%')`;
   for (const { name } of rowsOf<{ name: string }>(await tx.raw(sql)))
     await tx.raw('ALTER TABLE ?? SET (autovacuum_vacuum_scale_factor = 0.02)', [name]);
 }
 
-/** After each migration, in its transaction: nothing was sampled in between. Tables that have their settings are not locked. */
+/**
+ * Runs in the transaction of each migration, so that nothing is sampled in between. Tables that already have
+ * these settings are not locked.
+ */
 export async function setUpTables(tx: Knex.Transaction): Promise<void> {
-  await sampleNobody(tx);
-  await vacuumSoon(tx);
+  await disableSampling(tx);
+  await lowerVacuumThreshold(tx);
 }

@@ -36,10 +36,10 @@ interface ClientInternals {
   connectionSettings: { statement_timeout?: number };
   transaction(...args: unknown[]): TransactionInternals;
   _acquireOnlyConnection(): Promise<Connection>;
-  _query(connection: Connection, asked: Asked): Promise<Asked>;
+  _query(connection: Connection, query: PgQuery): Promise<PgQuery>;
 }
 
-interface Asked {
+interface PgQuery {
   readonly sql: string;
   readonly response: { readonly command: string };
 }
@@ -53,40 +53,39 @@ const ALIAS = /^(prefer|require|verify-ca)$/;
 /** A connection that leaves this machine is encrypted and its certificate checked, unless the address says otherwise. */
 export function withTls(location: string): string {
   const url = parseUrl(location);
-  const { searchParams: given } = url ?? {};
+  const { searchParams: parameters } = url ?? {};
   // `host` is a socket, or a name that libpq would take as well.
-  const isLocal = LOOPBACK.test(url?.hostname ?? '') || given?.has('host') === true;
-  // The driver reads them as verify-full too, and warns about that on stderr.
-  const isAlias = ALIAS.test(given?.get('sslmode') ?? '') && !given?.has('uselibpqcompat');
-  const isSaid = given?.has('sslmode') || given?.has('ssl');
-  if (!url || (!isAlias && (isLocal || isSaid))) return location;
+  const isLocal = LOOPBACK.test(url?.hostname ?? '') || parameters?.has('host') === true;
+  // The driver treats these as verify-full too, and warns on stderr.
+  const isAlias = ALIAS.test(parameters?.get('sslmode') ?? '') && !parameters?.has('uselibpqcompat');
+  const hasTlsSetting = parameters?.has('sslmode') || parameters?.has('ssl');
+  if (!url || (!isAlias && (isLocal || hasTlsSetting))) return location;
   url.searchParams.set('sslmode', 'verify-full');
   return url.href;
 }
 
-/** pg's words for a server that has TLS switched off. */
+/** The pg driver's message when the server has TLS switched off. */
 const NO_TLS = /does not support SSL connections/;
 
-/** All of its statements see what the first one saw. */
+/** All statements of the transaction see the same state. */
 const SNAPSHOT = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 
-/** PgBouncer's words for a startup parameter that it does not know, which ends the connection. */
+/** PgBouncer's message for a startup parameter that it does not know; it then closes the connection. */
 const REFUSED_PARAMETER = /unsupported startup parameter/;
 
 /**
- * An index answers what is asked with a write. Of columns that name a person PostgreSQL has no statistics, and would read a whole
- * table, or compare each row of a tenant, for some hundred keys.
+ * Forces index plans in write transactions. PostgreSQL has no statistics of columns that name a person, and
+ * would scan a table or a tenant for a few hundred keys.
  */
 const BY_INDEX =
   '; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 0.01';
 
 /**
- * Knex's PostgreSQL client, which also gets on with PgBouncer in transaction pooling. There a session is nobody's own:
- * what is set for it is refused at the start or reaches strangers. So the time limit of statements goes into the same
- * message as each BEGIN, for that transaction alone. A limit of 0 is for changes of the schema, which plan as PostgreSQL likes.
- *
- * As on SQLite, a BEGIN that fails ends the transaction before its work: a pool in statement mode refuses it, and
- * statements would commit one by one.
+ * Knex's PostgreSQL client, made to work with PgBouncer's transaction pooling. There, session settings are
+ * refused at the start or reach other clients, so each BEGIN carries the statement timeout for its
+ * transaction. A limit of 0 is for schema changes. A BEGIN that fails ends the transaction before its work:
+ * in statement mode the pool refuses it, and statements would commit one by one
+ * (https://www.pgbouncer.org/features.html).
  */
 function poolableClient(limitMs: number): typeof Knex.Client {
   const Base = require('knex/lib/dialects/postgres/index.js') as ClientClass;
@@ -96,19 +95,19 @@ function poolableClient(limitMs: number): typeof Knex.Client {
     override transaction(...args: unknown[]): TransactionInternals {
       const transaction = super.transaction(...args);
       const { repeatable } = args[1] as TransactionOptions;
-      const how = repeatable === true ? `${write}; SET LOCAL synchronous_commit = off` : write;
-      const begin = transaction.readOnly === true ? `${SNAPSHOT}${setting}` : how;
+      const writeBegin = repeatable === true ? `${write}; SET LOCAL synchronous_commit = off` : write;
+      const begin = transaction.readOnly === true ? `${SNAPSHOT}${setting}` : writeBegin;
       transaction.begin = (connection) => connection.query(begin);
       return transaction;
     }
 
-    override async _query(connection: Connection, asked: Asked): Promise<Asked> {
-      const answered = await super._query(connection, asked);
-      if (asked.sql === 'COMMIT;' && answered.response.command === 'ROLLBACK') throw new RolledBack();
+    override async _query(connection: Connection, query: PgQuery): Promise<PgQuery> {
+      const answered = await super._query(connection, query);
+      if (query.sql === 'COMMIT;' && answered.response.command === 'ROLLBACK') throw new RolledBack();
       return answered;
     }
 
-    // Straight to PostgreSQL the limit is the session's too, so that a read outside of a transaction has one.
+    // Without PgBouncer the limit also applies to the session, so that a read outside a transaction has one.
     override async _acquireOnlyConnection(): Promise<Connection> {
       try {
         return await super._acquireOnlyConnection();
@@ -136,9 +135,10 @@ interface PostgresConnection {
 }
 
 /**
- * For knex's `afterCreate`: connections that no other caller may get. pg's query_timeout gives the caller up and not the
- * query: the connection would go back into the pool with its answer still to come, or in the middle of a transaction. It is
- * closed at once. One to a server that only reads is closed when it is given back: the next may lead to the new primary.
+ * Keeps useless connections from other callers, as knex's `afterCreate`. pg's query_timeout ends the wait,
+ * not the query: the connection would return to the pool with an answer still to come, so it is closed at
+ * once. A connection to a read-only server is closed when it is returned: the next may lead to the new
+ * primary (https://node-postgres.com/apis/client).
  */
 export function closeWhenUseless(
   connection: PostgresConnection,
@@ -154,7 +154,7 @@ export function closeWhenUseless(
     const answer = args.at(-1) as ((error: Error | null, result: unknown) => void) | undefined;
     if (typeof answer !== 'function') {
       const promised = query(...args);
-      // As a BEGIN is sent.
+      // A BEGIN is sent without a callback.
       if (promised instanceof Promise) promised.catch(watch);
       return promised;
     }
@@ -174,8 +174,8 @@ async function parseInt8AsNumber(): Promise<void> {
 
 const STATEMENT_MS = 9000;
 
-function postgresPool(location: string, max: number, limitMs: number, more: Knex.Config = {}): Knex {
-  // After a statement that PostgreSQL ends, the connection can be used again; after the client's own limit it cannot.
+function postgresPool(location: string, max: number, limitMs: number, overrides: Knex.Config = {}): Knex {
+  // A connection is usable after a timeout of the server, and useless after one of the client.
   const limits = limitMs === 0 ? {} : { statement_timeout: limitMs, query_timeout: limitMs + 1000 };
   return knex({
     client: withAvailability(poolableClient(limitMs)),
@@ -184,12 +184,12 @@ function postgresPool(location: string, max: number, limitMs: number, more: Knex
       connectionString: withTls(location),
       ...limits,
       application_name: 'gpd',
-      // What `sendTogether` asks at once shares a round trip.
+      // `sendTogether` relies on it: its statements share a round trip.
       pipeline: true,
     } as Knex.PgConnectionConfig & { pipeline: true },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: { min: 0, max, afterCreate: closeWhenUseless },
-    ...more,
+    ...overrides,
   });
 }
 
@@ -197,9 +197,9 @@ export async function openPostgres({ location, onUnknownCommit, afterClose }: Da
   await parseInt8AsNumber();
   const pool = postgresPool(location, 10, STATEMENT_MS);
   const longRead = postgresPool(location, 2, STATEMENT_MS, PATIENT);
-  const transaction = <T>(work: Work<T>, how?: TransactionOptions): Promise<T> =>
-    runTransaction(byKnex(pool, how), work, onUnknownCommit);
-  const alone = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
+  const transaction = <T>(work: Work<T>, options?: TransactionOptions): Promise<T> =>
+    runTransaction(byKnex(pool, options), work, onUnknownCommit);
+  const onOwnConnection = <T>(work: (connection: Knex) => Promise<T>): Promise<T> =>
     closingPool(postgresPool(location, 1, 0), work);
   return {
     kind: 'postgres' as const,
@@ -210,8 +210,9 @@ export async function openPostgres({ location, onUnknownCommit, afterClose }: Da
     plainTransaction: <T>(work: Work<T>) => transaction(work),
     quietMs: () => Number.POSITIVE_INFINITY,
     copyLog: async () => {},
-    longTransaction: <T>(work: Work<T>) => alone((own) => runTransaction(byKnex(own), work, onUnknownCommit)),
-    alone,
+    longTransaction: <T>(work: Work<T>) =>
+      onOwnConnection((connection) => runTransaction(byKnex(connection), work, onUnknownCommit)),
+    onOwnConnection,
     file: null,
     truncateLog: () => Promise.resolve(true),
     vacuum: () => Promise.resolve(),

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { pagesBy } from '../lib/collections.ts';
 import { type Bindings, type ColumnTypes, dialectOf, type Executor } from './dialect.ts';
 
-/** A transaction that takes the SQL of this file, and perhaps no builder. */
+/** A transaction that takes raw SQL; it may lack knex's builder. */
 export type Transaction = Knex.Transaction | Exclude<Executor, Knex>;
 
 export type { Bindings } from './dialect.ts';
@@ -29,13 +29,12 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   return Array.isArray(result) ? (result as Row[]) : ((result as { rows?: Row[] }).rows ?? []);
 }
 
-/** How many rows a query finds. */
 export async function countOf(rows: Knex.QueryBuilder): Promise<number> {
   const [row] = (await rows.count({ n: '*' })) as { n: number }[];
   return Number(row?.n ?? 0);
 }
 
-/** The same, but no further than `cap + 1`: a page must not cost more because there are many. */
+/** Counts no further than `cap + 1`: a page must not cost more because there are many rows. */
 export const countUpTo = (db: Knex, rows: Knex.QueryBuilder, cap: number): Promise<number> =>
   countOf(
     db(
@@ -46,13 +45,16 @@ export const countUpTo = (db: Knex, rows: Knex.QueryBuilder, cap: number): Promi
     ),
   );
 
-/** What one column of the first row holds; undefined: there is no row. */
+/** One column of the first row; undefined: no row. */
 export async function cellOf<Cell>(rows: Knex.QueryBuilder, column: string): Promise<Cell | undefined> {
   const [cell] = (await rows.limit(1).pluck(column)) as Cell[];
   return cell;
 }
 
-/** The rows of a query behind `after`, in the order of these columns, which tell its rows apart. */
+/**
+ * The next page of a query after the row `after`, in the order of these columns, which must be unique
+ * together.
+ */
 export async function pageBehind<Row extends object>(
   query: Knex.QueryBuilder,
   key: readonly string[],
@@ -70,17 +72,16 @@ export async function pageBehind<Row extends object>(
   return (await page.whereRaw(`(${names.join()}) > (${marks.join()})`, [...key, ...values])) as Row[];
 }
 
-/** All of them, a short read a page. */
+/** All pages, one short read each. */
 export const pagesOf = <Row extends object>(query: Knex.QueryBuilder, key: readonly string[], size: number) =>
   pagesBy<Row>(size, (after) => pageBehind(query, key, size, after));
 
-/** On PostgreSQL, where rows have locks: SQLite's one writer holds the whole file. */
+/** True on PostgreSQL; SQLite's one writer locks the whole file. */
 export const hasRowLocks = (db: Executor): boolean => dialectOf(db).hasRowLocks;
 
 /** The clause of a SELECT that locks what it finds, where rows have locks. */
 export const lockClause = (db: Executor, clause: string): string => (hasRowLocks(db) ? clause : '');
 
-/** Only rows with one of these keys. */
 export function whereAmong(
   rows: Knex.QueryBuilder,
   db: Knex,
@@ -91,7 +92,9 @@ export function whereAmong(
   return rows.whereRaw(`?? IN ${sql}`, [column, ...(bindings as Knex.Value[])]);
 }
 
-/** The same for few keys. */
+/**
+ * Like {@link whereAmong}, for few keys: SQLite then uses an index instead of reading all rows of the tenant.
+ */
 export function whereOneOf(
   rows: Knex.QueryBuilder,
   db: Knex,
@@ -109,7 +112,7 @@ export const runSql = async <Found>(
   bindings: Bindings,
 ): Promise<readonly Found[]> => (await dialectOf(db).run(db, sql, bindings)) as readonly Found[];
 
-/** What is built the same way for each step of a long deletion: on SQLite it stays prepared. */
+/** Runs a query that each step of a long deletion builds alike: on SQLite it stays prepared. */
 export const runStep = async <Found>(tx: Knex, built: Knex.QueryBuilder): Promise<readonly Found[]> =>
   (await dialectOf(tx).runBuilt(tx, built)) as readonly Found[];
 
@@ -138,23 +141,26 @@ export async function runAsked<Found>(
   return runSql<Found>(db, `${q.sql} ${sql}`, [...q.bindings, ...bindings]);
 }
 
-/** For {@link runAsked}: a LEFT JOIN of `q` with the one row that a unique key finds; `condition` may have `?` and columns of `q`. */
+/**
+ * A LEFT JOIN of the table `q` of {@link runAsked} with the one row that a unique key finds; `condition` may
+ * contain `?` and columns of `q`.
+ */
 export const joinRow = (db: Executor, table: string, alias: string, condition: string): string =>
   dialectOf(db).joinRow(table, alias, condition);
 
-type Asked<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
+type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**
- * Statements that do not need each other's answers. PostgreSQL gets them at once and runs them in their order, so that a lock is held for
- * one round trip: a tenant's grants a second are a third fewer without it. SQLite runs one after the other.
+ * Runs statements that do not need each other's results. PostgreSQL gets all of them in one round trip, so a
+ * tenant's log is locked for less time (a third more grants a second). SQLite runs one after the other.
  */
 export async function sendTogether<T extends readonly unknown[]>(
   tx: Executor,
-  ...asked: Asked<T>
+  ...queries: Queries<T>
 ): Promise<T> {
-  if (hasRowLocks(tx)) return (await Promise.all(asked.map((ask) => ask()))) as unknown as T;
+  if (hasRowLocks(tx)) return (await Promise.all(queries.map((ask) => ask()))) as unknown as T;
   const answers: unknown[] = [];
-  for (const ask of asked) answers.push(await ask());
+  for (const ask of queries) answers.push(await ask());
   return answers as unknown as T;
 }
 

@@ -9,10 +9,10 @@ import type { TransactionOptions } from './transaction.ts';
 
 const require = createRequire(import.meta.url);
 
-/** The native module of SQLite was not compiled, or for another machine. */
+/** SQLite's native module was not compiled, or was compiled for another machine. */
 export class SqliteUnloadable extends Error {
-  constructor(why: string, remedy: string) {
-    super(`SQLite's native module cannot be loaded (${why}): ${remedy}`);
+  constructor(reason: string, remedy: string) {
+    super(`SQLite's native module cannot be loaded (${reason}): ${remedy}`);
     this.name = 'SqliteUnloadable';
   }
 }
@@ -27,7 +27,7 @@ function remedy(): string {
   return `run \`node ${path}\`; it takes a C++ compiler, make and Python 3`;
 }
 
-/** Knex would say what its own users have to install. @throws {SqliteUnloadable} */
+/** Without this check knex would tell gpd's user to install a driver. @throws {SqliteUnloadable} */
 export function requireSqlite(): void {
   try {
     require('sqlite3');
@@ -145,34 +145,34 @@ function prepare(connection: Connection, sql: string): Promise<Statement> {
 }
 
 async function statementFor(connection: Connection, sql: string): Promise<Statement> {
-  const known = prepared.get(connection) ?? new Map<string, Statement>();
-  prepared.set(connection, known);
-  const found = known.get(sql);
+  const statements = prepared.get(connection) ?? new Map<string, Statement>();
+  prepared.set(connection, statements);
+  const found = statements.get(sql);
   if (found) return found;
   const statement = await prepare(connection, sql);
-  known.set(sql, statement);
+  statements.set(sql, statement);
   return statement;
 }
 
-/** What the driver tells by a callback. */
-export const told = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
+/** Turns a callback of the driver into a promise. */
+export const promised = <T>(ask: (done: (error: Error | null, value?: T) => void) => unknown): Promise<T> =>
   new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
 
 async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
   const statement = await statementFor(connection, sql);
-  return told<Rows>((done) => statement.all(bindings, done));
+  return promised<Rows>((done) => statement.all(bindings, done));
 }
 
-/** Statements that are not kept. */
+/** Runs statements that do not stay prepared. */
 export const execute = (connection: Pick<Connection, 'exec'>, sql: string): Promise<void> =>
-  told((done) => connection.exec(sql, done));
+  promised((done) => connection.exec(sql, done));
 
 interface Pool {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
 }
 
-/** On a connection out of knex's pool; inside of its transaction on that of the transaction. */
+/** Runs `work` on a connection of knex's pool, or on the transaction's connection. */
 export async function onConnection<T>(knex: Knex, work: (connection: Connection) => Promise<T>): Promise<T> {
   const pool = knex.client as unknown as Pool;
   const connection = await pool.acquireConnection();
@@ -183,16 +183,17 @@ export async function onConnection<T>(knex: Knex, work: (connection: Connection)
   }
 }
 
-/** How long a transaction waits for the writer of another process. */
+/** The longest wait for the writer of another process. */
 export const BUSY_MS = 5000;
 const ASK_AGAIN_MS = 1;
 
-/** Whose last transaction did not wait for the disk. */
+/** Connections whose last transaction did not wait for the disk. */
 const lax = new WeakSet<Connection>();
 
 /**
- * Each transaction sets what it needs, so that none inherits less. SQLite sets it when it prepares the statement, not when it runs it
- * (sqlite.org/pragma.html): a statement that stays prepared would do nothing the second time.
+ * Each transaction sets its durability, so that none inherits less. SQLite applies the pragma when it
+ * prepares the statement (sqlite.org/pragma.html): a statement that stays prepared would do nothing the
+ * second time.
  */
 async function setDurability(connection: Connection, awaitsDisk: boolean): Promise<void> {
   if (lax.has(connection) !== awaitsDisk) return;
@@ -202,8 +203,9 @@ async function setDurability(connection: Connection, awaitsDisk: boolean): Promi
 }
 
 /**
- * SQLite's own wait asks less and less often, at last every 100 ms, and there is no queue: a process that writes again as soon as
- * it has committed would keep the others out. Asking every millisecond finds the pause between two of its transactions.
+ * SQLite's own wait polls ever less often, up to every 100 ms, and has no queue: a process that writes
+ * continuously would block the others. Polling every millisecond finds the gap between two of its
+ * transactions.
  */
 async function beginImmediate(connection: Connection, awaitsDisk: boolean): Promise<void> {
   await setDurability(connection, awaitsDisk);
@@ -220,37 +222,37 @@ async function beginImmediate(connection: Connection, awaitsDisk: boolean): Prom
   }
 }
 
-/** After a failure: SQLite may have ended the transaction itself (sqlite.org/lang_transaction.html section 3). */
+/** SQLite may have ended the failed transaction itself (sqlite.org/lang_transaction.html section 3). */
 async function abandon(connection: Connection): Promise<void> {
   await runPrepared(connection, 'ROLLBACK', []).catch(() => {});
 }
 
 /**
- * A transaction that knex knows nothing of: the object that knex makes for one costs 7 % of an ingest, most of it as garbage. It takes
- * raw SQL and no builder.
+ * A transaction outside knex: knex's transaction object costs 7 % of an ingest, most of it as garbage. It
+ * takes raw SQL and has no builder.
  */
 export interface PlainTransaction {
   readonly client: { readonly dialect: 'sqlite3' };
   run(sql: string, bindings: Rows): Promise<Rows>;
 }
 
-/** On the connection of `writer`, whose pool of one is the queue for knex's transactions as well. */
+/** Runs on the connection of `writer`, whose pool of one is also the queue for knex's transactions. */
 export function runPlainTransaction<T>(writer: Knex, work: (tx: PlainTransaction) => Promise<T>): Promise<T> {
   return onConnection(writer, async (connection) => {
-    let ended = false;
+    let hasEnded = false;
     async function run(sql: string, bindings: Rows): Promise<Rows> {
-      // Its connection may already be another's.
-      if (ended) throw new Error('the transaction has ended');
+      // The connection may already belong to another transaction.
+      if (hasEnded) throw new Error('the transaction has ended');
       return runPrepared(connection, sql, bindings);
     }
     await beginImmediate(connection, true);
     try {
       const result = await work({ client: { dialect: 'sqlite3' }, run });
-      ended = true;
+      hasEnded = true;
       await runPrepared(connection, 'COMMIT', []);
       return result;
     } catch (error) {
-      ended = true;
+      hasEnded = true;
       await abandon(connection);
       throw error;
     }

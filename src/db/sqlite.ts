@@ -15,16 +15,16 @@ import { byKnex, runTransaction, snapshotOn, type TransactionOptions, type Work 
 const { knex } = knexModule;
 
 const PRAGMAS = [
-  // First: the others may have to wait for a second process.
+  // The first, because the others may have to wait for a second process.
   `PRAGMA busy_timeout=${BUSY_MS}`,
   'PRAGMA journal_mode=WAL',
   'PRAGMA synchronous=FULL',
   'PRAGMA foreign_keys=ON',
   'PRAGMA secure_delete=ON',
-  // Pages: a checkpoint that comes less often writes a page that changed often once.
+  // In pages. A rarer checkpoint writes a page that changed often only once.
   'PRAGMA wal_autocheckpoint=4000',
   'PRAGMA trusted_schema=OFF',
-  // A statement of many rows keeps the pages it may have to take back: else in a temporary file, outside our directory.
+  // A large statement keeps pages for its rollback; the default is a temporary file outside gpd's directory.
   'PRAGMA temp_store=MEMORY',
 ];
 
@@ -35,12 +35,12 @@ const configuring =
   (connection, done) =>
     connection.exec(pragmas.join(';'), (error) => done(error, connection));
 const configureSqlite = configuring(PRAGMAS);
-/** Before the first page of a new file. On each connection it would be a write. */
+/** Set before a new file has its first page. On each connection it would be a write. */
 const configureNew = configuring(['PRAGMA auto_vacuum=INCREMENTAL', 'PRAGMA journal_mode=WAL']);
-/** Whose transactions wait in {@link beginImmediate}; within one nothing is busy. */
+/** The writer waits in {@link beginImmediate}; inside a transaction nothing is busy. */
 const configureWriter = configuring([...PRAGMAS, 'PRAGMA busy_timeout=0']);
 
-/** Short: waiting for the checkpoint delays the writer. */
+/** Kept short, because the writer waits for this checkpoint. */
 const CHECKPOINT_BUSY_MS = 250;
 const VACUUM_BUSY_MS = 10_000;
 
@@ -53,9 +53,9 @@ const withSqlite = <T>(
   busyMs: number,
   work: (connection: Knex) => Promise<T>,
 ): Promise<T> =>
-  closingPool(oneConnection(base, configureSqlite), async (own) => {
-    await own.raw(`PRAGMA busy_timeout=${busyMs}`);
-    return work(own);
+  closingPool(oneConnection(base, configureSqlite), async (connection) => {
+    await connection.raw(`PRAGMA busy_timeout=${busyMs}`);
+    return work(connection);
   });
 
 export async function openSqlite(options: DatabaseOptions) {
@@ -68,22 +68,22 @@ export async function openSqlite(options: DatabaseOptions) {
   };
   if (!existsSync(options.location)) {
     if (options.create !== true) throw new Error('no database yet: run `gpd init` first');
-    await closingPool(oneConnection(base, configureNew), (made) => made.raw('SELECT 1'));
+    await closingPool(oneConnection(base, configureNew), (connection) => connection.raw('SELECT 1'));
   }
   const pool = { afterCreate: configureSqlite, idleTimeoutMillis: 2_147_483_647 };
   const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
   const longRead = knex({ ...base, ...PATIENT, pool: { afterCreate: configureSqlite, min: 0, max: 1 } });
   const checkpointer = makeCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
-  const quiet = makeQuiet();
-  const transaction = async <T>(work: Work<T>, how?: TransactionOptions): Promise<T> => {
-    const watched = quiet.watched(work, how);
-    const result = await runTransaction(byKnex(writer, how), watched, options.onUnknownCommit);
+  const quietTimer = makeQuietTimer();
+  const transaction = async <T>(work: Work<T>, transactionOptions?: TransactionOptions): Promise<T> => {
+    const watched = quietTimer.watched(work, transactionOptions);
+    const result = await runTransaction(byKnex(writer, transactionOptions), watched, options.onUnknownCommit);
     checkpointer.committed();
     return result;
   };
   const plainTransaction = async <T>(work: Work<T, PlainTransaction>): Promise<T> => {
-    quiet.wrote();
+    quietTimer.wrote();
     const direct = (run: typeof work): Promise<T> => runPlainTransaction(writer, run);
     const result = await runTransaction(direct, work, options.onUnknownCommit);
     checkpointer.committed();
@@ -96,12 +96,12 @@ export async function openSqlite(options: DatabaseOptions) {
     snapshot: snapshotOn(read),
     transaction,
     plainTransaction,
-    quietMs: quiet.ms,
+    quietMs: quietTimer.ms,
     copyLog: () => checkpointer.copyLog(),
     longTransaction: transaction,
     file: options.location,
     truncateLog: () => withSqlite(base, CHECKPOINT_BUSY_MS, truncateWal),
-    alone: <T>(work: (connection: Knex) => Promise<T>) => withSqlite(base, VACUUM_BUSY_MS, work),
+    onOwnConnection: <T>(work: (connection: Knex) => Promise<T>) => withSqlite(base, VACUUM_BUSY_MS, work),
     vacuum: () =>
       withSqlite(base, VACUUM_BUSY_MS, async (connection) => {
         await connection.raw('VACUUM');
@@ -120,31 +120,31 @@ export async function openSqlite(options: DatabaseOptions) {
 }
 
 /**
- * When somebody wrote last to a SQLite file, long deletions left out: in this process, or in another one, whose commits
- * `PRAGMA data_version` counts (sqlite.org/pragma.html).
+ * The time since the last write to a SQLite file, without long deletions: in this process, or in another one,
+ * whose commits `PRAGMA data_version` counts (sqlite.org/pragma.html).
  */
-function makeQuiet() {
+function makeQuietTimer() {
   let wroteAt = Number.NEGATIVE_INFINITY;
-  let version: number | undefined;
+  let dataVersion: number | undefined;
   function wrote(): void {
     wroteAt = performance.now();
   }
-  async function lookForOthers(tx: Knex.Transaction): Promise<void> {
-    const [seen] = (await runSqlite(tx, 'PRAGMA data_version', [])) as { data_version: number }[];
-    if (version !== undefined && version !== seen?.data_version) wrote();
-    version = seen?.data_version;
+  async function noticeOtherWrites(tx: Knex.Transaction): Promise<void> {
+    const [row] = (await runSqlite(tx, 'PRAGMA data_version', [])) as { data_version: number }[];
+    if (dataVersion !== undefined && dataVersion !== row?.data_version) wrote();
+    dataVersion = row?.data_version;
   }
   return {
     ms: () => performance.now() - wroteAt,
     wrote,
-    /** A deletion that can be repeated looks for others, anything else is one. */
-    watched<T>(work: Work<T>, how: TransactionOptions | undefined): Work<T> {
-      if (how?.repeatable !== true) {
+    /** Only a repeatable deletion looks for other writers; anything else counts as a write. */
+    watched<T>(work: Work<T>, options: TransactionOptions | undefined): Work<T> {
+      if (options?.repeatable !== true) {
         wrote();
         return work;
       }
       return async (tx) => {
-        await lookForOthers(tx);
+        await noticeOtherWrites(tx);
         return work(tx);
       };
     },
@@ -152,15 +152,15 @@ function makeQuiet() {
 }
 
 /**
- * A separate connection copies what the writer appended to the write-ahead log into the database file, a little at a
- * time. The writer's own checkpoint runs inside of a COMMIT, and copies and syncs thousands of pages while a batch waits;
- * it stays for the rest, and restarts the log once all of it is copied (sqlite.org/wal.html).
+ * A separate connection copies pages from the write-ahead log into the database file, a little at a time. The
+ * writer's own checkpoint runs inside a COMMIT while a batch waits; it copies only the rest, and restarts the
+ * log once all of it is copied (sqlite.org/wal.html).
  */
 
 const PAUSE_MS = 20;
-/** A command that writes a few times has no need of another connection. */
+/** A command that writes a few times needs no second connection. */
 const MIN_COMMITS = 8;
-/** Fewer pages are left to be overwritten: one that changes often is copied once for all of its changes. */
+/** Fewer pages stay in the log: a page that changes often is then copied once for all of its changes. */
 const MIN_PAGES = 400;
 
 interface Progress {
@@ -168,37 +168,39 @@ interface Progress {
   readonly checkpointed: number;
 }
 
-/** PASSIVE copies what it can while nobody waits, NOOP only says how far the log is copied. */
-async function run(connection: Knex, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
+/** PASSIVE copies while nobody waits; NOOP only returns how far the log is copied. */
+async function runCheckpoint(connection: Knex, mode: 'NOOP' | 'PASSIVE'): Promise<Progress> {
   const rows = (await runSqlite(connection, `PRAGMA wal_checkpoint(${mode})`, [])) as readonly Progress[];
   return rows[0] ?? { log: 0, checkpointed: 0 };
 }
 
-async function checkpoint(connection: Knex): Promise<void> {
-  const { log, checkpointed } = await run(connection, 'NOOP');
-  if (log - checkpointed >= MIN_PAGES) await run(connection, 'PASSIVE');
+async function checkpointIfLong(connection: Knex): Promise<void> {
+  const { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
+  if (log - checkpointed >= MIN_PAGES) await runCheckpoint(connection, 'PASSIVE');
 }
 
 const TRUNCATE_TRIES = 8;
-/** What the last step may still have to copy while the writer waits. */
+/** The most pages that the last step may copy while the writer waits. */
 const MAX_LEFT_PAGES = 200;
 const PASSIVE_TRIES = 20;
 const ANOTHER_MS = 50;
 
-/** Copies the log without holding the writer, until little is left: for a large file this takes seconds. */
-async function copyLog(connection: Knex): Promise<void> {
+/** Copies the log without blocking the writer, until few pages are left: seconds for a large file. */
+async function copyMostOfLog(connection: Knex): Promise<void> {
   for (let i = 0; i < PASSIVE_TRIES; i += 1) {
-    const [before] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];
-    if (!before || before.log - before.checkpointed <= MAX_LEFT_PAGES) return;
+    const [progress] = (await connection.raw('PRAGMA wal_checkpoint(NOOP)')) as Progress[];
+    if (!progress || progress.log - progress.checkpointed <= MAX_LEFT_PAGES) return;
     const [rows] = (await connection.raw('PRAGMA wal_checkpoint(PASSIVE)')) as { busy: number }[];
-    // Another checkpoint is at it.
+    // Another checkpoint is running.
     if (rows?.busy !== 0) await sleep(ANOTHER_MS);
   }
 }
 
-/** The `busy` column says whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint). */
+/**
+ * The `busy` column shows whether the log could be emptied (sqlite.org/pragma.html#pragma_wal_checkpoint).
+ */
 async function truncateWal(connection: Knex): Promise<boolean> {
-  await copyLog(connection);
+  await copyMostOfLog(connection);
   for (let i = 0; i < TRUNCATE_TRIES; i += 1) {
     const rows = (await connection.raw('PRAGMA wal_checkpoint(TRUNCATE)')) as { busy: number }[];
     if (rows[0]?.busy === 0) return true;
@@ -206,16 +208,16 @@ async function truncateWal(connection: Knex): Promise<boolean> {
   return false;
 }
 
-/** A log so long is copied whole before a long deletion continues. */
+/** A log of this many pages is copied whole before a long deletion continues. */
 const LONG_PAGES = 1000;
 const WHOLE_TRIES = 8;
 
-/** Until all of it is copied: the next write then starts again at the top of the log. */
+/** Copies until nothing is left: the next write then starts at the top of the log. */
 async function copyWhole(connection: Knex): Promise<void> {
-  let { log, checkpointed } = await run(connection, 'NOOP');
+  let { log, checkpointed } = await runCheckpoint(connection, 'NOOP');
   if (log < LONG_PAGES) return;
   for (let i = 0; i < WHOLE_TRIES && checkpointed < log; i += 1)
-    ({ log, checkpointed } = await run(connection, 'PASSIVE'));
+    ({ log, checkpointed } = await runCheckpoint(connection, 'PASSIVE'));
 }
 
 /** @param connect to the same file; called once there is something to do */
@@ -229,9 +231,9 @@ export function makeCheckpointer(connect: () => Knex) {
     commits = 0;
     connection ??= connect();
     try {
-      await checkpoint(connection);
+      await checkpointIfLong(connection);
     } catch {
-      // Another process is at it, or the disk is full: the writer meets that too, and says so.
+      // Another process checkpoints, or the disk is full: the writer meets that too, and reports it.
     }
     running = null;
     schedule();
@@ -246,16 +248,18 @@ export function makeCheckpointer(connect: () => Knex) {
   }
 
   return {
-    /** A transaction was committed. */
     committed() {
       commits += 1;
       schedule();
     },
-    /** What a long deletion wrote, before it continues: else the log grows until a COMMIT has to copy it, a visitor's as well. */
+    /**
+     * A long deletion calls this before it continues: otherwise the log grows until some visitor's COMMIT has
+     * to copy it.
+     */
     async copyLog() {
       await running;
       connection ??= connect();
-      // As in `copySome`.
+      // The writer meets and reports the same error, see `copySome`.
       await copyWhole(connection).catch(() => {});
     },
     async close() {

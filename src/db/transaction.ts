@@ -4,20 +4,21 @@ import { asUnavailable, driverError, errorCode, isIoError, isTransient } from '.
 
 export interface TransactionOptions {
   /**
-   * A crash of PostgreSQL may lose its last 600 ms, one of SQLite's machine what the disk has not got, and nothing that is committed after
-   * it and is kept: for deletions that are repeated. Nobody waits for the disk then while rows, a tenant's log or SQLite's writer are locked.
+   * Set for deletions that can be repeated: nobody waits for the disk while rows, a tenant's log or SQLite's
+   * writer are locked. A crash of PostgreSQL may lose its last 600 ms, one of SQLite's machine whatever is
+   * not on disk, but never a later commit that was kept.
    */
   readonly repeatable?: boolean;
 }
 
-/** A statement of it failed, so PostgreSQL took the COMMIT for a ROLLBACK, which is no error there. */
+/** A statement failed, so PostgreSQL turned the COMMIT into a ROLLBACK, which is no error there. */
 export class RolledBack extends Error {}
 
-/** PostgreSQL rolled this transaction back for another's sake: deadlock and serialisation failure. */
+/** PostgreSQL rolled this transaction back in favour of another: deadlock or serialisation failure. */
 const ROLLED_BACK = /^(40001|40P01)$/;
 
-/** SQLite answers whether it was done, unless the disk failed; a PostgreSQL that is gone answers nothing. */
-function outcomeUnknown(error: Error): boolean {
+/** SQLite reports the outcome unless the disk failed; a PostgreSQL that is unreachable reports nothing. */
+function isOutcomeUnknown(error: Error): boolean {
   const code = errorCode(error);
   if (isIoError(error)) return true;
   return isTransient(error) && !code.startsWith('SQLITE_') && !ROLLED_BACK.test(code);
@@ -26,8 +27,8 @@ function outcomeUnknown(error: Error): boolean {
 export type Work<T, Tx = Knex.Transaction> = (tx: Tx) => Promise<T>;
 
 /**
- * One transaction, and what its failure says: was nothing written, or does nobody know?
- * @param transact begins it as its options say, works and commits
+ * Runs one transaction. Its error says whether nothing was written or the outcome is unknown.
+ * @param transact begins the transaction with its options, runs the work and commits
  */
 export async function runTransaction<T, Tx>(
   transact: (work: Work<T, Tx>) => Promise<T>,
@@ -47,16 +48,16 @@ export async function runTransaction<T, Tx>(
     if (ROLLED_BACK.test(errorCode(error)) && retries > 0) {
       return runTransaction(transact, work, onUnknownCommit, retries - 1);
     }
-    if (finished && !(caught instanceof RolledBack) && outcomeUnknown(error)) {
+    if (finished && !(caught instanceof RolledBack) && isOutcomeUnknown(error)) {
       if (isIoError(error)) onUnknownCommit?.(error);
-      // Done or not, nobody knows, so nobody may say "not".
+      // The outcome is unknown, so no caller may report that nothing was written.
       throw new OutcomeUnknown(error);
     }
     throw asUnavailable(caught);
   }
 }
 
-/** How knex runs it: the client of the pool reads the options when it begins. */
+/** Knex passes the options to the pool's client, which reads them when it begins. */
 export const byKnex =
   <T>(pool: Knex, options?: TransactionOptions) =>
   (work: Work<T>): Promise<T> =>
@@ -66,7 +67,7 @@ const refuse = (error: unknown): never => {
   throw asUnavailable(error);
 };
 
-/** Reads of one moment: each client begins a `readOnly` transaction as its database takes a snapshot. */
+/** Reads one moment of the database: a `readOnly` transaction, which each client begins as a snapshot. */
 export const snapshotOn =
   (read: Knex) =>
   <T>(work: Work<T>): Promise<T> =>

@@ -23,7 +23,7 @@ async function call(url: URL, init: RequestInit): Promise<Response> {
   }
 }
 
-/** The published key of a tenant, 65 bytes; null when the server knows no such kid. */
+/** The published key of a tenant, 65 bytes; null: the server does not know the kid. */
 export async function fetchPublicKey(base: string, kid: string): Promise<Buffer | null> {
   const url = new URL(`/_fp/pubkey?kid=${encodeURIComponent(kid)}`, base);
   const response = await call(url, {});
@@ -33,7 +33,7 @@ export async function fetchPublicKey(base: string, kid: string): Promise<Buffer 
   return Buffer.from(pubKeyResponseSchema.parse(await response.json()).publicKey, 'base64');
 }
 
-/** Sends one bundle; `reason` is the error code where the core did not answer. */
+/** Sends one bundle; `reason` is the error code if the ingest core did not answer. */
 export async function postBundle(base: string, body: string, headers: Readonly<Record<string, string>>) {
   const url = new URL('/_fp/i/v1', base);
   const response = await call(url, {
@@ -50,18 +50,18 @@ export async function postBundle(base: string, body: string, headers: Readonly<R
   };
 }
 
-/** Short questions to servers that the operator named, for `gpd doctor` and `gpd status`. */
+/** Short requests to servers that the operator named, for `gpd doctor` and `gpd status`. */
 
 const PROBE_MS = 3 * SECOND;
 
-/** Null: nobody answers there. Redirects are not followed. */
+/** Null: no answer. Redirects are not followed. */
 export async function probe(url: string) {
   try {
     const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(PROBE_MS) });
     const date = Date.parse(response.headers.get('date') ?? '');
     return {
       status: response.status,
-      /** The answer's own time; null: it tells none. */
+      /** The time in the answer; null: it has none. */
       date: Number.isNaN(date) ? null : date,
       text: await response.text(),
     };

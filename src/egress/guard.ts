@@ -2,7 +2,10 @@ import { lookup as dnsLookup, type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { type Address, inRanges, parseAddress, parseRange } from '../lib/ip.ts';
 
-/** Every outgoing byte to an address that somebody else named passes here: what is checked is what is connected to. */
+/**
+ * Guards every outgoing connection to an address that someone else named: it connects to exactly the address
+ * that it checked.
+ */
 
 export class EgressRefused extends Error {
   override readonly name = 'EgressRefused';
@@ -10,10 +13,16 @@ export class EgressRefused extends Error {
 
 export type AllowAddress = (address: Address) => boolean;
 
-/** RFC 4291 section 2.4: of IPv6 only 2000::/3 has been handed out; ::7f00:1 is an IPv4-compatible loopback. */
+/**
+ * RFC 4291 section 2.4: only 2000::/3 of IPv6 has been assigned; ::7f00:1 is an IPv4-compatible loopback
+ * address.
+ */
 const GLOBAL_IPV6 = [parseRange('2000::/3')];
 
-/** Public unicast only: no loopback, private, link-local, carrier, documentation, multicast or translated range. */
+/**
+ * Allows public unicast only: no loopback, private, link-local, carrier, documentation, multicast or
+ * translated range.
+ */
 export const publicOnly: AllowAddress = (address) =>
   address.range() === 'unicast' && (address.kind() === 'ipv4' || inRanges(address, GLOBAL_IPV6));
 
@@ -28,7 +37,7 @@ export function checkLiteralHost(hostname: string, allow: AllowAddress): void {
   if (isIP(bare) !== 0 && !allowed(bare, allow)) throw new EgressRefused('the address is not public');
 }
 
-/** A resolver for `node:https`: one address that is not allowed among the answers refuses them all (DNS rebinding). */
+/** A resolver for `node:https`: one forbidden address among the answers refuses them all (DNS rebinding). */
 export function guardedLookup(allow: AllowAddress): LookupFunction {
   return (hostname, options, callback) => {
     dnsLookup(hostname, { ...options, all: true }, (error, answers) => {

@@ -4,37 +4,43 @@ import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
 /**
- * An identity provider's keys as this process knows them: fetched when a token needs them, without a timer, and kept while
- * the provider is away. jose picks and imports them; its own cache (`createRemoteJWKSet`) uses the machine's clock, and
- * forgets keys whose age is over though there are no others.
+ * Caches an identity provider's keys: fetched when a token needs them, without a timer, and kept while the
+ * provider is unreachable. jose selects and imports them. Its own cache (`createRemoteJWKSet`) uses the
+ * machine's clock, and drops old keys even without new ones (https://github.com/panva/jose).
  */
 
-/** From this age on keys are looked up again while the request continues. */
+/** From this age on, keys are fetched again while the request continues. */
 const REFRESH_MS = 10 * MINUTE;
-/** From this age on a request waits for it: a key that was withdrawn is not believed for longer while there is an answer. */
+/**
+ * From this age on, a request waits for the fetch, so that a withdrawn key is not trusted for longer while
+ * the provider answers.
+ */
 const MAX_AGE_MS = HOUR;
-/** Two fetches are at least this far apart, whatever strangers send; a request that needs one waits for it. */
+/** Two fetches are at least this far apart, whatever clients send; a request that needs one waits for it. */
 const COOLDOWN_MS = SECOND;
-/** After a failure, a refresh that nobody waits for is tried again so much later. */
+/** After a failure, a refresh in the background is tried again after this time. */
 const RETRY_MS = 30 * SECOND;
 
 export interface IssuerKeysOptions {
-  /** Milliseconds that no clock change touches: by a clock that is set back, a key that was withdrawn would be believed for longer. */
+  /**
+   * Milliseconds that no clock change affects: if the clock were set back, a withdrawn key would be trusted
+   * for longer.
+   */
   readonly monotonic?: (() => number) | undefined;
-  /** @throws when they cannot be read */
+  /** @throws when the keys cannot be read */
   readonly fetchKeys: () => Promise<readonly JWK[]>;
-  /** Told once when fetching begins to fail and when its reason changes. */
+  /** Called once when fetching begins to fail, and when its reason changes. */
   readonly onFault: (error: unknown) => void;
 }
 
-interface Known {
+interface FetchedKeys {
   readonly keys: JWTVerifyGetKey;
   readonly fetchedAt: number;
 }
 
 export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
   const { monotonic = () => performance.now(), fetchKeys, onFault } = options;
-  let known: Known | null = null;
+  let cached: FetchedKeys | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;
   let fault: string | null = null;
   let next: Promise<void> | null = null;
@@ -42,7 +48,7 @@ export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
   async function fetchNow(): Promise<void> {
     triedAt = monotonic();
     try {
-      known = { keys: createLocalJWKSet({ keys: [...(await fetchKeys())] }), fetchedAt: triedAt };
+      cached = { keys: createLocalJWKSet({ keys: [...(await fetchKeys())] }), fetchedAt: triedAt };
       fault = null;
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown';
@@ -51,7 +57,7 @@ export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
     }
   }
 
-  /** One fetch at a time, for all who wait; never rejects. */
+  /** Runs one fetch at a time, for all callers; never rejects. */
   function refresh(): Promise<void> {
     const fetched = async (): Promise<void> => {
       const rest = Math.min(triedAt + COOLDOWN_MS - monotonic(), COOLDOWN_MS);
@@ -64,13 +70,13 @@ export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
     return next;
   }
 
-  async function current(): Promise<Known> {
-    const age = known ? monotonic() - known.fetchedAt : Number.POSITIVE_INFINITY;
+  async function current(): Promise<FetchedKeys> {
+    const age = cached ? monotonic() - cached.fetchedAt : Number.POSITIVE_INFINITY;
     const mayRetry = fault === null || monotonic() - triedAt >= RETRY_MS;
-    if (!known || (age >= MAX_AGE_MS && mayRetry)) await refresh();
+    if (!cached || (age >= MAX_AGE_MS && mayRetry)) await refresh();
     else if (age >= REFRESH_MS && mayRetry) void refresh();
-    if (!known) throw new Unavailable('the keys of the identity provider cannot be read');
-    return known;
+    if (!cached) throw new Unavailable('the keys of the identity provider cannot be read');
+    return cached;
   }
 
   return async (header, token) => {
@@ -83,7 +89,7 @@ export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
       if (!isUnknown || before.fetchedAt >= askedAt) throw error;
       // The provider may have begun to sign with a new key.
       await refresh();
-      return (known ?? before).keys(header, token);
+      return (cached ?? before).keys(header, token);
     }
   };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { get as getHttp } from 'node:http';
 import { get as getHttps, type RequestOptions } from 'node:https';
 
-/** Questions to the server of a configuration, from the same machine. */
+/** Sends requests to the server of this configuration, from the same machine. */
 
 interface Listener {
   readonly host: string;
@@ -13,13 +13,13 @@ interface Listener {
 
 const TIMEOUT_MS = 3000;
 
-/** An address that a client can connect to in place of a wildcard. */
+/** An address that a client can use instead of a wildcard. */
 function connectHost({ host }: Listener): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   return host === '::' ? '::1' : host;
 }
 
-/** Where a server of this configuration listens, as seen from this machine. */
+/** The address of this configuration's server, as seen from this machine. */
 export function localUrl(listener: Listener): string {
   const host = connectHost(listener);
   const scheme = listener.tls_cert === null ? 'http' : 'https';
@@ -27,15 +27,15 @@ export function localUrl(listener: Listener): string {
 }
 
 /**
- * Trusts the leaf of this file and nothing else. It names the public host and may come from a private CA; the name is not compared,
- * as the connection goes to an address of this machine.
+ * Trusts only the leaf certificate of this file. It names the public host and may come from a private CA; the
+ * name is not compared, because the connection goes to an address of this machine.
  */
 function pinTo(path: string): RequestOptions {
   const leaf = new X509Certificate(readFileSync(path)).toString();
   return { ca: leaf, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
 }
 
-/** Codes of a certificate that is not the pinned one, whatever its issuer. */
+/** Error codes of a certificate that is not the pinned one, whatever its issuer. */
 const NOT_PINNED = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -55,8 +55,8 @@ const named = (error: NodeJS.ErrnoException): Error =>
   NOT_PINNED.has(error.code ?? '') ? new OtherCertificate(error) : error;
 
 /**
- * With GPD_TLS_CERT the server has to present that very certificate.
- * @throws as node:https does, where nothing answers or the certificate has expired; where it is another one
+ * With GPD_TLS_CERT the server must present exactly that certificate.
+ * @throws like node:https: no answer, an expired certificate, or another one
  */
 export async function askLocalServer(listener: Listener, path: string, timeoutMs = TIMEOUT_MS) {
   const { port, tls_cert: cert } = listener;

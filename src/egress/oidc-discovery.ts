@@ -4,9 +4,9 @@ import { SECOND } from '../lib/clock.ts';
 import { EgressRefused } from './guard.ts';
 import { anywhere, type FetchOptions, fetchJsonDocument } from './send.ts';
 
-/** OpenID Connect Discovery 1.0, as far as a resource server needs it: from the issuer to its signing keys. */
+/** Reads an issuer's signing keys with OpenID Connect Discovery 1.0, as a resource server needs them. */
 
-/** The operator names the issuer, so it may lie inside the perimeter; redirects are refused all the same. */
+/** The operator names the issuer, so a private address is allowed; redirects are still refused. */
 const ISSUER_FETCH: FetchOptions = {
   mediaType: null,
   maxBytes: 262_144,
@@ -17,25 +17,25 @@ const ISSUER_FETCH: FetchOptions = {
 
 const metadataSchema = z.object({ issuer: z.string(), jwks_uri: z.string() });
 
-async function fetchPart(what: string, address: string, options: FetchOptions): Promise<unknown> {
+async function fetchPart(part: string, address: string, options: FetchOptions): Promise<unknown> {
   try {
     return await fetchJsonDocument(address, options);
   } catch (error) {
-    throw new EgressRefused(`${what}: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+    throw new EgressRefused(`${part}: ${error instanceof Error ? error.message : 'it cannot be read'}`);
   }
 }
 
 /**
- * Reads the keys that an issuer signs with now.
+ * Reads the keys with which an issuer signs now.
  * @throws {EgressRefused} with a reason that quotes nothing of the answers
  */
 export async function fetchSigningKeys(issuer: string, options: Partial<FetchOptions> = {}) {
   const fetchOptions = { ...ISSUER_FETCH, ...options };
-  // Discovery section 4.1: a slash at the end of the issuer is taken off first.
+  // Discovery section 4.1: remove a slash at the end of the issuer first.
   const address = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const metadata = metadataSchema.safeParse(await fetchPart('discovery document', address, fetchOptions));
   if (!metadata.success) throw new EgressRefused('discovery document: it names no issuer and jwks_uri');
-  // Section 4.3: or one provider could speak for another.
+  // Discovery section 4.3: otherwise one provider could speak for another.
   if (metadata.data.issuer !== issuer)
     throw new EgressRefused('discovery document: its issuer is not exactly GPD_OIDC_ISSUER');
   const keys = readSigningKeys(await fetchPart('JWKS', metadata.data.jwks_uri, fetchOptions));

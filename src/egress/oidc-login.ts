@@ -23,24 +23,27 @@ import { hasBegun, readClaims, readJws } from '../auth/tokens.ts';
 import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { bound } from '../lib/functions.ts';
+import { bindAll } from '../lib/functions.ts';
 import { isLoopback } from '../lib/ip.ts';
 import { anywhere, call, onlyLoopback, readBody } from './send.ts';
 
-/** The console's sign-in, by openid-client: every byte to the identity provider passes the guard. */
+/**
+ * Signs staff in to the console with openid-client; every connection to the identity provider passes the
+ * guard.
+ */
 
 export interface LoginOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
   readonly redirectUri: () => string;
-  /** Where the provider sends people whom it signed out. */
+  /** The page to which the provider sends people after sign-out. */
   readonly signedOutUri: () => string;
   readonly random: Random;
   readonly clock: Clock;
-  /** Milliseconds that no change of the clock touches. */
+  /** Milliseconds that no clock change affects. */
   readonly monotonic?: () => number;
-  /** Told when the provider cannot be read. */
+  /** Called when the provider cannot be read. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -49,10 +52,10 @@ const TIMEOUT_SECONDS = 5;
 const MAX_BYTES = 262_144;
 /** Discovery is read again after this time. */
 const FRESH_MS = 10 * MINUTE;
-/** After a failure the provider is left alone for so long, however many people knock. */
+/** After a failure the provider is not called for this long, however many people try. */
 const COOLDOWN_MS = SECOND;
 
-/** The operator names the provider, which may lie inside the perimeter; plain http is for this machine alone. */
+/** The operator names the provider, so a private address is allowed; plain http only on this machine. */
 async function guardedFetch(address: string, options: CustomFetchOptions): Promise<Response> {
   const { method, headers, body, signal = AbortSignal.timeout(TIMEOUT_SECONDS * SECOND) } = options;
   const text = typeof body === 'string' || body instanceof URLSearchParams ? String(body) : undefined;
@@ -67,7 +70,7 @@ async function guardedFetch(address: string, options: CustomFetchOptions): Promi
   });
 }
 
-/** Basic unless the provider lists its methods and that one is not among them (OIDC Discovery section 3). */
+/** Uses Basic, unless the provider lists its methods without it (OIDC Discovery section 3). */
 function clientAuth(secret: string): ClientAuth {
   const basic = ClientSecretBasic(secret);
   const post = ClientSecretPost(secret);
@@ -91,10 +94,10 @@ function refusalOf(error: unknown): LoginRefused | null {
   return null;
 }
 
-/** A provider that lists what it knows is asked for nothing else (Initiating User Registration 1.0 names the list). */
-function promptOf(config: Configuration, wanted: Switching): Switching {
-  const known = config.serverMetadata()['prompt_values_supported'];
-  return Array.isArray(known) && !known.includes(wanted) ? 'login' : wanted;
+/** Asks a provider only for prompts that it lists (Initiating User Registration 1.0 defines the list). */
+function promptOf(config: Configuration, requested: Switching): Switching {
+  const supported = config.serverMetadata()['prompt_values_supported'];
+  return Array.isArray(supported) && !supported.includes(requested) ? 'login' : requested;
 }
 
 interface Login {
@@ -112,7 +115,7 @@ async function discover({ issuer, clientId, clientSecret }: LoginOptions): Promi
     // The settings allow an http issuer on a loopback address only.
     execute: plain ? [allowInsecureRequests, enableNonRepudiationChecks] : [enableNonRepudiationChecks],
   });
-  // As /privacy takes it: or one provider could speak for another.
+  // Compared exactly, like /privacy does: otherwise one provider could speak for another.
   if (config.serverMetadata().issuer !== issuer) throw new Error('it is not the issuer that was configured');
   return config;
 }
@@ -135,8 +138,8 @@ async function configuration(login: Login): Promise<Configuration> {
 }
 
 /**
- * The URL to send the browser to.
- * @param switching the person wants to be somebody else: the provider must not answer for the person already signed in there
+ * The URL to which the browser is sent.
+ * @param switching the person wants to sign in as someone else, so the provider must not reuse its session
  * @throws {Unavailable} when the provider cannot be read
  */
 async function begin(login: Login, switching: Switching | null): Promise<LoginBegun & { url: string }> {
@@ -144,33 +147,33 @@ async function begin(login: Login, switching: Switching | null): Promise<LoginBe
   const config = await configuration(login);
   // RFC 7636 section 4.1: 32 bytes make a verifier of 43 characters.
   const secret = (): string => random(32).toString('base64url');
-  const begun = { state: secret(), nonce: secret(), verifier: secret() };
+  const loginState = { state: secret(), nonce: secret(), verifier: secret() };
   const url = buildAuthorizationUrl(config, {
     redirect_uri: redirectUri(),
     scope: SCOPE,
-    state: begun.state,
-    nonce: begun.nonce,
-    code_challenge: await calculatePKCECodeChallenge(begun.verifier),
+    state: loginState.state,
+    nonce: loginState.nonce,
+    code_challenge: await calculatePKCECodeChallenge(loginState.verifier),
     code_challenge_method: 'S256',
     ...(switching === null ? {} : { prompt: promptOf(config, switching) }),
   });
-  return { ...begun, url: url.href };
+  return { ...loginState, url: url.href };
 }
 
 async function exchange(
   config: Configuration,
   clock: Clock,
   callback: URL,
-  begun: LoginBegun,
+  loginState: LoginBegun,
 ): Promise<VerifiedLogin> {
   const tokens = await authorizationCodeGrant(config, callback, {
-    pkceCodeVerifier: begun.verifier,
-    expectedState: begun.state,
-    expectedNonce: begun.nonce,
+    pkceCodeVerifier: loginState.verifier,
+    expectedState: loginState.state,
+    expectedNonce: loginState.nonce,
     idTokenExpected: true,
   });
   const idToken = tokens.id_token ?? '';
-  // openid-client takes every algorithm that the provider announces; gpd takes ES256 and RS256.
+  // openid-client accepts every algorithm that the provider announces; gpd accepts ES256 and RS256.
   const read = readJws(idToken);
   const claims = typeof read === 'string' ? null : readClaims(read.payload);
   // openid-client does not compare iat with the time.
@@ -181,39 +184,39 @@ async function exchange(
     more: async () => {
       if (config.serverMetadata().userinfo_endpoint === undefined) return claims;
       const info = await fetchUserInfo(config, tokens.access_token, String(claims['sub']));
-      // What was signed wins.
+      // Signed claims take precedence.
       return { ...info, ...claims };
     },
   };
 }
 
 /**
- * The verified claims of who came back.
- * @throws {LoginRefused} the answer is not one to this sign-in, or the person or the provider said no
+ * The verified claims of the person who came back.
+ * @throws {LoginRefused} the answer does not belong to this sign-in, or the person or the provider refused
  * @throws {Unavailable} when the provider cannot be reached
  */
-async function finish(login: Login, callback: URL, begun: LoginBegun): Promise<VerifiedLogin> {
+async function finish(login: Login, callback: URL, loginState: LoginBegun): Promise<VerifiedLogin> {
   const config = await configuration(login);
   try {
-    return await exchange(config, login.options.clock, callback, begun);
+    return await exchange(config, login.options.clock, callback, loginState);
   } catch (error) {
     if (error instanceof LoginRefused) throw error;
     const refusal = refusalOf(error);
     if (refusal) throw refusal;
-    // Keys may have changed: the next sign-in reads everything again.
+    // The keys may have changed: the next sign-in reads everything again.
     login.known = null;
     login.options.onFault(error);
     throw new Unavailable('the identity provider cannot be reached', 5, { cause: error });
   }
 }
 
-/** The browser is sent there: https, or this machine. */
+/** Allows https, or this machine: the browser is sent there. */
 const mayLead = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 
 /**
- * Where the browser ends its session at the provider, too (RP-Initiated Logout 1.0); null: the provider has no such
- * address, or cannot be read now.
+ * The page that ends the session at the provider too (RP-Initiated Logout 1.0). Null: the provider has none,
+ * or cannot be read now.
  */
 async function endSession(login: Login, idToken: string | null): Promise<string | null> {
   const config = await configuration(login).catch(() => null);
@@ -230,5 +233,5 @@ export type LoginProvider = ReturnType<typeof makeLoginProvider>;
 export function makeLoginProvider(options: LoginOptions) {
   const { monotonic = () => performance.now() } = options;
   const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
-  return bound(login, { begin, finish, endSession });
+  return bindAll(login, { begin, finish, endSession });
 }

@@ -3,7 +3,7 @@ import { request as tlsRequest } from 'node:https';
 import { SECOND } from '../lib/clock.ts';
 import { type AllowAddress, checkLiteralHost, EgressRefused, guardedLookup, publicOnly } from './guard.ts';
 
-/** The only way to call an address that the operator did not choose. */
+/** Sends requests to addresses that the operator did not choose; nothing else may. */
 
 export interface SendOptions {
   readonly method?: string;
@@ -13,14 +13,14 @@ export interface SendOptions {
   readonly allow: AllowAddress;
   /** Addresses that may be called over plain http; null: none. */
   readonly allowPlain: AllowAddress | null;
-  /** Further certificate authorities, for a server inside the operator's own perimeter. */
+  /** Further certificate authorities, for a server inside the operator's perimeter. */
   readonly ca?: string | undefined;
 }
 
 export const anywhere: AllowAddress = () => true;
 export const onlyLoopback: AllowAddress = (address) => address.range() === 'loopback';
 
-/** No redirect is followed. @throws {EgressRefused} before a byte is sent */
+/** Redirects are not followed. @throws {EgressRefused} before a byte is sent */
 async function send(url: URL, options: SendOptions): Promise<IncomingMessage> {
   const { method = 'GET', headers, body, signal, ca } = options;
   const tls = url.protocol === 'https:';
@@ -42,7 +42,7 @@ async function send(url: URL, options: SendOptions): Promise<IncomingMessage> {
   });
 }
 
-/** @throws {EgressRefused} when it is larger */
+/** @throws {EgressRefused} when the body is larger */
 export async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -55,7 +55,7 @@ export async function readBody(response: IncomingMessage, maxBytes: number): Pro
 }
 
 /**
- * The same with a time limit, and the answer read or left.
+ * A {@link call} with a time limit; `read` reads the answer or leaves it.
  * @throws {EgressRefused} with a reason that quotes nothing of the answer
  */
 export async function call<T>(
@@ -83,11 +83,11 @@ function whyRefused(error: unknown, signal: AbortSignal): EgressRefused {
 }
 
 export interface FetchOptions extends Partial<Pick<SendOptions, 'allow' | 'ca'>> {
-  /** Asked for, and required of the answer; null takes any that holds JSON. */
+  /** The media type in Accept that the answer must have; null accepts any JSON type. */
   readonly mediaType: string | null;
   readonly maxBytes: number;
   readonly timeoutMs: number;
-  /** Takes http too, from this machine alone. */
+  /** Accepts http too, but only from this machine. */
   readonly plainLoopback?: boolean;
 }
 
@@ -100,8 +100,8 @@ function checkResponse(response: IncomingMessage, mediaType: string | null): voi
 }
 
 /**
- * GETs a JSON document over https: exact 200, the right media type, no redirect, a size and a time limit, public
- * addresses only unless `allow` says otherwise.
+ * GETs a JSON document over https: status 200, the right media type, no redirect, a limit of size and time,
+ * and public addresses only unless `allow` permits others.
  * @throws {EgressRefused} with a reason that quotes nothing of the answer
  */
 export async function fetchJsonDocument(address: string, options: FetchOptions): Promise<unknown> {
@@ -124,8 +124,8 @@ const post = (body: string, headers: Readonly<Record<string, string>>) => ({
 });
 
 /**
- * POSTs a delivery; the answer's body is not read and a redirect is not followed. By `allowPrivate` the operator vouches for an
- * address inside the perimeter, plain http included.
+ * POSTs a delivery without reading the answer's body or following redirects. With `allowPrivate` the operator
+ * permits an address inside the perimeter, plain http included.
  * @returns the status
  * @throws {EgressRefused} with a reason that names no address
  */
@@ -145,7 +145,7 @@ export async function postWebhook(
 const MAX_COSIGNATURES_BYTES = 16_384;
 
 /**
- * Asks a witness that the operator named for its cosignature: https anywhere, plain http inside the perimeter alone.
+ * Asks a witness of the operator for its cosignature: https anywhere, plain http only inside the perimeter.
  * @throws {EgressRefused} with a reason that quotes nothing of the answer
  */
 export async function addCheckpoint(prefix: string, body: string) {

@@ -5,7 +5,10 @@ import { isLoopback } from '../lib/ip.ts';
 import { checkLiteralHost, EgressRefused, guardedLookup } from './guard.ts';
 import { anywhere, onlyLoopback } from './send.ts';
 
-/** The mail relay that the operator named. Without TLS only a loopback address is connected to, whatever a name resolves to. */
+/**
+ * Sends mail through the operator's relay. Without TLS it connects only to a loopback address, whatever a
+ * name resolves to.
+ */
 
 export type Relay = ReturnType<typeof parseRelay>;
 
@@ -14,7 +17,7 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** The same for every attempt: a relay or a reader knows a second copy by it. */
+  /** Stays equal for every attempt, so that a relay or reader recognises a second copy. */
   readonly messageId: string;
   readonly date: Date;
 }
@@ -31,7 +34,9 @@ export function parseRelay(text: string) {
   return {
     host,
     port: port === '' ? (tls ? 465 : 587) : Number(port),
-    /** tls: from the first byte; starttls: or nothing is said; plain: on a loopback address alone. */
+    /**
+     * tls: from the first byte; starttls: required before anything else; plain: only on a loopback address.
+     */
     mode: tls ? 'tls' : isLoopback(host) ? 'plain' : 'starttls',
     auth: username === '' ? null : { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
   } as const;
@@ -50,7 +55,7 @@ function open({ host, port, mode }: Relay): Promise<Socket> {
 }
 
 /** A relay quotes addresses in its answers, so only the code is reported. */
-function whyFailed(error: unknown): EgressRefused {
+function toRefused(error: unknown): EgressRefused {
   if (error instanceof EgressRefused) return error;
   const { responseCode, code } = error as { responseCode?: unknown; code?: unknown };
   if (typeof responseCode === 'number') return new EgressRefused(`the relay answered ${responseCode}`);
@@ -64,10 +69,10 @@ async function withRelay<T>(relay: Relay, work: (transport: ReturnType<typeof cr
   try {
     const socket = await open(relay);
     connection = socket;
-    const late = new Promise<never>((_resolve, reject) => {
+    const timeout = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => reject(new EgressRefused('the relay did not answer in time')), PATIENCE_MS);
     });
-    // No installation without a relay pays for it.
+    // Loaded late: an installation without a relay does not need it.
     const nodemailer = await import('nodemailer');
     const transport = nodemailer.createTransport({
       host,
@@ -83,18 +88,21 @@ async function withRelay<T>(relay: Relay, work: (transport: ReturnType<typeof cr
       disableFileAccess: true,
       disableUrlAccess: true,
     });
-    return await Promise.race([work(transport), late]);
+    return await Promise.race([work(transport), timeout]);
   } catch (error) {
-    throw whyFailed(error);
+    throw toRefused(error);
   } finally {
     clearTimeout(timer);
     connection?.destroy();
   }
 }
 
-/** Returns once the relay has accepted it. @throws {EgressRefused} with a reason that names nobody */
+/**
+ * Resolves once the relay has accepted the mail.
+ * @throws {EgressRefused} with a reason that identifies nobody
+ */
 export async function sendMail(relay: Relay, mail: Mail): Promise<void> {
-  // RFC 3834: no vacation notice answers it.
+  // RFC 3834: no automatic reply answers it.
   const headers = { 'auto-submitted': 'auto-generated' };
   await withRelay(relay, (transport) => transport.sendMail({ ...mail, headers, encoding: 'utf-8' }));
 }

@@ -5,7 +5,7 @@ import { errorReply, HSTS_SECONDS, toRefusal } from './reply.ts';
 import { hasLeft } from './request.ts';
 import { requestFacts } from './server.ts';
 
-/** Scripts and styles from ourselves, nothing inline, no framing. */
+/** Scripts and styles from this origin only, nothing inline, no framing. */
 const CSP = {
   useDefaults: false,
   directives: {
@@ -27,7 +27,8 @@ const notFound: RequestHandler = () => {
 };
 
 function errorHandler(onFault: (requestId: string, error: unknown) => void): ErrorRequestHandler {
-  // Four parameters are what makes it an error handler; Express's own would print the error whole.
+  // Express recognises an error handler by its four parameters. Its default handler would print the whole
+  // error.
   return (error: unknown, request, response, _next) => {
     const refusal = toRefusal(error);
     if (!refusal && !hasLeft(error)) onFault(requestFacts(request).requestId, error);
@@ -38,7 +39,7 @@ function errorHandler(onFault: (requestId: string, error: unknown) => void): Err
     const code = refusal?.code ?? 'internal';
     const reply = errorReply(code, refusal?.headers, refusal?.details);
     response.status(reply.status).set(reply.headers);
-    // A browser that goes to an address; programs and scripts ask for JSON or for anything.
+    // A browser that opens an address asks for HTML; programs and scripts ask for JSON or anything.
     if (request.accepts(['json', 'html']) === 'html')
       response.type('html').render('error', { code, message: ERRORS[code][1] });
     else response.send(reply.body);
@@ -53,7 +54,7 @@ export interface ExpressDeps {
   readonly onFault: (requestId: string, error: unknown) => void;
 }
 
-/** All routes but the hot ones. The order of middleware is the order of the lines. */
+/** The Express app with every route except the hot lanes. Middleware runs in the order of the lines. */
 export function makeExpressApp(deps: ExpressDeps): Express {
   const app = express();
   app.set('views', deps.views);
@@ -66,7 +67,7 @@ export function makeExpressApp(deps: ExpressDeps): Express {
     helmet({
       contentSecurityPolicy: CSP,
       crossOriginResourcePolicy: { policy: 'same-origin' },
-      // Never for the operator's other hosts, and never promised where the public origin is plain http.
+      // Never set for the operator's other hosts, nor when the public origin is plain http.
       strictTransportSecurity: deps.https && { maxAge: HSTS_SECONDS, includeSubDomains: false },
       xFrameOptions: { action: 'deny' },
     }),

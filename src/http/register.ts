@@ -4,12 +4,12 @@ import type { z } from 'zod';
 import { type ApiKey, bearerToken, isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
 import type { Claimant } from '../auth/tokens.ts';
 import { Refusal } from '../lib/errors.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { parseStrictJson } from '../lib/json.ts';
 import type { Answer } from '../schema/answer.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
-import type { Cors, Credential, KeyScope, Parameters, Route, RouteAnswer } from '../schema/route.ts';
+import type { Cors, KeyScope, Parameters, Route, RouteAnswer, RouteCredential } from '../schema/route.ts';
 import { ALL_ROUTES, allowedMethods, headerName } from '../schema/routes.ts';
 import { charge, refuseOver, type WatchedLimiter } from './limiter.ts';
 import {
@@ -26,7 +26,7 @@ import { requestFacts } from './server.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Parameters are allowed, another type or a compressed body is not: Node passes over a coding of the transfer but chunked. */
+/** Refuses other types and compressed bodies. Node ignores every transfer coding except chunked. */
 export function isPlainJson(headers: IncomingHttpHeaders): boolean {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
@@ -34,12 +34,12 @@ export function isPlainJson(headers: IncomingHttpHeaders): boolean {
   return type === 'application/json' && encoding === 'identity' && transfer === 'chunked';
 }
 
-/** Content-Length is judged before a byte of the body is read. */
+/** Judges Content-Length before a byte of the body is read. */
 export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
   return contentLength !== undefined && Number(contentLength) > limit;
 }
 
-/** Where it does not fit, never what was sent. */
+/** Names the places that do not match, never a value. */
 function detailsOf(error: z.ZodError): string[] {
   return error.issues.slice(0, 10).map((issue) => {
     const path = issue.path.map(String).join('.');
@@ -49,7 +49,7 @@ function detailsOf(error: z.ZodError): string[] {
 
 /** @throws {Refusal} `invalid-json`, or `invalid-request` with what to fix */
 export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Schema): z.output<Schema> {
-  const value = orElse(() => parseStrictJson(utf8.decode(body)), undefined);
+  const value = tryOr(() => parseStrictJson(utf8.decode(body)), undefined);
   if (value === undefined) throw new Refusal('invalid-json');
   return parseShape(value, schema);
 }
@@ -58,12 +58,12 @@ export function parseBody<Schema extends z.ZodType>(body: Uint8Array, schema: Sc
 export function parseShape<Schema extends z.ZodType>(value: unknown, schema: Schema): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  // Once more for the words: to hand zod a map of errors costs every good body 2 µs.
+  // Parses again to get the words: passing zod an error map would cost every good body 2 µs.
   const { error = parsed.error } = schema.safeParse(value, { error: explainIssue });
   throw new Refusal('invalid-request', { details: detailsOf(error) });
 }
 
-/** Size, media type, JSON, shape — after authorisation, before anything else. @throws {Refusal} */
+/** Checks size, media type, JSON and shape, right after authorisation. @throws {Refusal} */
 async function readJson<Schema extends z.ZodType>(request: Request, schema: Schema) {
   const { headers } = request;
   const closing = { headers: { connection: 'close' } };
@@ -77,12 +77,12 @@ async function readJson<Schema extends z.ZodType>(request: Request, schema: Sche
   return parseBody(body, schema);
 }
 
-/** Paths are compared by case: a proxy that keeps /console from strangers has to keep /CONSOLE from them as well. */
+/** Compares paths case-sensitively: a proxy that blocks /console would not block /CONSOLE. */
 export function exactRouter(): Router {
   return Router({ caseSensitive: true });
 }
 
-/** `/v1/consent`, `/v1/sessions`, `/privacy` …: all below answers preflights, what is not there too. */
+/** `/v1/consent`, `/v1/sessions`, `/privacy` …: every path below answers preflights, even unknown ones. */
 const AREA = /^(?:\/v1)?\/[^/]+/;
 
 const answerCors =
@@ -99,7 +99,7 @@ const answerCors =
     next();
   };
 
-/** CORS for a registered origin, on errors too; answers preflights. */
+/** Sets CORS for a registered origin, on errors too, and answers preflights. */
 export function apiCors(knowsOrigin: KnowsOrigin): Router {
   const paths = (cors: Cors): string[] =>
     ALL_ROUTES.filter((route) => route.cors === cors && !route.lane).map(({ path }) => path);
@@ -109,7 +109,7 @@ export function apiCors(knowsOrigin: KnowsOrigin): Router {
     .use(paths('ingest'), answerCors(knowsOrigin, INGEST_CORS));
 }
 
-/** A bucket a client, before anything else is looked at: 429 past it. */
+/** Charges one bucket per client before anything else is read: 429 past it. */
 export function limitClients(limiter: Limiter): RequestHandler {
   return async (request, _response, next) => {
     await charge(limiter, requestFacts(request).limitKey);
@@ -117,7 +117,7 @@ export function limitClients(limiter: Limiter): RequestHandler {
   };
 }
 
-/** Who calls the consent API: a key of a tenant, or a person in a session. */
+/** The caller of the consent API: a key of a tenant, or a person in a session. */
 export interface KeyCaller {
   readonly kind: 'key';
   readonly kid: string;
@@ -131,23 +131,23 @@ export interface SessionCaller {
 export type Caller = KeyCaller | SessionCaller;
 
 /**
- * By the secret as presented, for a client; null for unknown and revoked alike.
- * @param spent seconds for which this client may cause no look-up
+ * Finds the API key with this secret, for a client; null for unknown and revoked alike.
+ * @param secondsBlocked while it is above 0, this client may cause no look-up
  */
-export type FindApiKey = (secret: string, client: string, spent: number) => Promise<ApiKey | null>;
+export type FindApiKey = (secret: string, client: string, secondsBlocked: number) => Promise<ApiKey | null>;
 
-/** Of a request what says who sent it. */
-export type Asker = Pick<HotRequest, 'headers' | 'limitKey'>;
+/** The parts of a request that identify its sender. */
+export type RequestSender = Pick<HotRequest, 'headers' | 'limitKey'>;
 
 /** The buckets of the consent API (ADR 0035). */
 export interface ConsentLimits {
-  /** By key, or by the principal of a session. */
+  /** One bucket per key, or per principal of a session. */
   readonly key: Limiter;
-  /** Per client address: for callers without a secret. */
+  /** One bucket per client address, for callers without a secret. */
   readonly client: WatchedLimiter;
-  /** By client: withdrawals of the same. */
+  /** One bucket per client, for withdrawals of the same callers. */
   readonly withdrawal: WatchedLimiter;
-  /** By client: grants and denials of browser principals that the tenant does not know. */
+  /** One bucket per client, for grants and denials of browser principals that the tenant does not know. */
   readonly newcomer: Limiter;
 }
 
@@ -157,7 +157,7 @@ export interface AuthorizeDeps {
   readonly limits: ConsentLimits;
 }
 
-/** A publishable key is in every page: its caller may be anybody. */
+/** A publishable key is in every page: its caller may be anyone. */
 export const isBrowser = (caller: Caller): caller is KeyCaller =>
   caller.kind === 'key' && caller.key.scope === 'publishable';
 
@@ -165,18 +165,18 @@ async function identify(
   deps: AuthorizeDeps,
   token: string,
   client: string,
-  spent: number,
+  secondsBlocked: number,
 ): Promise<Caller | null> {
   if (isSessionToken(token)) {
-    refuseOver(spent);
+    refuseOver(secondsBlocked);
     const session = await deps.findSession(token);
     return session && { kind: 'session', kid: session.kid, session };
   }
-  const key = await deps.findApiKey(token, client, spent);
+  const key = await deps.findApiKey(token, client, secondsBlocked);
   return key && { kind: 'key', kid: key.kid, key };
 }
 
-/** Of a row of the table of routes what this needs. */
+/** The parts of a route's row that authorisation needs. */
 interface Admits {
   readonly credential: readonly (KeyScope | 'session')[];
   readonly counted?: Route['counted'] | undefined;
@@ -185,20 +185,21 @@ interface Admits {
 /** Rate, then 401, then 403 (contract section 1). @throws {Refusal} */
 export async function authorize(
   deps: AuthorizeDeps,
-  { headers, limitKey }: Asker,
+  { headers, limitKey }: RequestSender,
   { credential, counted }: Admits,
 ): Promise<Caller> {
   const { limits } = deps;
-  const ofClient = counted === 'withdrawal' ? limits.withdrawal : limits.client;
+  const clientLimit = counted === 'withdrawal' ? limits.withdrawal : limits.client;
   const token = bearerToken(headers.authorization);
-  const caller = token === null ? null : await identify(deps, token, limitKey, ofClient.spent(limitKey));
+  const caller = token === null ? null : await identify(deps, token, limitKey, clientLimit.spent(limitKey));
   const browser = caller !== null && isBrowser(caller);
-  if (token !== null && (!caller || browser)) await charge(ofClient.charge, limitKey);
+  if (token !== null && (!caller || browser)) await charge(clientLimit.charge, limitKey);
   if (token !== null && !caller) noteRefusal('unknown-key');
   if (!caller) throw new Refusal('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
   const id = caller.kind === 'key' ? caller.key.hash : caller.session.principal;
   if (!browser) await charge(limits.key, counted === 'withdrawal' ? `withdraw ${id}` : id);
-  // Browsers send Sec-Fetch-Site and let no page's script set or remove it (W3C Fetch Metadata); no backend sends it.
+  // Browsers send Sec-Fetch-Site and no script can set or remove it (W3C Fetch Metadata); backends never send
+  // it.
   const inPage = headers['sec-fetch-site'] !== undefined;
   if (inPage && caller.kind === 'key' && !browser) {
     noteRefusal('secret-key-in-page');
@@ -206,20 +207,20 @@ export async function authorize(
   }
   if (!credential.includes(caller.kind === 'key' ? caller.key.scope : 'session'))
     throw new Refusal('insufficient-scope');
-  // All visitors share this bucket: what is refused is not counted in it, nor what any of them needs to withdraw.
+  // All visitors share this bucket: refused requests are not counted in it, nor are withdrawals.
   if (browser && counted === undefined) await charge(limits.key, id);
   return caller;
 }
 
-/** A session speaks for its own principal and for nobody else. @throws {Refusal} */
+/** A session acts for its own principal only. @throws {Refusal} */
 export function requireOwnPrincipal(caller: Caller, principalId: string): void {
   if (caller.kind === 'session' && caller.session.principalId !== principalId)
     throw new Refusal('not-your-principal');
 }
 
-/** Handlers under their rows of the table of routes. A row's credential is checked before its handler is called. */
+/** Joins handlers to rows of the table of routes; a row's credential is checked before its handler runs. */
 
-export type CallerOf<C extends Credential> = C extends 'oidc'
+export type CallerOf<C extends RouteCredential> = C extends 'oidc'
   ? Claimant
   : C extends 'none' | 'kid'
     ? null
@@ -229,20 +230,23 @@ export type CallerOf<C extends Credential> = C extends 'oidc'
         ? KeyCaller
         : Caller;
 
-/** The parts of a request that a handler gets: `C` is the credential of its row, `P` the parameters of the path, `B` the schema of the body. */
-export interface Call<C extends Credential, P extends Parameters, B extends z.ZodType>
+/**
+ * The request of a handler: `C` is its row's credential, `P` the path parameters, `B` the schema of the body.
+ */
+export interface Call<C extends RouteCredential, P extends Parameters, B extends z.ZodType>
   extends Pick<HotRequest, 'headers' | 'requestId' | 'target' | 'https'> {
   readonly caller: CallerOf<C>;
-  /** Null for what does not fit its schema. */
+  /** Null for a parameter that does not match its schema. */
   readonly params: { readonly [Name in keyof P]: z.output<P[Name]['schema']> | null };
   readonly query: Readonly<Record<string, unknown>>;
   /** The client behind the trust boundary, for limits; never stored raw. */
   readonly client: string;
-  /** Its network: an IPv4 /24, an IPv6 /48. */
+  /** The client's network: an IPv4 /24, an IPv6 /48. */
   readonly network: string;
   /**
-   * Size, media type, JSON and shape, in this order. A handler of a row with a body has to call it, and refuses before it what needs no body.
-   * @param narrower instead of the schema of the row
+   * Checks size, media type, JSON and shape, in this order. A handler with a body must call it, after
+   * refusals that need no body.
+   * @param narrower replaces the schema of the row
    * @throws {Refusal}
    */
   readonly readBody: <N extends z.ZodType = B>(narrower?: N) => Promise<z.output<N>>;
@@ -250,25 +254,25 @@ export interface Call<C extends Credential, P extends Parameters, B extends z.Zo
 
 /** Returns the answer, which is sent as JSON with the status of the row; `A` is the schema of the answer. */
 export type JsonHandler<
-  C extends Credential,
+  C extends RouteCredential,
   P extends Parameters,
   B extends z.ZodType,
   A extends z.ZodType,
 > = (call: Call<C, P, B>, response: Response) => Answer<A> | Promise<Answer<A>>;
 
 /** Sends the answer itself: a page, a file, a stream, or JSON of several shapes. */
-export type SendingHandler<C extends Credential, P extends Parameters, B extends z.ZodType> = (
+export type SendingHandler<C extends RouteCredential, P extends Parameters, B extends z.ZodType> = (
   call: Call<C, P, B>,
   response: Response,
 ) => unknown;
 
-interface Row<C extends Credential, P extends Parameters, B extends z.ZodType> extends Route {
+interface Row<C extends RouteCredential, P extends Parameters, B extends z.ZodType> extends Route {
   readonly credential: C;
   readonly params?: P;
   readonly request?: B;
 }
 
-interface JsonRow<C extends Credential, P extends Parameters, B extends z.ZodType, A extends z.ZodType>
+interface JsonRow<C extends RouteCredential, P extends Parameters, B extends z.ZodType, A extends z.ZodType>
   extends Row<C, P, B> {
   readonly responses: Readonly<
     Record<number, { readonly text: string; readonly schema: A; readonly type?: never }>
@@ -282,7 +286,7 @@ export interface ServedRoute {
 }
 
 export function json<
-  const C extends Credential,
+  const C extends RouteCredential,
   P extends Parameters,
   B extends z.ZodType,
   A extends z.ZodType,
@@ -290,7 +294,7 @@ export function json<
   return { row, handler };
 }
 
-export function sending<const C extends Credential, P extends Parameters, B extends z.ZodType>(
+export function sending<const C extends RouteCredential, P extends Parameters, B extends z.ZodType>(
   row: Row<C, P, B>,
   handler: SendingHandler<C, P, B>,
 ): ServedRoute {
@@ -299,7 +303,7 @@ export function sending<const C extends Credential, P extends Parameters, B exte
 
 export interface RegisterDeps {
   readonly authorization: AuthorizeDeps;
-  /** By the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
+  /** Reads the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
   readonly authenticate: (authorization: string | undefined) => Promise<Claimant>;
 }
 
@@ -311,10 +315,10 @@ function callerOf(deps: RegisterDeps, { credential, counted }: Route, request: I
 
 function readParams(
   { params = {} }: Route,
-  given: Readonly<Record<string, string | readonly string[]>>,
+  pathParts: Readonly<Record<string, string | readonly string[]>>,
 ): Record<string, unknown> {
   const read = Object.entries(params).map(([name, { schema }]) => {
-    const parsed = schema.safeParse([given[name]].flat().join('/'));
+    const parsed = schema.safeParse([pathParts[name]].flat().join('/'));
     return [name, parsed.success ? parsed.data : null];
   });
   return Object.fromEntries(read) as Record<string, unknown>;
@@ -343,7 +347,7 @@ function expressPath({ path, rest }: Route): string {
   return path.replace(/\{(\w+)\}/g, (_all, name: string) => (name === rest ? `*${name}` : `:${name}`));
 }
 
-/** Takes the path and the method of the row alone. */
+/** Registers one row: its path with its method only. */
 function register(router: Router, deps: RegisterDeps, { row, handler }: ServedRoute): void {
   const [status, { type }] = successOf(row);
   router[row.method](expressPath(row), async (request, response) => {
@@ -368,8 +372,8 @@ function register(router: Router, deps: RegisterDeps, { row, handler }: ServedRo
   });
 }
 
-/** The rows that have no lane, each with its handler, in the order of the table. @throws where a row has none, or two */
-function inOrder(served: readonly ServedRoute[]): readonly ServedRoute[] {
+/** Every row without a lane with its handler, in order. @throws when a row has no handler or two */
+function orderRoutes(served: readonly ServedRoute[]): readonly ServedRoute[] {
   return ALL_ROUTES.filter(({ lane }) => lane !== true).map((row) => {
     const [route, second] = served.filter((one) => one.row === row);
     if (!route || second)
@@ -378,12 +382,13 @@ function inOrder(served: readonly ServedRoute[]): readonly ServedRoute[] {
   });
 }
 
-/** Every row of the table that is no lane, and 405 for the rest. */
+/** Registers every row without a lane; other methods on their paths get 405. */
 export function registerAll(deps: RegisterDeps, served: readonly ServedRoute[]): Router {
   const router = exactRouter();
-  const routes = inOrder(served);
+  const routes = orderRoutes(served);
   for (const route of routes) register(router, deps, route);
-  // In the same router, behind the handlers: Express would answer an OPTIONS that it does not find here.
+  // This is in the same router, after the handlers: Express would answer an OPTIONS request that it does not
+  // find here.
   for (const { row } of routes) {
     const allow = allowedMethods(row.path).join(', ');
     router.all(expressPath(row), () => {

@@ -9,7 +9,7 @@ import { ERRORS, type ErrorCode, errorBody, OutcomeUnknown, Refusal, Unavailable
 import { preflightAllows } from '../schema/routes.ts';
 import type { HotReply } from './request.ts';
 
-/** A year, where the public origin is https. */
+/** One year; only sent when the public origin is https. */
 export const HSTS_SECONDS = 31_536_000;
 
 /** Headers that every answer of a JSON route carries. */
@@ -28,11 +28,11 @@ export function jsonReply(
 }
 
 /**
- * The reply with more headers. Object.assign, because a spread that adds a key makes V8 of Node 20 build a new hidden
- * class each time, in the old generation: a hundred bytes an answer that wait for a full collection.
+ * Adds headers to a reply. It uses Object.assign because a spread makes V8 of Node 20 build a hidden class
+ * for each reply in the old generation: a hundred bytes until a full collection.
  */
-export function withHeaders(reply: HotReply, more: Readonly<Record<string, string>>): HotReply {
-  return { status: reply.status, headers: Object.assign({}, reply.headers, more), body: reply.body };
+export function withHeaders(reply: HotReply, added: Readonly<Record<string, string>>): HotReply {
+  return { status: reply.status, headers: Object.assign({}, reply.headers, added), body: reply.body };
 }
 
 export function errorReply(
@@ -46,37 +46,41 @@ export function errorReply(
   return jsonReply(status, errorBody(code, details), { ...challenge, ...headers });
 }
 
-/** What is answered at the concurrency limit: a second later there is a place again, or the server is too small. */
+/** The reply at the concurrency limit: after a second there is a place, or the server is too small. */
 export const fullReply = (): HotReply => errorReply('unavailable', { 'retry-after': '1' });
 
-/** 503 with the seconds to wait; it says so when the request may have been served. */
+/** 503 with the seconds to wait; it says if the request may have been served. */
 export function unavailable(error: Unavailable): Refusal {
   const headers = { 'retry-after': String(error.retryAfterSeconds) };
   const details = ['It may have been done: check before you send it again.'];
   return new Refusal('unavailable', error instanceof OutcomeUnknown ? { headers, details } : { headers });
 }
 
-/** Null: a bug, and the caller learns nothing more. */
+/** Null: a bug, and the caller learns nothing about it. */
 export function toRefusal(error: unknown): Refusal | null {
   if (error instanceof Refusal) return error;
   if (error instanceof Unavailable) return unavailable(error);
-  // Express and its parsers mark what the caller did wrong by a 4xx status, for instance a bad % escape in the path.
+  // Express and its parsers mark mistakes of the caller with a 4xx status, for instance a bad % escape in the
+  // path.
   const status = (error as { status?: unknown } | null)?.status;
   return typeof status === 'number' && status >= 400 && status < 500 ? new Refusal('invalid-request') : null;
 }
 
-/** Open to every origin: nothing of it depends on who asks. */
+/** Headers for answers that are open to every origin: they do not depend on the caller. */
 export const open = {
   'access-control-allow-origin': '*',
   'cross-origin-resource-policy': 'cross-origin',
 } as const;
 
-/** Whether pages of an origin may read the answer. A preflight cannot know the kid (contract 3.1): any tenant's origin may. */
+/**
+ * True if pages of this origin may read the answer. A preflight cannot know the kid (contract 3.1): an origin
+ * of any tenant may.
+ */
 export type KnowsOrigin = (origin: string) => boolean;
 
 const PREFLIGHT_SECONDS = '600';
 
-/** CORS with credentials, only for a registered origin, never `*`; `Vary: Origin` on everything, errors too. */
+/** CORS with credentials for a registered origin, never `*`; `Vary: Origin` on every answer, errors too. */
 export function corsHeaders(headers: IncomingHttpHeaders, knowsOrigin: KnowsOrigin): Record<string, string> {
   const { origin } = headers;
   if (origin === undefined || !knowsOrigin(origin)) return { vary: 'Origin' };
@@ -84,7 +88,7 @@ export function corsHeaders(headers: IncomingHttpHeaders, knowsOrigin: KnowsOrig
     vary: 'Origin',
     'access-control-allow-origin': origin,
     'access-control-allow-credentials': 'true',
-    // Date: a browser whose clock is off learns the time that it is judged by.
+    // Date lets a browser with a wrong clock learn the server's time.
     'access-control-expose-headers': 'X-Request-Id, Retry-After, Date',
   };
 }
@@ -107,10 +111,10 @@ export function preflightHeaders(
 export const INGEST_CORS = preflightAllows('ingest');
 export const API_CORS = preflightAllows('api');
 
-/** A file that the build made for browsers, and the same compressed: the level that costs most is paid once. */
+/** A browser file of the build, raw and compressed: the highest level is paid for once. */
 type BuiltFile = Awaited<ReturnType<typeof read>>;
 
-export const SHORT = 'public, max-age=300';
+export const FIVE_MINUTES = 'public, max-age=300';
 export const FOREVER = 'public, max-age=31536000, immutable';
 
 const compress = promisify(gzip);
@@ -123,7 +127,7 @@ async function read(url: URL) {
   return { body, gzipped, etag: sha256Text(body) };
 }
 
-/** Files of one directory, each read once, on first use. The caller knows which names there are. */
+/** Reads files of one directory, each once, on first use. The caller checks the names. */
 export function builtFiles(directory: URL) {
   const cache = new Map<string, BuiltFile>();
   return async (name: string): Promise<BuiltFile> => {
@@ -145,17 +149,20 @@ export function sendBuilt(
     'content-type': `${type}; charset=utf-8`,
     'cache-control': cache,
     vary: 'Accept-Encoding',
-    // A strong tag is of one representation (RFC 9110, 8.8.3).
+    // A strong tag belongs to one representation (RFC 9110, 8.8.3).
     etag: `"${file.etag}${zipped ? '-gzip' : ''}"`,
     ...(zipped ? { 'content-encoding': 'gzip' } : {}),
   });
   response.send(zipped ? file.gzipped : file.body);
 }
 
-/** Refusals that say something is set up wrongly: the caller sees a code, and the operator would see nothing. */
+/**
+ * Refusals that suggest a wrong setup: the caller sees a code, and the log and the metrics show the operator
+ * the same.
+ */
 export type NotedRefusal = 'unknown-origin' | 'unknown-kid' | 'unknown-key' | 'secret-key-in-page';
 
-/** The log listens. */
+/** Diagnostics channel for these refusals; the log subscribes. */
 export const REFUSED = 'gpd.refused';
 const refused = channel(REFUSED);
 export const noteRefusal = (kind: NotedRefusal): void => refused.publish(kind);

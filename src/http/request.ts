@@ -1,8 +1,15 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { works } from '../lib/functions.ts';
-import { type Address, forwardedHops, limitKey, networkKey, type Range, resolveClient } from '../lib/ip.ts';
+import { succeeds } from '../lib/functions.ts';
+import {
+  type Address,
+  type AddressRange,
+  forwardedHops,
+  limitKey,
+  networkKey,
+  resolveClient,
+} from '../lib/ip.ts';
 
-/** What a hot-lane handler sees: neither Express nor `node:http`. */
+/** The request as a hot lane sees it, without Express and `node:http`. */
 export interface HotRequest {
   readonly method: string;
   /** The request target as sent. */
@@ -28,18 +35,16 @@ export interface HotReply {
 
 export type HotHandler = (request: HotRequest) => Promise<HotReply>;
 
-/** A limiter answers 0, or the whole seconds to wait. */
+/** Charges a key. Resolves to 0, or to the whole seconds to wait. */
 export type Limiter = (key: string) => Promise<number>;
 
-/** Who asks, behind the trust boundary. */
-
-/** How often a header came; `headers` holds only the first of some. */
+/** Counts the lines of a header; `headers` has only the first of some. */
 export function countHeader(request: IncomingMessage, name: string): number {
   const { rawHeaders } = request;
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const given = rawHeaders[i] as string;
-    if (given.length === name.length && given.toLowerCase() === name) count += 1;
+    const rawName = rawHeaders[i] as string;
+    if (rawName.length === name.length && rawName.toLowerCase() === name) count += 1;
   }
   return count;
 }
@@ -53,29 +58,29 @@ function withKeys({ address, ...trust }: ReturnType<typeof resolveClient>) {
   return { address, ...keys, ...trust };
 }
 
-/** Clients come back; what was worked out for a connection's addresses is kept, so many at most. */
+/** Clients return, so the result for a connection's addresses is cached, up to this many. */
 const MAX_CLIENTS = 10_000;
 
-export function makeClientReader(trusted: readonly Range[]): (request: IncomingMessage) => Client {
-  const known = new Map<string, Client>();
+export function makeClientReader(trusted: readonly AddressRange[]): (request: IncomingMessage) => Client {
+  const cache = new Map<string, Client>();
   return (request) => {
     const peer = request.socket.remoteAddress;
     const forwardedFor = headerText(request.headers, 'x-forwarded-for') ?? undefined;
     const forwarded = headerText(request.headers, 'forwarded') ?? undefined;
     const key = `${peer}|${forwardedFor}|${forwarded}`;
-    const found = known.get(key);
+    const found = cache.get(key);
     if (found) return found;
     const client = withKeys(resolveClient(peer, forwardedHops(forwardedFor, forwarded), trusted));
-    if (known.size >= MAX_CLIENTS) known.clear();
-    // A header of kilobytes is not worth its place.
-    if (key.length <= 256) known.set(key, client);
+    if (cache.size >= MAX_CLIENTS) cache.clear();
+    // A header of kilobytes is not worth caching.
+    if (key.length <= 256) cache.set(key, client);
     return client;
   };
 }
 
 /**
- * Several credentials are as good as none, on every route: Node keeps the first of several Authorization headers, and a
- * proxy may have looked at another.
+ * Treats several credentials as no credential, on every route: Node keeps the first Authorization header, and
+ * a proxy may have checked another.
  */
 export function dropSeveralCredentials(request: IncomingMessage): void {
   const { headers } = request;
@@ -84,7 +89,7 @@ export function dropSeveralCredentials(request: IncomingMessage): void {
   }
 }
 
-/** The network tier as the classifier sees it: header facts behind the trust boundary. Nothing of it is stored. */
+/** The header facts behind the trust boundary that the classifier reads. They are never stored. */
 export type NetworkFacts = ReturnType<typeof readNetwork>;
 
 export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -96,7 +101,7 @@ export function headerText(headers: HeaderMap, name: string): string | null {
   return typeof value === 'string' ? value : value.join(', ');
 }
 
-/** What the trust boundary knows of a request apart from its body. */
+/** The request without its body, as the trust boundary sees it. */
 export interface RequestTier extends Pick<HotRequest, 'https' | 'ja4'> {
   /** With lower-case names, as `node:http` gives them. */
   readonly headers: HeaderMap;
@@ -111,26 +116,29 @@ export function readNetwork(tier: RequestTier) {
     secChUa: headerText(headers, 'sec-ch-ua'),
     secChUaPlatform: headerText(headers, 'sec-ch-ua-platform'),
     secFetchSite: headerText(headers, 'sec-fetch-site'),
-    /** JA4 as a trusted proxy hands it over; only its parts a and b are looked at. */
+    /** JA4 from a trusted proxy; only its parts a and b are used. */
     ja4,
     https,
-    /** The client's network is one of a hosting provider; null: nobody knows. */
+    /** True: the client's network belongs to a hosting provider; null: unknown. */
     hosting,
   };
 }
 
-/** `Sec-GPC: 1` and nothing else (Global Privacy Control, section 3.2); of several, one is enough to be heard. */
+/** Accepts `Sec-GPC: 1` only (Global Privacy Control, section 3.2); one of several values is enough. */
 export function hasGpcHeader(headers: HeaderMap): boolean {
   const values = headerText(headers, 'sec-gpc')?.split(',') ?? [];
   return values.some((value) => value.trim() === '1');
 }
 
-/** Request targets (RFC 9112 section 3.2): the origin form, the absolute form of a proxy, and the asterisk. */
-
-/** With an authority, which is not looked at: one gpd answers under all its names. */
+/**
+ * Absolute form with an authority, which is ignored: one gpd answers under all its names (RFC 9112 section
+ * 3.2).
+ */
 const ABSOLUTE = /^https?:\/\/[^/?#]+/i;
 
-/** The target as a path with its query; null when it has none of the forms that a server accepts. */
+/**
+ * The target as a path with its query; null for a form that a server does not accept (RFC 9112 section 3.2).
+ */
 export function originForm(target: string): string | null {
   if (target.startsWith('/') || target === '*') return target;
   const absolute = ABSOLUTE.exec(target)?.[0];
@@ -145,16 +153,18 @@ export function pathOf(target: string): string {
 }
 
 /**
- * A path with a malformed percent-escape names nothing, and is used unchanged: Express would refuse it before it is
- * known who asks, and 401 comes first (contract section 1).
+ * Escapes a path with a malformed percent-escape: Express would refuse it before authentication, and 401
+ * comes first (contract section 1).
  */
 export function literalTarget(target: string): string {
   const path = pathOf(target);
-  if (works(() => decodeURIComponent(path))) return target;
+  if (succeeds(() => decodeURIComponent(path))) return target;
   return path.replaceAll('%', '%25') + target.slice(path.length);
 }
 
-/** Values of a cookie, in the order in which they were sent (RFC 6265 section 5.4): a sibling host may have set one too. */
+/**
+ * Values of a cookie, in the order of the header (RFC 6265 section 5.4): a sibling host may have set one too.
+ */
 export function cookieValues(header: string | undefined, name: string): string[] {
   return (header ?? '').split(';').flatMap((pair) => {
     const at = pair.indexOf('=');
@@ -169,7 +179,7 @@ export function cookieNames(header: string | undefined): string[] {
   });
 }
 
-/** Nobody is there to be answered, and nothing is wrong here. */
+/** Nobody is left to answer, and nothing is wrong here. */
 class SenderLeft extends Error {
   override readonly name = 'SenderLeft';
 }
@@ -179,9 +189,8 @@ export const hasLeft = (error: unknown): boolean =>
   error instanceof SenderLeft || (error as { code?: unknown } | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
 
 /**
- * Reads a body of at most `limit` bytes; null when there are more, and the rest is left unread (a parser that drains
- * first can be made to read gigabytes). Rejects with
- * SenderLeft when the sender disconnects in the middle.
+ * Reads a body of at most `limit` bytes. Null: it is larger, and the rest stays unread, because draining
+ * could mean gigabytes. Rejects with SenderLeft when the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {
@@ -202,7 +211,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     request.on('close', () => {
       if (!request.readableEnded) reject(new SenderLeft('the sender disconnected'));
     });
-    // A sender that disconnects: `close` follows, and says so.
+    // The sender disconnects: `close` follows and rejects.
     request.on('error', () => {});
   });
 }

@@ -11,7 +11,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { makeSlotList } from '../lib/collections.ts';
 import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
-import type { Range } from '../lib/ip.ts';
+import type { AddressRange } from '../lib/ip.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
 import {
   type Client,
@@ -29,9 +29,9 @@ import {
 } from './request.ts';
 
 const CLIENT_LEFT = 499;
-/** An answer in JSON loads nothing and may not be framed. */
-const NOTHING = "default-src 'none'; frame-ancestors 'none'";
-/** Never for the operator's other hosts. */
+/** A JSON answer loads nothing and may not be framed. */
+const STRICT_CSP = "default-src 'none'; frame-ancestors 'none'";
+/** Never set for the operator's other hosts. */
 const STRICT_TRANSPORT = `max-age=${HSTS_SECONDS}`;
 
 export interface ServerDeps {
@@ -40,16 +40,16 @@ export interface ServerDeps {
   readonly express: RequestListener;
   readonly makeRequestId: () => string;
   readonly knowsOrigin: KnowsOrigin;
-  readonly trustedProxies: readonly Range[];
+  readonly trustedProxies: readonly AddressRange[];
   /** GPD_JA4_HEADER in lower case. */
   readonly ja4Header: string | null;
-  /** X-Forwarded-For came from a peer that is not trusted. */
+  /** Called when X-Forwarded-For comes from a peer that is not trusted. */
   readonly onUntrustedForwarded: () => void;
   readonly onFault: (requestId: string, error: unknown) => void;
-  /** The public origin is https: said on every answer. */
+  /** The public origin is https: every answer sends HSTS. */
   readonly https: boolean;
   readonly tls: TlsOptions | null;
-  /** Told of every answer that ended; 499 for a client that left before there was one. */
+  /** Called after every answer; the status is 499 for a client that left before its answer. */
   readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
 
@@ -62,7 +62,9 @@ export function requestFacts(request: IncomingMessage): HotRequest {
   return found;
 }
 
-/** @param always names and values in turn, which costs less than setting one after the other; none is in `reply` as well */
+/**
+ * @param always names and values in turn, which is cheaper than single calls; none of them is also in `reply`
+ */
 function send(response: ServerResponse, reply: HotReply, always: readonly string[]): void {
   if (response.headersSent || response.destroyed) return;
   const head = [...always];
@@ -72,21 +74,21 @@ function send(response: ServerResponse, reply: HotReply, always: readonly string
   response.end(reply.body);
 }
 
-/** RFC 9112 section 3.2: exactly one, and none is needed in HTTP/1.0. */
+/** Exactly one Host header is required, and none in HTTP/1.0 (RFC 9112 section 3.2). */
 function namesOneHost(request: IncomingMessage): boolean {
   const names = countHeader(request, 'host');
   return names === 1 || (names === 0 && request.httpVersion !== '1.1');
 }
 
-/** With the request line, as they came: names and values in turn. */
+/** Bytes of the request line and of all headers. */
 function headerBytes({ url = '', rawHeaders }: IncomingMessage): number {
   let bytes = url.length;
-  // A colon, a blank and the end of the line.
+  // A colon, a space and the line end.
   for (const part of rawHeaders) bytes += part.length + 2;
   return bytes;
 }
 
-/** Null where the request may be served. */
+/** Null: the request may be served. */
 function refusalOf(deps: ServerDeps, request: IncomingMessage, target: string | null): HotReply | null {
   const closing = { connection: 'close' };
   if (headerBytes(request) > MAX_HEADER_BYTES)
@@ -117,17 +119,17 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, t
 async function runLane(
   deps: ServerDeps,
   lane: HotHandler,
-  known: HotRequest,
+  hotRequest: HotRequest,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const always = ['X-Request-Id', known.requestId, 'Content-Security-Policy', NOTHING];
+  const always = ['X-Request-Id', hotRequest.requestId, 'Content-Security-Policy', STRICT_CSP];
   if (deps.https) always.push('Strict-Transport-Security', STRICT_TRANSPORT);
   try {
-    send(response, await lane(known), always);
+    send(response, await lane(hotRequest), always);
   } catch (error) {
     if (request.destroyed && !request.complete) return;
-    deps.onFault(known.requestId, error);
+    deps.onFault(hotRequest.requestId, error);
     send(response, errorReply('internal'), always);
   }
 }
@@ -135,20 +137,20 @@ async function runLane(
 export type RunningServer = ReturnType<typeof makeServer>;
 
 const OPTIONS = {
-  /** Slow senders get 408: the whole request has to be there within this time. */
+  /** A slow sender gets 408: the whole request has to arrive within this time. */
   requestTimeout: 10_000,
   headersTimeout: 10_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1000,
-  /** More than is served, so that a page whose site has large cookies reads why it is not. */
+  /** More than the server accepts, so that a page with large cookies gets a readable refusal. */
   maxHeaderSize: 65_536,
   insecureHTTPParser: false,
-  // Refused in the listener, in the words of every other refusal.
+  // The listener refuses instead, with the usual body.
   requireHostHeader: false,
 };
-/** Of the request line and all headers; a bearer token takes at most half. */
+/** Limits the request line and all headers; a bearer token takes at most half. */
 const MAX_HEADER_BYTES = 16_384;
-/** Larger bodies are never asked for: every route's limit is at most this. */
+/** No route accepts a larger body. */
 const MAX_CONTINUE_BYTES = 32_768;
 
 function makeListener(deps: ServerDeps) {
@@ -160,33 +162,33 @@ function makeListener(deps: ServerDeps) {
     clientErrors.began(response);
     const target = originForm(request.url ?? '/');
     const path = pathOf(target ?? '');
-    const begun = deps.onAnswered ? performance.now() : 0;
-    const ended = open.add(response);
+    const startedAt = deps.onAnswered ? performance.now() : 0;
+    const removeOpen = open.add(response);
     response.once('close', () => {
-      ended();
+      removeOpen();
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
-      deps.onAnswered?.(path, status, (performance.now() - begun) / 1000);
+      deps.onAnswered?.(path, status, (performance.now() - startedAt) / 1000);
     });
-    const known = readFacts(deps, clientOf(request), request, target);
+    const hotRequest = readFacts(deps, clientOf(request), request, target);
     if (draining) response.setHeader('Connection', 'close');
     const refused = refusalOf(deps, request, target);
     if (refused) {
-      send(response, refused, ['X-Request-Id', known.requestId]);
+      send(response, refused, ['X-Request-Id', hotRequest.requestId]);
       return;
     }
     dropSeveralCredentials(request);
     const lane = deps.lanes.get(path);
     if (lane) {
-      void runLane(deps, lane, known, request, response);
+      void runLane(deps, lane, hotRequest, request, response);
       return;
     }
-    facts.set(request, known);
-    response.setHeader('X-Request-Id', known.requestId);
-    // Express parses an absolute form by url.parse(), which warns on stderr in the stranger's own words.
-    request.url = literalTarget(known.target);
+    facts.set(request, hotRequest);
+    response.setHeader('X-Request-Id', hotRequest.requestId);
+    // Express parses an absolute form with url.parse(), which prints the client's text on stderr.
+    request.url = literalTarget(hotRequest.target);
     deps.express(request, response);
   };
-  /** Answers that are still to come close their connections. */
+  /** Connections close after their pending answers. */
   const closeAfterAnswers = (): void => {
     draining = true;
     for (const response of open.list()) if (!response.headersSent) response.setHeader('Connection', 'close');
@@ -199,7 +201,8 @@ export function makeServer(deps: ServerDeps) {
   const server = deps.tls
     ? createTlsServer({ ...OPTIONS, ...deps.tls }, listener)
     : createServer(OPTIONS, listener);
-  // Node drops headers past the 2,000th without a word, and what a proxy adds stands last. Their bytes are limited.
+  // Node silently drops headers past the 2,000th, and a proxy adds its own last. Their bytes are limited
+  // instead.
   server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) =>
     clientErrors.onError(error, socket),
@@ -208,16 +211,16 @@ export function makeServer(deps: ServerDeps) {
     deps.tls ? 'secureConnection' : 'connection',
     makeLinger((socket) => clientErrors.hasUnread(socket)),
   );
-  // Without a listener Node answers 100 Continue itself, before any limit is checked.
+  // Without a listener Node sends 100 Continue itself, before any limit is checked.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     if (Number(request.headers['content-length'] ?? 0) <= MAX_CONTINUE_BYTES) response.writeContinue();
     listener(request, response);
   });
-  // An Expect that nobody knows is no reason not to answer.
+  // An unknown Expect value is ignored.
   server.on('checkExpectation', listener);
   return {
     server,
-    /** Readiness is false from here on; connections finish what they began, then close. */
+    /** Readiness is false from here on; connections finish their requests, then close. */
     drain(deadlineMs: number) {
       closeAfterAnswers();
       return drainConnections(server, deadlineMs);
@@ -226,25 +229,25 @@ export function makeServer(deps: ServerDeps) {
 }
 
 /**
- * Closing on bytes that nobody read resets the connection, and the peer may lose the answer it was sent. So our half is
- * closed, and what still comes is thrown away for a short while: no more than a polite peer needs to notice.
+ * Closing a socket with unread bytes resets the connection, and the peer may lose its answer. So gpd closes
+ * its half and discards input for a short while, as long as a polite peer needs to notice.
  */
 
 const LINGER_MS = 1000;
 const MAX_BYTES = 16 * 1024 * 1024;
-/** More at once are closed as they are: reading for nothing has a bound. */
+/** Connections above this number are closed at once, so that discarding has a bound. */
 const MAX_AT_ONCE = 100;
 
 /**
- * For the listener of new connections.
- * @param hasUnread the newest request of the connection was answered before all of it was read
+ * Lingers on new connections; a listener for their event.
+ * @param hasUnread the newest request of the connection was answered before it was read completely
  */
 function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
   let lingering = 0;
 
   function linger(socket: Socket): void {
     lingering += 1;
-    let left = MAX_BYTES;
+    let bytesAllowed = MAX_BYTES;
     const timer = setTimeout(() => socket.destroy(), LINGER_MS);
     socket.once('close', () => {
       lingering -= 1;
@@ -252,14 +255,14 @@ function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) =>
     });
     socket.once('end', () => socket.destroy());
     socket.end();
-    // node:http reads the handle past the stream, and may have stopped: its own listener of `resume` starts it again, before
-    // `data` takes it from the parser. Which hears nothing of what follows: a request behind is not one.
+    // node:http reads below the stream and may have stopped. Its `resume` listener restarts it, before `data`
+    // takes the input from the parser, which then sees no further request.
     socket.pause();
     socket.once('resume', () => {
       socket.removeAllListeners('data');
       socket.on('data', (chunk) => {
-        left -= chunk.length;
-        if (left < 0) socket.destroy();
+        bytesAllowed -= chunk.length;
+        if (bytesAllowed < 0) socket.destroy();
       });
     });
     socket.resume();
@@ -267,7 +270,7 @@ function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) =>
 
   return (socket) => {
     const destroySoon = socket.destroySoon.bind(socket);
-    // What node:http calls when the last answer of a connection is out.
+    // node:http calls this when the last answer of a connection is sent.
     socket.destroySoon = () => {
       if (!socket.destroyed && lingering < MAX_AT_ONCE && hasUnread(socket)) linger(socket);
       else destroySoon();
@@ -275,15 +278,18 @@ function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) =>
   };
 }
 
-/** A kept connection that says nothing for so long while the server drains is closed; an answer closes its own. */
+/** While the server drains, a connection without a request for this long is closed. */
 const SILENT_MS = 1000;
 
-/** Node's default for how many connections may wait to be accepted. */
+/** Node's default for connections that wait to be accepted. */
 const BACKLOG = 511;
 
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** Closing a listener resets the connections that the kernel has made and nobody has accepted; a turn of the loop accepts one. */
+/**
+ * Closing a listener resets connections that the kernel made and nobody accepted; one turn of the loop
+ * accepts one.
+ */
 async function acceptWaiting(server: Server): Promise<void> {
   let accepted = true;
   const note = (): void => {
@@ -299,27 +305,30 @@ async function acceptWaiting(server: Server): Promise<void> {
 }
 
 /**
- * Takes nobody new and waits until every connection is closed, at the deadline by force.
- * Not http's own close(), which ends idle connections at once: a balancer may be sending on one of them.
+ * Accepts no new connection and waits until all are closed, at the deadline by force. Node's own close()
+ * would end idle connections at once, while a balancer may be sending on one.
  */
 async function drainConnections(server: Server, deadlineMs: number): Promise<void> {
   const deadline = setTimeout(() => server.closeAllConnections(), deadlineMs);
   await acceptWaiting(server);
-  // After what has arrived was read: a busy loop may be late with it.
+  // Input that has arrived is read first: a busy loop may be late with it.
   const silent = setTimeout(() => setImmediate(() => server.closeIdleConnections()), SILENT_MS);
   await new Promise<void>((resolve) => void NetServer.prototype.close.call(server, () => resolve()));
   clearTimeout(deadline);
   clearTimeout(silent);
 }
 
-/** Bytes that are no request, or not in time: told in the same words, once, and never in the place of another answer. */
+/**
+ * Answers bytes that are not a request, or come too late, like any other refusal: once, and never in place of
+ * another answer.
+ */
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
   HPE_HEADER_OVERFLOW: 'headers-too-large',
 };
 
-/** The newest answer of a connection. Pipelined: answers come in the order of requests. */
+/** The newest answer of a connection. Pipelined answers come in the order of requests. */
 interface Newest {
   readonly response: ServerResponse;
   readonly before: ServerResponse | null;
@@ -348,27 +357,27 @@ function makeClientErrors(makeRequestId: () => string) {
   const refused = new WeakSet<Socket>();
 
   function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
-    // One answer for one request: early, or now.
+    // Each request gets one answer: an early one, or this one.
     if (!response.headersSent) refuse(socket, code, makeRequestId());
     else if (response.writableEnded) socket.destroySoon();
     else socket.destroy();
   }
 
   return {
-    /** The newest request of its connection. */
+    /** Called with the newest request of its connection. */
     began(response: ServerResponse) {
       const { socket } = response.req;
       const before = newest.get(socket)?.response ?? null;
       newest.set(socket, { response, before: before?.writableFinished === true ? null : before });
     },
-    /** Not all of it has arrived, or was read. */
+    /** Parts of the request have not arrived or were not read. */
     hasUnread: (socket: Socket) => newest.get(socket)?.response.req.complete === false,
     onError(error: NodeJS.ErrnoException, socket: Socket) {
       if (!socket.writable || error.code === 'ECONNRESET') {
         socket.destroy();
         return;
       }
-      // The parser continues to fail with every byte that follows.
+      // The parser fails again with every byte that follows.
       if (refused.has(socket)) return;
       refused.add(socket);
       const code = CODES[error.code ?? ''] ?? 'invalid-request';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { noteRefusal } from '../http/reply.ts';
 import { SECOND } from '../lib/clock.ts';
 import { decodeBase64 } from '../lib/crypto.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { parseStrictJson } from '../lib/json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
 import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';
@@ -19,7 +19,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * base64. Null: it is not.
  */
 export function readEnvelope(body: Uint8Array): SealedBundle | null {
-  const value = orElse((): unknown => parseStrictJson(utf8.decode(body)), null);
+  const value = tryOr((): unknown => parseStrictJson(utf8.decode(body)), null);
   const bundle = compiled.safeParse(value).data;
   if (!bundle) return null;
   const { iv, ct, epk } = bundle;
@@ -60,7 +60,7 @@ export const reasonForNoTenant = (symmetric: boolean): 'decrypt-failed' | 'unkno
 
 /** A plaintext that does not parse looks like a bad tag to anyone without the key. */
 function parsePlaintext(bytes: Buffer): Plaintext | null {
-  return orElse(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
+  return tryOr(() => plaintextSchema.safeParse(parseStrictJson(utf8.decode(bytes))).data, null) ?? null;
 }
 
 /** The tenant is looked up only now: it may have been removed while a thread opened its bundle. */

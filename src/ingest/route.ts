@@ -94,7 +94,7 @@ async function readBundle(
   if (!body) return 'too-large';
   if (admission.isFull()) return 'full';
   const opened = open(body);
-  return opened instanceof Promise ? admission.hold(opened) : opened;
+  return opened instanceof Promise ? admission.admit(opened) : opened;
 }
 
 /** From here on the kid is known: another tenant's page may not read its answer, and the answer sets the cookie. */
@@ -121,7 +121,7 @@ async function answerBundle(deps: IngestRouteDeps, request: HotRequest, bundle: 
     body,
   });
   try {
-    const { status, response } = await deps.admission.hold(outcome);
+    const { status, response } = await deps.admission.admit(outcome);
     return withCookie(jsonReply(status, response));
   } catch (error) {
     if (error instanceof Unavailable) return withCookie(unavailableReply(error));

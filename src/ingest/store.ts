@@ -1,7 +1,7 @@
 import { FORGOTTEN } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/db.ts';
 import { makeGroup, oneTenant } from '../db/group-commit.ts';
-import { GOING } from '../db/meta-store.ts';
+import { REMOVING } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
 import { enqueue } from '../notify/outbox.ts';
@@ -108,7 +108,7 @@ async function recordTenant(
 async function lockTenant(tx: Transaction, kid: string) {
   const sql = `SELECT t.created_at AS since, h.verdicts_sealed_to AS anchored, m.value AS forgotten
     FROM tenants t LEFT JOIN ledger_heads h ON h.kid = ? LEFT JOIN meta m ON m.name = '${FORGOTTEN}'
-    WHERE t.kid = ? AND t.revision > ${GOING} ${lockClause(tx, 'FOR KEY SHARE OF t')}`;
+    WHERE t.kid = ? AND t.revision > ${REMOVING} ${lockClause(tx, 'FOR KEY SHARE OF t')}`;
   const [row] = await runSql<Readonly<Record<'since' | 'anchored' | 'forgotten', unknown>>>(tx, sql, [
     kid,
     kid,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Random } from '../lib/crypto.ts';
 import { decryptGcm, encryptGcm, equalBytes, GCM_IV_BYTES, sha256 } from '../lib/crypto.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import type { MasterKey } from './master-key.ts';
 
 /**
@@ -92,7 +92,7 @@ export function headerLength(preamble: Uint8Array): number | null {
 
 /** Null: the header is damaged. Nothing in it is to be believed before a chunk has opened. */
 export const readHeader = (json: Uint8Array): BackupHeader | null =>
-  orElse(() => headerSchema.parse(JSON.parse(Buffer.from(json).toString())), null);
+  tryOr(() => headerSchema.parse(JSON.parse(Buffer.from(json).toString())), null);
 
 /** Null: the backup was made under another master key. */
 export function openBackup(masterKey: MasterKey, header: BackupHeader, headBytes: Uint8Array) {

@@ -1,5 +1,5 @@
 import { bech32m } from '@scure/base';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 
 /**
  * A master key on paper: bech32m (BIP 350) of its 32 bytes, in groups. Its checksum finds every error in up to four characters; of
@@ -21,7 +21,7 @@ export const writeRecoveryKey = (key: Uint8Array): readonly string[] =>
 
 /** Null for what is no recovery key. */
 const decode = (text: string): Uint8Array | null =>
-  orElse(() => {
+  tryOr(() => {
     const { prefix, bytes } = bech32m.decodeToBytes(text);
     return prefix === PREFIX ? bytes : null;
   }, null);

@@ -7,7 +7,7 @@ import { appendLeaves, type Frontier, frontierRoot, leafHash } from './merkle.ts
 import { parseVkey } from './note.ts';
 import { MAX_ENTRY_BYTES } from './tiles.ts';
 
-/** Contract section 7: what a log holds. An entry is the RFC 8785 bytes of one JSON object. */
+/** Builds the entries of a log (contract section 7). An entry is the RFC 8785 bytes of one JSON object. */
 
 export const PERSONAL_TYPES = [
   'consent.granted',
@@ -44,9 +44,14 @@ export function entryTime(epochMs: number): string {
   return `${isoTime(epochMs).slice(0, -'.000Z'.length)}Z`;
 }
 
-/** @throws {RangeError} when it would not fit into an entry bundle, so could never be published */
-function encodeEntry({ type, at, purpose }: EntryHead<string>, told: Readonly<Record<string, Json>>): Buffer {
-  const bytes = Buffer.from(canonicalJson({ v: 1, type, time: entryTime(at), purpose, ...told }));
+/**
+ * @throws {RangeError} for an entry that would not fit into an entry bundle, and so could never be published
+ */
+function encodeEntry(
+  { type, at, purpose }: EntryHead<string>,
+  fields: Readonly<Record<string, Json>>,
+): Buffer {
+  const bytes = Buffer.from(canonicalJson({ v: 1, type, time: entryTime(at), purpose, ...fields }));
   if (bytes.length > MAX_ENTRY_BYTES) throw new RangeError('an entry has at most 65,535 bytes');
   return bytes;
 }
@@ -62,29 +67,33 @@ export function impersonalEntry(
   return encodeEntry(head, { body });
 }
 
-/** Seq 0 of every log: its name and the key that it begins with. */
+/** Seq 0 of every log: its name and its first key. */
 export function genesisEntry(at: number, vkey: string): Buffer {
   const key = parseVkey(vkey);
   if (key === null) throw new TypeError('not a verifier key');
   return impersonalEntry({ type: 'ledger.genesis', at, purpose: null }, { key: vkey, origin: key.name });
 }
 
-/** Contract section 7: what the log says of a person, a verdict or a row of the audit log without telling any of it. */
-
-/** What was decided and on what ground. Kept next to the log and destroyed on erasure. */
+/** The decision and its grounds. Kept next to the log and destroyed on erasure. */
 export type EntryDetail = Answer<typeof entryDetailSchema>;
 
-/** Of `consent.doubted`: the class of the verdict that rode on the grant; `human` where a contest was overturned. */
+/**
+ * Detail of `consent.doubted`: the class of the verdict behind a grant, or `human` after an overturned
+ * contest.
+ */
 export interface DoubtDetail {
   readonly class: 'declared_agent' | 'undeclared_automation' | 'human';
   readonly source: 'ingest' | 'contest';
 }
 
-/** All that opens an entry. Without the key nobody can, not even who knows the rest. */
+/**
+ * All values that open an entry's commitments (contract section 7). Without the key they cannot be opened,
+ * even by someone who knows the rest.
+ */
 export interface CommitmentOpening {
-  /** 32 bytes, the principal's own. */
+  /** 32 bytes, one key per principal. */
   readonly key: Uint8Array;
-  /** 16 bytes, the entry's own: two entries of one principal do not look alike. */
+  /** 16 bytes, one salt per entry: two entries of one principal look different. */
   readonly salt: Uint8Array;
   /** Well-formed Unicode. */
   readonly principalId: string;
@@ -92,8 +101,8 @@ export interface CommitmentOpening {
 }
 
 /**
- * lp4 of each part in turn (contract section 7): 4-byte big-endian length, then the bytes, so that no two lists of parts
- * give one message. Text is UTF-8: a lone surrogate would be replaced, so callers pass well-formed Unicode only.
+ * Joins parts as lp4 (contract section 7): 4-byte big-endian length, then the bytes, so that no two lists of
+ * parts give one message. Text is UTF-8 and must be well-formed: a lone surrogate would be replaced.
  */
 function lp4(parts: readonly (string | Uint8Array)[]): Buffer {
   const bytes = Buffer.allocUnsafe(parts.reduce((sum, part) => sum + 4 + Buffer.byteLength(part), 0));
@@ -117,7 +126,7 @@ export function commitSubject({ key, salt, principalId }: Omit<CommitmentOpening
   return commit(key, ['gpd/subject/v1', principalId, salt]);
 }
 
-function toldOf(detail: CommitmentOpening['detail']) {
+function committedFields(detail: CommitmentOpening['detail']) {
   if ('class' in detail) return { class: detail.class, source: detail.source };
   const { policyVersion, gpc, source, expiresAt, overGpc, recordedAt, evidence } = detail;
   return {
@@ -133,27 +142,30 @@ function toldOf(detail: CommitmentOpening['detail']) {
 
 /** C2: base64url of HMAC-SHA-256(key, lp4("gpd/body/v1") || lp4(JCS(detail)) || lp4(salt)). */
 export function commitBody({ key, salt, detail }: Omit<CommitmentOpening, 'principalId'>): string {
-  return commit(key, ['gpd/body/v1', canonicalJson(toldOf(detail)), salt]);
+  return commit(key, ['gpd/body/v1', canonicalJson(committedFields(detail)), salt]);
 }
 
 /**
- * Commitment to one ledgered verdict: base64url of HMAC-SHA-256 under its own 16-byte salt over
- * lp4("gpd/verdict/v1") || lp4(kid) || lp4(requestId) || lp4(verdict), the verdict being the stored bytes themselves.
- * Without the salt it says nothing; the hourly `verdicts.sealed` root is built from these.
+ * Commits to one verdict (contract section 7): base64url of HMAC-SHA-256 with a 16-byte salt as key, over
+ * lp4("gpd/verdict/v1") || lp4(kid) || lp4(requestId) || lp4(verdict); `verdict` is the stored text. Without
+ * the salt it reveals nothing. The hourly `verdicts.sealed` root is built from these.
  */
 export function commitVerdict(salt: Uint8Array, kid: string, requestId: string, verdict: string): string {
   return commit(salt, ['gpd/verdict/v1', kid, requestId, verdict]);
 }
 
-/** Commitment to one row of the audit log, in the same manner; `row` is its text. The hourly `audit.sealed` root is built from these. */
+/**
+ * Commits to one row of the audit log like {@link commitVerdict}; `row` is its text. The hourly
+ * `audit.sealed` root is built from these.
+ */
 export function commitAudit(salt: Uint8Array, kid: string, row: string): string {
   return commit(salt, ['gpd/audit/v1', kid, row]);
 }
 
 /**
- * RFC 6962 tree over commitments in their order, a leaf being the raw bytes of one. One that is changed, missing, added or out
- * of order gives another root.
- * @param commitments base64url, for example of `commitVerdict`; those that come after the ones in `frontier`
+ * Adds leaves to the RFC 6962 tree over commitments. A commitment that is changed, missing, added or out of
+ * order gives another root.
+ * @param commitments base64url, for example from `commitVerdict`; those after the ones in `frontier`
  */
 export function addCommitments(frontier: Frontier, commitments: readonly string[]): Frontier {
   const leaves = commitments.map((text) => {
@@ -166,14 +178,14 @@ export function addCommitments(frontier: Frontier, commitments: readonly string[
 
 /**
  * The body of `verdicts.sealed` and `audit.sealed` (contract section 7).
- * @param from epoch milliseconds, as `to`; the rows covered are those from `from` on and before `to`
+ * @param from epoch milliseconds, like `to`; covers rows from `from` on and before `to`
  */
 export function anchorBody(from: number, to: number, frontier: Frontier) {
   return {
     from: entryTime(from),
     to: entryTime(to),
     count: frontier.size,
-    /** Lower-case hex, as every hash that the API tells. */
+    /** Lower-case hex, like every hash in the API. */
     root: frontierRoot(frontier).toString('hex'),
   };
 }

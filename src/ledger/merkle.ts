@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto';
 import { decodeBase64 } from '../lib/crypto.ts';
-import { type Range, TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
+import { type SeqRange, TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
-/** RFC 6962 section 2.1 with SHA-256: the leading byte keeps a leaf from ever passing for a node. */
+/**
+ * Hashes and proofs of RFC 6962 section 2.1 with SHA-256. The first byte keeps a leaf from passing for a
+ * node.
+ */
 
 export const HASH_BYTES = 32;
 const LEAF = Buffer.from([0x00]);
@@ -15,12 +18,12 @@ export function leafHash(entry: Uint8Array): Buffer {
   return hash('sha256', Buffer.concat([LEAF, entry]), 'buffer');
 }
 
-export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
-  return hash('sha256', Buffer.concat([NODE, left, right]), 'buffer');
+export function nodeHash(leftHash: Uint8Array, rightHash: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([NODE, leftHash, rightHash]), 'buffer');
 }
 
 /**
- * All that an appender needs of the log: the roots of the perfect subtrees that `size` decomposes into, largest (so
+ * The part of a tree that an appender needs: the roots of the perfect subtrees of `size`, largest (so
  * leftmost) first. There are as many as `size` has one bits.
  */
 export interface Frontier {
@@ -31,9 +34,9 @@ export interface Frontier {
 export const EMPTY_FRONTIER: Frontier = { size: 0, hashes: [] };
 
 /**
- * @param leaves leaf hashes (not entries) in the order of their seq, the first of which is `frontier.size`
- * @returns `completed`: the roots of subtrees of 256^level leaves, whose leaves start at seq `index` * 256^level, level 1 or more;
- * in the order of completion, each is written once and never changes
+ * @param leaves leaf hashes (not entries) in the order of their seq; the first has seq `frontier.size`
+ * @returns `completed`: roots of subtrees of 256^level leaves that start at seq `index` * 256^level, for
+ * level 1 or more; in the order of completion, and never changed later
  */
 export function appendLeaves(frontier: Frontier, leaves: readonly Buffer[]) {
   const hashes = [...frontier.hashes];
@@ -42,11 +45,11 @@ export function appendLeaves(frontier: Frontier, leaves: readonly Buffer[]) {
   for (const leaf of leaves) {
     size += 1;
     let root = leaf;
-    // Sizes pass 2^32, where the bitwise operators of JavaScript end.
+    // Sizes exceed 2^32, where JavaScript's bitwise operators end.
     for (let count = size, height = 1; count % 2 === 0; count /= 2, height += 1) {
-      const left = hashes.pop();
-      if (left === undefined) throw new RangeError('the frontier has fewer hashes than its size asks for');
-      root = nodeHash(left, root);
+      const sibling = hashes.pop();
+      if (sibling === undefined) throw new RangeError('the frontier has fewer hashes than its size asks for');
+      root = nodeHash(sibling, root);
       if (height % TILE_HEIGHT === 0) {
         completed.push({ level: height / TILE_HEIGHT, index: count / 2 - 1, hash: root });
       }
@@ -58,7 +61,7 @@ export function appendLeaves(frontier: Frontier, leaves: readonly Buffer[]) {
 
 export function frontierRoot(frontier: Frontier): Buffer {
   const root = frontier.hashes.reduceRight<Buffer | null>(
-    (right, left) => (right === null ? left : nodeHash(left, right)),
+    (rightRoot, leftRoot) => (rightRoot === null ? leftRoot : nodeHash(leftRoot, rightRoot)),
     null,
   );
   return root ?? EMPTY_ROOT;
@@ -71,7 +74,7 @@ export function encodeFrontier(frontier: Frontier): string {
 
 const oneBits = (size: number): number => size.toString(2).replaceAll('0', '').length;
 
-/** Null for anything that `encodeFrontier` does not write: an altered head row must not become a second log. */
+/** Null for text that `encodeFrontier` does not write: an altered head row must not become a second log. */
 export function decodeFrontier(text: string): Frontier | null {
   const [, digits, base64] = /^(0|[1-9]\d*):(.*)$/s.exec(text) ?? [];
   if (digits === undefined || base64 === undefined) return null;
@@ -85,61 +88,64 @@ export function decodeFrontier(text: string): Frontier | null {
 }
 
 /**
- * The stored hashes of one log. Level 0: leaf hashes by seq; level L: roots of whole blocks of 256^L leaves, by block.
- * Only hashes below the size asked for are read, so a log that grows meanwhile does no harm.
+ * Reads the stored hashes of one log. Level 0: leaf hashes by seq; level L: roots of blocks of 256^L leaves,
+ * by block. Only hashes below the requested size are read, so a log may grow meanwhile.
  */
 export interface HashReader {
   /** The hashes start..end-1 of a level, all within one tile of 256. */
   read(tileLevel: number, start: number, end: number): Promise<readonly Buffer[]>;
 }
 
-/** Where RFC 6962 parts a tree of two leaves or more: after the largest power of two smaller than its size. */
-function halvesOf({ start, end }: Range): readonly [left: Range, right: Range] {
-  let left = 1;
-  while (left * 2 < end - start) left *= 2;
-  const split = start + left;
+/** Splits a tree of two leaves or more after the largest power of two smaller than its size (RFC 6962). */
+function halvesOf({ start, end }: SeqRange): readonly [left: SeqRange, right: SeqRange] {
+  let leftSize = 1;
+  while (leftSize * 2 < end - start) leftSize *= 2;
+  const split = start + leftSize;
   return [
     { start, end: split },
     { start: split, end },
   ];
 }
 
-/** Down the tree to a part with this leaf in it: that part, and the siblings on the way, its own first. */
-function descend(leaf: number, size: number, isThere: (part: Range) => boolean) {
-  const siblings: Range[] = [];
-  let part: Range = { start: 0, end: size };
-  while (!isThere(part)) {
-    const [left, right] = halvesOf(part);
-    const isLeft = leaf < left.end;
-    siblings.push(isLeft ? right : left);
-    part = isLeft ? left : right;
+/**
+ * Walks down the tree to a part that contains this leaf. Returns it with the siblings on the way, its own
+ * first.
+ */
+function descend(leaf: number, size: number, isTarget: (part: SeqRange) => boolean) {
+  const siblings: SeqRange[] = [];
+  let part: SeqRange = { start: 0, end: size };
+  while (!isTarget(part)) {
+    const [leftHalf, rightHalf] = halvesOf(part);
+    const isLeft = leaf < leftHalf.end;
+    siblings.push(isLeft ? rightHalf : leftHalf);
+    part = isLeft ? leftHalf : rightHalf;
   }
   return { part, siblings: siblings.reverse() };
 }
 
-/** PATH(index, D[0:size]) of RFC 6962 section 2.1.1: the runs under the hashes of the proof, leaf's sibling first. */
-const inclusionRanges = (index: number, size: number): readonly Range[] =>
+/** PATH(index, D[0:size]) of RFC 6962 section 2.1.1 as ranges of leaves, the leaf's sibling first. */
+const inclusionRanges = (index: number, size: number): readonly SeqRange[] =>
   descend(index, size, ({ start, end }) => end - start === 1).siblings;
 
 /**
- * PROOF(size1, D[0:size2]) of RFC 6962 section 2.1.2, in the order of the proof. The old root itself is left out when
- * it is a whole subtree of the new tree: the verifier has it.
+ * PROOF(size1, D[0:size2]) of RFC 6962 section 2.1.2, in the order of the proof. It omits the old root if
+ * that is a whole subtree of the new tree: the verifier has it.
  */
-function consistencyRanges(size1: number, size2: number): readonly Range[] {
+function consistencyRanges(size1: number, size2: number): readonly SeqRange[] {
   const { part, siblings } = descend(size1 - 1, size2, ({ end }) => end <= size1);
   return part.start > 0 ? [part, ...siblings] : siblings;
 }
 
-/** The stored hashes that a perfect subtree is the root of: 2^0 to 2^7 of them, in one tile. */
-interface Run extends Range {
+/** Stored hashes of one tile that together form a perfect subtree: 2^0 to 2^7 of them. */
+interface Run extends SeqRange {
   readonly level: number;
 }
 
 /**
- * The perfect subtrees of these leaves, left to right, so largest first. Holds for the ranges of this file, which start at a
- * multiple of their largest part.
+ * The perfect subtrees of a range, left to right and so largest first. Correct for ranges of this file, which
+ * start at a multiple of their largest part.
  */
-function runsOf({ start, end }: Range): readonly Run[] {
+function runsOf({ start, end }: SeqRange): readonly Run[] {
   const runs: Run[] = [];
   for (let from = start; from < end; ) {
     let leaves = 1;
@@ -157,7 +163,10 @@ function runsOf({ start, end }: Range): readonly Run[] {
 
 const tileOf = ({ level, start }: Run): string => `${level}/${Math.floor(start / TILE_WIDTH)}`;
 
-/** From the first to the last hash needed of each tile. A proof needs two a level: that of its path, that of the edge. */
+/**
+ * One range per tile, from the first hash needed to the last. A proof needs two tiles per level: one for its
+ * path, one for the edge.
+ */
 function stretchesOf(runs: readonly Run[]): ReadonlyMap<string, Run> {
   const stretches = new Map<string, Run>();
   for (const run of runs) {
@@ -167,7 +176,7 @@ function stretchesOf(runs: readonly Run[]): ReadonlyMap<string, Run> {
   return stretches;
 }
 
-/** The hashes of a tile from `start` on, by one call. */
+/** Reads the hashes of a tile from `start` on in one call. */
 async function readStretch({ level, start, end }: Run, reader: HashReader) {
   const hashes = await reader.read(level, start, end);
   if (hashes.length !== end - start)
@@ -190,14 +199,16 @@ function perfectRoot(hashes: readonly Buffer[]): Buffer {
   return nodeHash(perfectRoot(hashes.slice(0, half)), perfectRoot(hashes.slice(half)));
 }
 
-async function hashRanges(ranges: readonly Range[], reader: HashReader): Promise<Buffer[]> {
+async function hashRanges(ranges: readonly SeqRange[], reader: HashReader): Promise<Buffer[]> {
   const runs = ranges.map(runsOf);
   const tiles = await readTiles(runs.flat(), reader);
   const rootOf = (run: Run): Buffer => {
     const { start, hashes } = tiles.get(tileOf(run)) ?? { start: 0, hashes: [] };
     return perfectRoot(hashes.slice(run.start - start, run.end - start));
   };
-  return runs.map((parts) => parts.map(rootOf).reduceRight((right, left) => nodeHash(left, right)));
+  return runs.map((parts) =>
+    parts.map(rootOf).reduceRight((rightRoot, leftRoot) => nodeHash(leftRoot, rightRoot)),
+  );
 }
 
 const isSize = (size: number): boolean => Number.isSafeInteger(size) && size >= 0;
@@ -214,7 +225,7 @@ export async function inclusionProof(index: number, size: number, reader: HashRe
 
 /**
  * RFC 6962 section 2.1.2; empty for equal sizes.
- * @throws {RangeError} for `size1` = 0, of which nothing can be proven, and for `size1` > `size2`
+ * @throws {RangeError} for `size1` = 0, which proves nothing, and for `size1` > `size2`
  */
 export async function consistencyProof(size1: number, size2: number, reader: HashReader): Promise<Buffer[]> {
   if (!isSize(size1) || !isSize(size2) || size1 < 1 || size1 > size2)

@@ -2,12 +2,15 @@ import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import { decodeBase64, sha256 } from '../lib/crypto.ts';
 import { HASH_BYTES } from './merkle.ts';
 
-/** C2SP signed-note: a text, an empty line, then lines of `— name base64(key id || signature)`. */
+/**
+ * Signs and verifies C2SP signed notes: a text, an empty line, then lines of `— name base64(key id ||
+ * signature)`.
+ */
 
 const SEED_BYTES = 32;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
-/** Sixteen must be accepted; a bound keeps a note from being a way to burn CPU. */
+/** The format requires sixteen; the bound keeps a note from costing much CPU. */
 const MAX_SIGNATURES = 64;
 
 export type NoteSigner = Readonly<ReturnType<typeof makeNoteSigner>>;
@@ -39,7 +42,7 @@ export function openSeed(seed: Uint8Array) {
 export const formatSignature = ({ name, id, signature }: NoteSignature): string =>
   `— ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 
-/** @param seed as of `openSeed` */
+/** @param seed see `openSeed` */
 export function makeNoteSigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
   const key = makeVerifierKey(name, pair.publicKey);
@@ -69,7 +72,7 @@ function parseSignature(line: string): NoteSignature | null {
   return { name, id: bytes.subarray(0, KEY_ID_BYTES), signature: bytes.subarray(KEY_ID_BYTES) };
 }
 
-/** The text may hold empty lines, so the last one parts it from the signatures. Null when it is not a note. */
+/** The text may contain empty lines, so the last one separates it from the signatures. Null: not a note. */
 export function parseNote(note: string): SignedNote | null {
   const gap = note.lastIndexOf('\n\n');
   if (gap === -1 || !note.endsWith('\n') || !isNoteText(note)) return null;
@@ -89,17 +92,15 @@ function isSigned(text: string, signature: Uint8Array, key: VerifierKey): boolea
 }
 
 /**
- * True when the note carries a signature of this key, and each that claims to be of this key is right. Those of other
- * keys (witnesses, earlier keys) are not looked at.
+ * True when the note has a signature of this key, and each signature in its name is valid. Signatures of
+ * other keys (witnesses, earlier keys) are ignored.
  */
 export function verifyNote(note: SignedNote, key: VerifierKey): boolean {
-  const own = linesOf(note, key);
-  return own.length > 0 && own.every(({ signature }) => isSigned(note.text, signature, key));
+  const claimed = linesOf(note, key);
+  return claimed.length > 0 && claimed.every(({ signature }) => isSigned(note.text, signature, key));
 }
 
-/** C2SP signed-note: the names, ids and text form of Ed25519 keys. */
-
-/** Signature type 0x01: Ed25519 over the text of the note. */
+/** Signature type 0x01 of C2SP signed-note: Ed25519 over the text. */
 const ED25519 = 0x01;
 /** Signature type 0x04: a cosignature of a witness, over a time and the text. */
 export const COSIGNATURE = 0x04;
@@ -109,13 +110,13 @@ const KEY_ID_BYTES = 4;
 export interface VerifierKey {
   readonly name: string;
   readonly type: number;
-  /** 4 bytes. With the name it says which key signed; it is too short to prove anything. */
+  /** 4 bytes. With the name it identifies the key; it is too short to prove anything. */
   readonly id: Buffer;
   /** 32 bytes (RFC 8032). */
   readonly publicKey: Buffer;
 }
 
-/** Neither spaces (of all Unicode) nor control characters nor a plus. */
+/** Refuses all Unicode spaces, control characters and the plus. */
 function isKeyName(name: string): boolean {
   return name.isWellFormed() && /^[^\s\p{Cc}+]+$/u.test(name);
 }
@@ -135,7 +136,10 @@ export function formatVkey({ name, type, id, publicKey }: VerifierKey): string {
   return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
 }
 
-/** Null unless every part is right, the id included. Split at the first two pluses: base64 contains pluses too. */
+/**
+ * Null unless every part is valid, the id included. The first two pluses separate the parts: base64 contains
+ * pluses too.
+ */
 export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   const [, name, base64] = /^([^+]*)\+[^+]*\+(.*)$/s.exec(text) ?? [];
   if (name === undefined || base64 === undefined || !isKeyName(name)) return null;
@@ -145,13 +149,19 @@ export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   return formatVkey(key) === text ? key : null;
 }
 
-/** C2SP tlog-cosignature, `cosignature/v1`: as of a time, this checkpoint was the longest of its log that the witness knew. */
+/**
+ * C2SP tlog-cosignature, `cosignature/v1`: at this time, the checkpoint was the longest of its log that the
+ * witness knew.
+ */
 
 const TIME_BYTES = 8;
 
 const signedText = (text: string, time: number): string => `cosignature/v1\ntime ${time}\n${text}`;
 
-/** The last one of this witness, at a time in epoch seconds; null unless it cosigned, and each line that claims to be of it is right. */
+/**
+ * The latest cosignature of this witness, with its time in epoch seconds. Null: it did not cosign, or a line
+ * in its name is invalid.
+ */
 export function cosignatureOf(note: SignedNote, key: VerifierKey) {
   const all = linesOf(note, key).map((one) => {
     const { signature } = one;
@@ -168,7 +178,7 @@ export function cosignatureOf(note: SignedNote, key: VerifierKey) {
 /** C2SP tlog-checkpoint: the signed head of a log. */
 
 export interface Checkpoint {
-  /** What the log is called: the first line, and the name of its key. */
+  /** The log's name: the first line, and the name of its key. */
   readonly origin: string;
   readonly size: number;
   /** RFC 6962 root of the first `size` entries. */
@@ -197,21 +207,28 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString('base64')}\n`;
 }
 
-/** Null unless it is these three lines. Extension lines are refused: no gpd log writes any, and no monitor can audit one. */
+/**
+ * Null unless it is exactly these three lines. Extension lines are refused: no gpd log writes them, and no
+ * monitor could audit them.
+ */
 export function parseCheckpoint(text: string): Checkpoint | null {
-  const [origin, digits, base64, end, ...more] = text.split('\n');
-  if (!origin || digits === undefined || base64 === undefined || end !== '' || more.length > 0) return null;
+  const [origin, digits, base64, end, ...extensionLines] = text.split('\n');
+  if (!origin || digits === undefined || base64 === undefined || end !== '' || extensionLines.length > 0)
+    return null;
   const size = parseDecimal(digits);
   const root = parseHash(base64);
   return size === null || root === null ? null : { origin, size, root };
 }
 
-/** The signed note. Sign only what extends every checkpoint signed before: two that disagree are proof of a forked log. */
+/**
+ * The signed note. Sign it only if it extends every checkpoint signed before: two that disagree prove a
+ * forked log.
+ */
 export function signCheckpoint(size: number, root: Buffer, signer: NoteSigner): string {
   return signNote(formatCheckpoint({ origin: signer.name, size, root }), signer);
 }
 
-/** The checkpoint of a note, once its signature by `key` holds and its origin is the name of that key. */
+/** The checkpoint of a note, if the signature by `key` is valid and its origin is the name of that key. */
 export function verifyCheckpoint(note: string, key: VerifierKey): CheckpointResult {
   const signed = parseNote(note);
   if (signed === null) return { ok: false, why: 'malformed-checkpoint' };
@@ -221,7 +238,7 @@ export function verifyCheckpoint(note: string, key: VerifierKey): CheckpointResu
   return checkpoint.origin === key.name ? { ok: true, checkpoint } : { ok: false, why: 'other-log' };
 }
 
-/** The checkpoint of a note that the log with this key signed, else null. */
+/** The checkpoint of a note, if the log with this key signed it; otherwise null. */
 export function signedCheckpoint(note: string, vkey: string): Checkpoint | null {
   const key = parseVkey(vkey);
   const verified = key && verifyCheckpoint(note, key);
@@ -229,8 +246,8 @@ export function signedCheckpoint(note: string, vkey: string): Checkpoint | null 
 }
 
 /**
- * The origin line of a tenant's log: `<host of the base URL>/ledger/<kid>`, the port included when it is not the
- * scheme's own. Fixed when the tenant is made: a changed base URL must not rename a log that proofs already name.
+ * The origin line of a tenant's log: `<host of the base URL>/ledger/<kid>`, with the port unless it is the
+ * default. Fixed when the tenant is made: a new base URL must not rename a log that proofs name.
  */
 export function logOrigin(baseUrl: string, kid: string): string {
   return `${new URL(baseUrl).host}/ledger/${kid}`;

@@ -1,7 +1,7 @@
-/** C2SP tlog-tiles: the bytes that are served, as application/octet-stream. */
+/** The files of a log as C2SP tlog-tiles, served as application/octet-stream, and offline proofs. */
 
 const LENGTH_BYTES = 2;
-/** An entry that is longer has no place in a bundle, so it must not be appended in the first place. */
+/** A longer entry does not fit into a bundle, so it must not be appended. */
 export const MAX_ENTRY_BYTES = 0xffff;
 
 export function encodeHashTile(hashes: readonly Uint8Array[]): Buffer {
@@ -9,7 +9,7 @@ export function encodeHashTile(hashes: readonly Uint8Array[]): Buffer {
 }
 
 /**
- * Each entry behind its length as a big-endian uint16.
+ * Writes each entry after its length as a big-endian uint16.
  * @throws {RangeError} for an entry over 65,535 bytes
  */
 export function encodeEntryBundle(entries: readonly Uint8Array[]): Buffer {
@@ -23,8 +23,6 @@ export function encodeEntryBundle(entries: readonly Uint8Array[]): Buffer {
   );
 }
 
-/** C2SP tlog-tiles: where the parts of a log are served, and how far each reaches. */
-
 /** Levels of the tree in one tile. */
 export const TILE_HEIGHT = 8;
 /** Hashes or entries in a full tile. */
@@ -32,21 +30,21 @@ export const TILE_WIDTH = 2 ** TILE_HEIGHT;
 const MAX_LEVEL = 63;
 
 export interface Tile {
-  /** Of hashes 0 to 63, where 0 is the leaf hashes; or a bundle of the entries themselves. */
+  /** 0 to 63 for hashes, where 0 has the leaf hashes; or a bundle of the entries themselves. */
   readonly level: number | 'entries';
-  /** Which tile of its level. */
+  /** The number of the tile in its level. */
   readonly index: number;
   /** 1 to 256; less than 256 for a partial tile. */
   readonly width: number;
 }
 
-/** The hashes, leaves or entries start..end-1. */
-export interface Range {
+/** The hashes, leaves or entries from `start` to `end` - 1. */
+export interface SeqRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Three digits a path element, all but the last with an x: a file and a folder never share a name. */
+/** Three digits per path element, all but the last with an x: a file and a folder never share a name. */
 function formatIndex(index: number): string {
   const groups = [String(index % 1000).padStart(3, '0')];
   for (let rest = Math.floor(index / 1000); rest > 0; rest = Math.floor(rest / 1000)) {
@@ -62,7 +60,7 @@ export function formatTilePath({ level, index, width }: Tile): string {
 
 const PATH = /^tile\/(entries|0|[1-9]\d?)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 
-/** Null for every other text, such as a second way to write the same tile: one tile has one address to cache. */
+/** Null for any other text, such as a second spelling of a tile: one tile has one address to cache. */
 export function parseTilePath(path: string): Tile | null {
   const [, level, groups, width] = PATH.exec(path) ?? [];
   if (level === undefined || groups === undefined) return null;
@@ -77,10 +75,10 @@ export function parseTilePath(path: string): Tile | null {
 }
 
 /**
- * The hashes of its level that a tile holds, for a bundle the seqs of its entries; null when a log of `size` does not reach so
- * far: it then must not be served.
+ * The hashes of a tile in its level; for a bundle, the seqs of its entries. Null: a log of `size` does not
+ * reach that far, so the tile must not be served.
  */
-export function tileSpan({ level, index, width }: Tile, size: number): Range | null {
+export function tileSpan({ level, index, width }: Tile, size: number): SeqRange | null {
   const hashes = level === 'entries' ? size : Math.floor(size / TILE_WIDTH ** level);
   const start = index * TILE_WIDTH;
   const end = start + width;
@@ -88,8 +86,8 @@ export function tileSpan({ level, index, width }: Tile, size: number): Range | n
 }
 
 /**
- * c2sp.org/tlog-proof@v1: all that is needed to check one entry offline. The format holds `extra` to be opaque and not
- * authenticated; here it is the entry itself, which the proof does cover.
+ * c2sp.org/tlog-proof@v1: everything needed to check one entry offline. To the format `extra` is opaque and
+ * not authenticated; here it is the entry, which the proof covers.
  */
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';

@@ -10,7 +10,7 @@ function isPowerOfTwo(n: number): boolean {
   return rest === 1;
 }
 
-/** The roots to which a proof between two different sizes leads; null when it is invalid. */
+/** The two roots to which a consistency proof leads; null: invalid. */
 function consistencyRoots(
   size1: number,
   size2: number,
@@ -19,7 +19,7 @@ function consistencyRoots(
 ): { readonly older: Uint8Array; readonly newer: Uint8Array } | null {
   const [first, ...rest] = isPowerOfTwo(size1) && proof.length > 0 ? [root1, ...proof] : proof;
   if (![first, ...rest].every((hash) => hash?.length === HASH_BYTES)) return null;
-  // A node of the path and the last node of the tree, both at the level reached.
+  // A node of the path and the last node of the tree, both at the current level.
   let [node, last] = [size1 - 1, size2 - 1];
   const rise = (): void => {
     [node, last] = [half(node), half(last)];
@@ -32,7 +32,7 @@ function consistencyRoots(
     if (isOdd(node) || node === last) {
       older = nodeHash(sibling, older);
       newer = nodeHash(sibling, newer);
-      // At the right edge a hash may skip levels on which its node has no sibling.
+      // At the right edge a hash may skip levels where its node has no sibling.
       while (!isOdd(node) && node !== 0) rise();
     } else {
       newer = nodeHash(newer, sibling);
@@ -43,9 +43,9 @@ function consistencyRoots(
 }
 
 /**
- * RFC 9162 section 2.1.4.2, which shares nothing with the making of proofs. Arithmetic, not bitwise operators: sizes pass
- * 2^32. False for anything that is not a proof; never a throw. `size1` = 0 is refused: every log extends the empty one, so
- * such a proof says nothing.
+ * Verifies by RFC 9162 section 2.1.4.2, in code that shares nothing with making proofs. It uses arithmetic
+ * because sizes exceed 2^32. Returns false for anything that is not a proof and never throws. `size1` = 0 is
+ * refused: every log extends the empty one.
  */
 export function verifyConsistency(
   size1: number,

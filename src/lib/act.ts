@@ -2,20 +2,20 @@ export type ActorRole = 'subject' | 'reviewer' | 'dpo' | 'operator' | 'system';
 
 export interface Actor {
   readonly role: ActorRole;
-  /** Keyed reference. */
+  /** Keyed reference of the person or key. */
   readonly ref: string;
 }
 
-/** Who changes something, and when: the change leaves a row in the audit log, in its own transaction. */
+/** The person who makes a change, and the time: the change writes an audit row in its own transaction. */
 export interface Act extends Actor {
   readonly at: number;
-  /** Id of the API key that it came by. */
+  /** The id of the API key that was used. */
   readonly apiKey?: string;
 }
 
-/** The same of the whole installation: each tenant's log has a row, and refers to its actors under its own key. */
+/** An act on the whole installation: each tenant's log gets a row, with references under its own key. */
 export interface InstallationAct {
-  /** Undefined for a tenant of whom nothing is known. */
+  /** Undefined for an unknown tenant. */
   readonly actorOf: (kid: string) => Actor | undefined;
   readonly at: number;
 }

@@ -1,11 +1,10 @@
-/** Values that one statement takes: both databases limit its parameters. */
+/** The values of one statement: both databases limit its parameters. */
 const CHUNK = 500;
 
 export function* chunksOf<T>(values: readonly T[], size = CHUNK): Generator<readonly T[]> {
   for (let i = 0; i < values.length; i += size) yield values.slice(i, i + size);
 }
 
-/** One chunk after the other. */
 export async function inChunks<T>(
   values: readonly T[],
   work: (chunk: readonly T[]) => PromiseLike<unknown>,
@@ -14,7 +13,10 @@ export async function inChunks<T>(
   for (const chunk of chunksOf(values, size)) await work(chunk);
 }
 
-/** Page after page, until one is not full. @param read the page behind this row; the first one for none */
+/**
+ * Yields page after page, until one is not full.
+ * @param read returns the page after this row; undefined: the first page
+ */
 export async function* pagesBy<T>(
   size: number,
   read: (after: T | undefined) => Promise<readonly T[]>,
@@ -28,59 +30,59 @@ export async function* pagesBy<T>(
 }
 
 /**
- * Values that are of use for a short while only: each is kept for at least `ms` after it was set or read, and forgotten by
- * the time of twice as long, without a timer.
- * @param most so many within `ms`
- * @param now milliseconds that no clock change touches
+ * A cache for values of short use: each stays for at least `ms` after it was set or read, and at most about
+ * twice as long. It has no timer.
+ * @param max entries within `ms`
+ * @param now milliseconds that no clock change affects
  */
-export function makeRecent<Value>(ms: number, most: number, now: () => number) {
-  let young = new Map<string, Value>();
-  let old = new Map<string, Value>();
-  let begun = now();
-  function turnOver(): void {
-    const age = now() - begun;
+export function makeRecent<Value>(ms: number, max: number, now: () => number) {
+  let current = new Map<string, Value>();
+  let previous = new Map<string, Value>();
+  let startedAt = now();
+  function rotate(): void {
+    const age = now() - startedAt;
     if (age < ms) return;
-    old = age < 2 * ms ? young : new Map<string, Value>();
-    young = new Map<string, Value>();
-    begun = now();
+    previous = age < 2 * ms ? current : new Map<string, Value>();
+    current = new Map<string, Value>();
+    startedAt = now();
   }
-  function set(key: string, value: Value): boolean {
-    turnOver();
-    if (!young.has(key) && young.size >= most) return false;
-    young.set(key, value);
+  function setRecent(key: string, value: Value): boolean {
+    rotate();
+    if (!current.has(key) && current.size >= max) return false;
+    current.set(key, value);
     return true;
   }
   return {
     get(key: string) {
-      turnOver();
-      const found = young.get(key);
+      rotate();
+      const found = current.get(key);
       if (found !== undefined) return found;
-      const kept = old.get(key);
-      if (kept !== undefined) set(key, kept);
-      return kept;
+      const older = previous.get(key);
+      if (older !== undefined) setRecent(key, older);
+      return older;
     },
-    /** False when it holds as many as it may: nothing is kept then. */
-    set,
+    /** False when it is full: the value is not stored. */
+    set: setRecent,
   };
 }
 
 /**
- * Things that come and go all the time, and can be listed. Not a Set: V8 links each table that a Set outgrows, or empties by deletions, to its successor. Once one of them is in
- * the old generation, whatever was in a later one survives until a full collection; with a Set of the answers under way
- * that was every answer, and half of the collector's work.
+ * A list of things that come and go all the time. It is not a Set: V8 links each table that a Set outgrows to
+ * the next, so an entry of an old one keeps later entries alive until a full collection, measured as half of
+ * the collector's work.
  */
 export function makeSlotList<Item>() {
   const places: (Item | null)[] = [];
   const free: number[] = [];
   return {
-    /** @returns takes it off again, once */
+    /** @returns a function that removes the item; a second call does nothing */
     add(item: Item) {
       const place = free.pop() ?? places.length;
       places[place] = item;
-      let on = true;
+      let isListed = true;
       return () => {
-        if (!on) return;
-        on = false;
+        if (!isListed) return;
+        isListed = false;
         places[place] = null;
         free.push(place);
       };

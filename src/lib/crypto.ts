@@ -5,7 +5,7 @@ export function sha256(data: string | Uint8Array): Buffer {
   return hash('sha256', data, 'buffer');
 }
 
-/** The same as base64url, without a Buffer in between. */
+/** Like {@link sha256}, as base64url and without a Buffer in between. */
 export function sha256Text(data: string | Uint8Array): string {
   return hash('sha256', data, 'base64url');
 }
@@ -14,7 +14,7 @@ export function hmacSha256(key: Uint8Array, data: string | Uint8Array): Buffer {
   return createHmac('sha256', key).update(data).digest();
 }
 
-/** The same as base64url, without a Buffer in between. */
+/** Like {@link hmacSha256}, as base64url and without a Buffer in between. */
 export function hmacSha256Text(key: Uint8Array, data: string | Uint8Array): string {
   return createHmac('sha256', key).update(data).digest('base64url');
 }
@@ -25,9 +25,9 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /**
- * As strict as encoding again and comparing, without doing it for the whole text: the length leaves no room for a
- * character that was passed over, and only the last group can have bits too many. Of a character beyond ASCII Node's
- * decoder may take the low byte.
+ * Does the work of encoding again and comparing, only cheaper: the length leaves no room for a skipped
+ * character, and only the last group can have extra bits. Node's decoder may take the low byte of a character
+ * beyond ASCII.
  */
 function isCanonical(text: string, bytes: Buffer): boolean {
   if (Buffer.byteLength(text) !== text.length) return false;
@@ -38,8 +38,8 @@ function isCanonical(text: string, bytes: Buffer): boolean {
 }
 
 /**
- * Decodes canonical padded base64 (RFC 4648 section 4). Returns null for anything that another encoder would not
- * have produced: missing padding, url alphabet, white space, non-zero trailing bits.
+ * Decodes canonical padded base64 (RFC 4648 section 4). Null for text that an encoder would not write:
+ * missing padding, url alphabet, white space, non-zero trailing bits.
  */
 export function decodeBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
@@ -52,7 +52,7 @@ export function decodeBase64Url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null;
 }
 
-/** AES-256-GCM with a 96-bit IV and a 128-bit tag behind the ciphertext, the only form that gpd uses. */
+/** AES-256-GCM with a 96-bit IV and a 128-bit tag after the ciphertext, the only form that gpd uses. */
 
 export const GCM_IV_BYTES = 12;
 const GCM_TAG_BYTES = 16;
@@ -65,16 +65,16 @@ export function encryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, pla
   return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Null for every cause alike: a wrong key, IV, tag or additional data, or too few bytes. */
+/** Null for each cause: a wrong key, IV, tag or additional data, or too few bytes. */
 export function decryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array) {
   if (iv.length !== GCM_IV_BYTES || ciphertext.length < GCM_TAG_BYTES) return null;
-  // Without authTagLength Node takes a tag of 4 bytes as good.
+  // Without authTagLength Node would accept a tag of 4 bytes.
   const decipher = createDecipheriv('aes-256-gcm', key, iv, OPTIONS);
   decipher.setAAD(aad);
   decipher.setAuthTag(ciphertext.subarray(ciphertext.length - GCM_TAG_BYTES));
   const plaintext = decipher.update(ciphertext.subarray(0, ciphertext.length - GCM_TAG_BYTES));
   try {
-    // A stream cipher: all of it is there, and `final` only checks the tag.
+    // GCM is a stream cipher: the text is complete, and `final` only checks the tag.
     decipher.final();
     return plaintext;
   } catch {
@@ -82,27 +82,30 @@ export function decryptGcm(key: Uint8Array, iv: Uint8Array, aad: Uint8Array, cip
   }
 }
 
-/** base64url of IV and ciphertext. @param use what it is for: what was encrypted for one use decrypts for no other */
+/**
+ * base64url of IV and ciphertext.
+ * @param use the purpose: text encrypted for one use does not decrypt for another
+ */
 export function encryptText(key: Uint8Array, random: Random, use: string, text: string): string {
   const iv = random(GCM_IV_BYTES);
   return Buffer.concat([iv, encryptGcm(key, iv, Buffer.from(use), Buffer.from(text))]).toString('base64url');
 }
 
-/** Null for every cause alike. */
+/** Null for each cause of failure. */
 export function decryptText(key: Uint8Array, use: string, ciphertext: string): string | null {
   const bytes = Buffer.from(ciphertext, 'base64url');
   const [iv, rest] = [bytes.subarray(0, GCM_IV_BYTES), bytes.subarray(GCM_IV_BYTES)];
   return decryptGcm(key, iv, Buffer.from(use), rest)?.toString() ?? null;
 }
 
-/** A source of `size` unpredictable bytes; `node:crypto.randomBytes` in production, a seeded one in tests. */
+/** Returns `size` unpredictable bytes; `node:crypto.randomBytes` in production, a seeded source in tests. */
 export type Random = (size: number) => Buffer;
 
 const POOL_BYTES = 4096;
 
 /**
- * Draws from the system in larger pieces and hands every byte out once. For nonces, ids and salts; a long-lived key is
- * drawn separately.
+ * Draws larger pieces from the system and returns each byte once. For nonces, ids and salts; a long-lived key
+ * is drawn separately.
  */
 export function poolRandom(random: Random): Random {
   let pool: Buffer = Buffer.alloc(0);
@@ -134,7 +137,7 @@ function base32(value: number, digits: 8 | 10): string {
   return text;
 }
 
-/** The milliseconds that {@link makeUlid} put into it. */
+/** The time in milliseconds of a ULID from {@link makeUlid}. */
 export function ulidTime(ulid: string): number {
   let ms = 0;
   for (const digit of ulid.slice(0, 10)) ms = ms * 32 + ALPHABET.indexOf(digit);

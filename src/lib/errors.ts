@@ -66,12 +66,12 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 export interface RefusalOptions {
-  /** What to fix, one sentence an item; shown to the caller. */
+  /** Instructions for the caller, one sentence each. */
   readonly details?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A refusal outside the ingest core. Anything thrown that is not one is a bug and is answered as `internal`. */
+/** A refusal outside the ingest core. Any other thrown error is a bug and is answered as `internal`. */
 export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly status: (typeof ERRORS)[ErrorCode][0];
@@ -88,7 +88,10 @@ export class Refusal extends Error {
   }
 }
 
-/** The tenant was removed after its credential was checked: only its caller gets the answer that the next request will get. */
+/**
+ * The tenant was removed after its credential was checked: the caller gets the answer that its next request
+ * will get.
+ */
 export class TenantGone extends Refusal {
   constructor() {
     super('unauthenticated', { headers: { 'www-authenticate': 'Bearer' } });
@@ -101,7 +104,10 @@ export function errorBody(code: ErrorCode, details?: readonly string[]) {
   return details === undefined ? base : { ...base, details };
 }
 
-/** Thrown by storage when the work was not done and may be tried again: the queue is full, the database is busy or gone. */
+/**
+ * Storage throws it when nothing was done and a retry may work: the queue is full, or the database is busy or
+ * unreachable.
+ */
 export class Unavailable extends Error {
   readonly retryAfterSeconds: number;
 
@@ -112,7 +118,9 @@ export class Unavailable extends Error {
   }
 }
 
-/** The database went away in the middle of a COMMIT: done or not, nobody knows. What is idempotent may be tried again. */
+/**
+ * The connection was lost during a COMMIT, so the outcome is unknown. An idempotent request may be retried.
+ */
 export class OutcomeUnknown extends Unavailable {
   constructor(cause: Error) {
     super('the connection to the database was lost during the write: it may or may not have been done', 1, {

@@ -1,29 +1,29 @@
-/** What `look` gives; `otherwise` where it throws, whatever it throws. */
-export function orElse<T, Otherwise>(look: () => T, otherwise: Otherwise): T | Otherwise {
+/** The result of `run`, or `fallback` if it throws. */
+export function tryOr<T, Otherwise>(run: () => T, fallback: Otherwise): T | Otherwise {
   try {
-    return look();
+    return run();
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 
-/** Whether `look` ends without throwing. */
-export function works(look: () => unknown): boolean {
-  return orElse(() => [look()], null) !== null;
+/** True if `run` does not throw. */
+export function succeeds(run: () => unknown): boolean {
+  return tryOr(() => [run()], null) !== null;
 }
 
-/** Makes the value of each key once. For few keys: none is forgotten. */
+/** Makes the value of each key once. Use it for few keys: it forgets none. */
 export function memoised<Key, Value>(make: (key: Key) => Value): (key: Key) => Value {
-  const known = new Map<Key, Value>();
+  const values = new Map<Key, Value>();
   return (key) => {
-    const value = known.get(key) ?? make(key);
-    known.set(key, value);
+    const value = values.get(key) ?? make(key);
+    values.set(key, value);
     return value;
   };
 }
 
-/** Works with what was opened, and closes it whatever happens. */
-export async function closing<Opened extends { close(): Promise<unknown> }, T>(
+/** Runs `work` with a resource and always closes it afterwards. */
+export async function withClosing<Opened extends { close(): Promise<unknown> }, T>(
   pending: Promise<Opened>,
   work: (opened: Opened) => Promise<T>,
 ): Promise<T> {
@@ -44,8 +44,8 @@ type Bound<Deps, Functions> = {
     : never;
 };
 
-/** The operations of a service, handed what they need. */
-export const bound = <Deps, Functions extends Record<string, (deps: Deps, ...rest: never[]) => unknown>>(
+/** Binds the functions of a service to its dependencies, their first parameter. */
+export const bindAll = <Deps, Functions extends Record<string, (deps: Deps, ...rest: never[]) => unknown>>(
   deps: Deps,
   functions: Functions,
 ): Bound<Deps, Functions> =>

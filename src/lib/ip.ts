@@ -1,9 +1,9 @@
 import ipaddr from 'ipaddr.js';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
-export type Range = readonly [Address, number];
+export type AddressRange = readonly [Address, number];
 
-/** Ports, brackets and zone ids are taken off; IPv4-mapped IPv6 becomes IPv4. Null: not an address. */
+/** Removes ports, brackets and zone ids; IPv4-mapped IPv6 becomes IPv4. Null: not an address. */
 export function parseAddress(text: string): Address | null {
   const trimmed = text.trim();
   const bare =
@@ -16,24 +16,24 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * A CIDR, or a single address as its own range. An IPv4-mapped range is the IPv4 range it stands for; abbreviated and
- * octal spellings are refused, because readers disagree about them.
+ * Parses a CIDR, or a single address as a range. An IPv4-mapped range becomes IPv4. Abbreviated and octal
+ * spellings are refused, because parsers disagree about them.
  * @throws when it is neither
  */
-export function parseRange(text: string): Range {
-  const [base = '', bits, ...more] = text.split('/');
+export function parseRange(text: string): AddressRange {
+  const [base = '', bits, ...rest] = text.split('/');
   const address =
     ipaddr.IPv4.isValidFourPartDecimal(base) || ipaddr.IPv6.isValid(base) ? ipaddr.parse(base) : null;
   const width = address?.kind() === 'ipv4' ? 32 : 128;
   const prefix = bits === undefined ? width : Number(bits);
-  const good = more.length === 0 && (bits === undefined || /^\d{1,3}$/.test(bits)) && prefix <= width;
-  if (!address || !good || /^0\d/.test(base) || /\.0\d/.test(base))
+  const isValid = rest.length === 0 && (bits === undefined || /^\d{1,3}$/.test(bits)) && prefix <= width;
+  if (!address || !isValid || /^0\d/.test(base) || /\.0\d/.test(base))
     throw new Error(`not an address or CIDR: ${text}`);
   const v6 = address.kind() === 'ipv6' ? (address as ipaddr.IPv6) : null;
   return v6?.isIPv4MappedAddress() && prefix >= 96 ? [v6.toIPv4Address(), prefix - 96] : [address, prefix];
 }
 
-export function inRanges(address: Address, ranges: readonly Range[]): boolean {
+export function inRanges(address: Address, ranges: readonly AddressRange[]): boolean {
   return ranges.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
 }
 
@@ -44,11 +44,11 @@ function prefixOf({ parts }: ipaddr.IPv6, bits: 48 | 64): string {
   return `${groups.join(':')}::/${bits}`;
 }
 
-/** What a limit is keyed on: an IPv4 address, or the /64 of an IPv6 client (contract section 8). */
+/** The key of a client's limits: an IPv4 address, or the /64 of an IPv6 client (contract section 8). */
 export const limitKey = (address: Address): string =>
   isV4(address) ? address.toString() : prefixOf(address, 64);
 
-/** The network that a client is counted under: an IPv4 /24, an IPv6 /48. */
+/** The network under which a client is counted: an IPv4 /24, an IPv6 /48. */
 export const networkKey = (address: Address): string =>
   isV4(address) ? `${address.octets.slice(0, 3).join('.')}.0/24` : prefixOf(address, 48);
 
@@ -66,13 +66,13 @@ export function forwardedHops(
 }
 
 /**
- * The client behind the trust boundary: from the peer back through the hops, right to left, as long as each is a
- * trusted proxy. The first untrusted address is the client; garbage ends the walk at the last good hop.
+ * Finds the client behind the trust boundary: walks from the peer through the hops, right to left, while each
+ * is a trusted proxy. The first untrusted address is the client; garbage ends the walk at the last valid hop.
  */
 export function resolveClient(
   peer: string | undefined,
   hops: readonly string[] | null,
-  trusted: readonly Range[],
+  trusted: readonly AddressRange[],
 ) {
   let client = peer === undefined ? null : parseAddress(peer);
   const behindProxy = client !== null && inRanges(client, trusted);
@@ -83,17 +83,20 @@ export function resolveClient(
   }
   return {
     address: client,
-    /** The peer is a trusted proxy: what it says of the client is believed. */
+    /** The peer is a trusted proxy, so its headers about the client are believed. */
     behindProxy,
-    /** A forwarding header came from a peer that is not trusted: it was ignored. */
+    /** A forwarding header came from an untrusted peer and was ignored. */
     untrustedForwarded: !behindProxy && hops !== null,
   };
 }
 
-/** `localhost` or an address of this machine; brackets around IPv6 are taken. */
+/** True for `localhost` or an address of this machine; accepts brackets around IPv6. */
 export const isLoopback = (host: string): boolean => hostReach(host) === 'loopback';
 
-/** Who reaches a host: this machine alone, this network, or strangers. A name that is not an address may be anything. */
+/**
+ * Says whether a host is reached from this machine, this network, or anywhere. A name that is not an address
+ * counts as public.
+ */
 export function hostReach(host: string): 'loopback' | 'private' | 'public' {
   const bare = host.replace(/^\[|\]$/g, '');
   if (bare === 'localhost') return 'loopback';

@@ -1,39 +1,39 @@
 import { TenantGone, Unavailable } from './errors.ts';
 
-/** Runs what time makes due. A failure is its job's own, and its tenant's own: everything else runs. */
+/** Runs jobs that are due. A failure affects only its job and its tenant: everything else runs. */
 
 export interface Moment {
   readonly now: number;
-  /** The latest time for what cannot be taken back: see `db/clock-rule-store.ts`. */
+  /** The latest time for work that cannot be taken back: see `db/clock-rule-store.ts`. */
   readonly until: number;
 }
 
 export type Job = {
-  /** Stable: log lines and `gpd doctor` name it. */
+  /** Stable: log lines and `gpd doctor` print it. */
   readonly name: string;
-  /** Milliseconds from one run to the next. */
+  /** Milliseconds between two runs. */
   readonly every: number;
 } & (
   | { readonly run: (moment: Moment) => Promise<unknown> }
-  /** Once per tenant, by kid. */
+  /** Runs once per tenant. */
   | { readonly each: (kid: string, moment: Moment) => Promise<unknown> }
-  /** Of all tenants together. @returns what failed, after everything else was done */
-  | { readonly together: (moment: Moment) => Promise<readonly Fault[]> }
+  /** Runs for all tenants together. @returns the failures, after everything else was done */
+  | { readonly together: (moment: Moment) => Promise<readonly JobFault[]> }
 );
 
-export interface Fault {
-  /** Null: it is about no single tenant. */
+export interface JobFault {
+  /** Null: it concerns no single tenant. */
   readonly kid: string | null;
   readonly error: unknown;
 }
 
-export interface Failure extends Fault {
+export interface JobFailure extends JobFault {
   readonly job: string;
 }
 
 export interface JobOptions {
   readonly kids: () => Promise<readonly string[]>;
-  /** True: the process is stopping, and what did not begin is left for the next start. */
+  /** True: the process is stopping; jobs that have not begun wait for the next start. */
   readonly stopping?: () => boolean;
 }
 
@@ -42,10 +42,10 @@ export async function runJobs(
   jobs: readonly Job[],
   moment: Moment,
   { kids, stopping = () => false }: JobOptions,
-): Promise<readonly Failure[]> {
-  const failures: Failure[] = [];
-  const failed = (job: string, { kid, error }: Fault): void => {
-    // Removed since the list was read: nothing of it is due any more.
+): Promise<readonly JobFailure[]> {
+  const failures: JobFailure[] = [];
+  const failed = (job: string, { kid, error }: JobFault): void => {
+    // The tenant was removed after the list was read, so nothing is due for it.
     if (!(error instanceof TenantGone)) failures.push({ job, kid, error });
   };
   const attempt = async (job: string, kid: string | null, work: () => Promise<unknown>): Promise<void> => {
@@ -66,7 +66,7 @@ export async function runJobs(
   return failures;
 }
 
-/** An error's name and code. Its message may quote what was bound, and stays out of logs and tables. */
+/** The name and code of an error. Its message may quote bound values, so it stays out of logs and tables. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const { cause } = error;
@@ -76,26 +76,26 @@ export function reasonOf(error: unknown): string {
   return typeof code === 'string' ? `${error.name} ${code}` : error.name;
 }
 
-/** What tells one cause from another: the error, and where it was thrown. */
+/** Distinguishes causes: by the error, and by the place where it was thrown. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error) || error instanceof Unavailable) return reasonOf(error);
   return `${reasonOf(error)} ${/^ +at .*$/m.exec(error.stack ?? '')?.[0] ?? ''}`;
 }
 
-/** Complains once per cause: again only when it changed, or after it recovered. */
+/** Reports each cause once, and again after it changed or recovered. */
 export type Complaints = ReturnType<typeof makeComplaints>;
 
-/** A database that cannot be reached fails every job: one cause, told once. */
+/** An unreachable database fails every job: one cause, reported once. */
 const DATABASE = 'database';
 
-export function makeComplaints(onFailure: (failure: Failure) => void) {
-  const told = new Map<string, string>();
-  let failing: readonly Failure[] = [];
-  const subjectOf = ({ job, kid, error }: Failure): string =>
+export function makeComplaints(onFailure: (failure: JobFailure) => void) {
+  const reported = new Map<string, string>();
+  let failing: readonly JobFailure[] = [];
+  const subjectOf = ({ job, kid, error }: JobFailure): string =>
     error instanceof Unavailable ? DATABASE : `${job} ${kid ?? ''}`;
   return {
     /** @param ran names of the jobs that were tried */
-    note(ran: readonly string[], failures: readonly Failure[]) {
+    note(ran: readonly string[], failures: readonly JobFailure[]) {
       failing = [...failing.filter(({ job }) => !ran.includes(job)), ...failures];
       const tried = new Set<string>();
       for (const failure of failures) {
@@ -103,20 +103,23 @@ export function makeComplaints(onFailure: (failure: Failure) => void) {
         if (tried.has(subject)) continue;
         tried.add(subject);
         const cause = causeOf(failure.error);
-        if (told.get(subject) !== cause) onFailure(failure);
-        told.set(subject, cause);
+        if (reported.get(subject) !== cause) onFailure(failure);
+        reported.set(subject, cause);
       }
       const still = new Set(failing.map(subjectOf));
-      for (const subject of told.keys()) if (!still.has(subject)) told.delete(subject);
+      for (const subject of reported.keys()) if (!still.has(subject)) reported.delete(subject);
     },
   };
 }
 
-/** The one polling loop: runs a task every interval, never twice at once, and complains once per failing spell. */
+/**
+ * The one polling loop: runs a task at each interval, never twice at once, and reports one failure until the
+ * task succeeds again.
+ */
 
 export interface EveryOptions {
   readonly ms: number;
-  /** `setInterval`, or a test's own. */
+  /** `setInterval`, or a test's timer. */
   readonly timer: (tick: () => void, ms: number) => { close(): unknown; unref(): unknown };
   /** Called for the first failure, and not again until the task has succeeded. */
   readonly onFault: (error: unknown) => void;
@@ -147,7 +150,7 @@ export function every(task: () => Promise<void>, { ms, timer, onFault, onRecover
       running = false;
     }
   }
-  function soon(): Promise<void> {
+  function runNow(): Promise<void> {
     next ??= last
       .catch(() => {})
       .then(() => {
@@ -157,14 +160,17 @@ export function every(task: () => Promise<void>, { ms, timer, onFault, onRecover
     return next;
   }
   const ticking = timer(() => {
-    // A run that hangs is waited for, not joined by more.
-    if (!running && next === null) soon().catch(() => {});
+    // A run that hangs is not joined by further ones.
+    if (!running && next === null) runNow().catch(() => {});
   }, ms);
   ticking.unref();
   return {
-    /** A run that begins after this call, and after one under way; callers at one time share it. @throws what the task throws */
-    soon,
-    /** Resolves when nothing runs any more. */
+    /**
+     * Starts a run after this call and after a run in progress; simultaneous callers share it.
+     * @throws the task's error
+     */
+    runNow,
+    /** Resolves when nothing runs any longer. */
     stop: async () => {
       ticking.close();
       await Promise.allSettled([next]);

@@ -10,8 +10,8 @@ export function canonicalJson(value: Json): string {
 }
 
 /**
- * JSON.parse with what it lets through refused: duplicate keys in the top-level object and nesting deeper than
- * `maxDepth`. Two parsers that disagree about a duplicate key are how a check is bypassed (RFC 8259 section 4).
+ * Like JSON.parse, but it refuses duplicate keys in the top-level object and nesting deeper than `maxDepth`.
+ * A check can be bypassed if two parsers disagree about a duplicate key (RFC 8259 section 4).
  */
 
 export class JsonRefused extends Error {
@@ -33,7 +33,9 @@ function closingQuote(text: string, open: number): number {
   return -1;
 }
 
-/** Walks the structure without building it. `text` need not be valid JSON: JSON.parse decides that afterwards. */
+/**
+ * Walks the structure without building it. `text` need not be valid JSON: JSON.parse checks that afterwards.
+ */
 function scan(text: string, maxDepth: number): void {
   const keys = new Set<string>();
   let depth = 0;
@@ -67,8 +69,8 @@ function scan(text: string, maxDepth: number): void {
 }
 
 /**
- * @param maxDepth arrays and objects within one another, capped before JSON.parse sees the text
- * @throws {JsonRefused} for everything that is not acceptable JSON, with one reason and no part of the input
+ * @param maxDepth nesting of arrays and objects, checked before JSON.parse sees the text
+ * @throws {JsonRefused} for any text that is not acceptable JSON, with one reason and no part of the input
  */
 export function parseStrictJson(text: string, maxDepth = 32): unknown {
   try {

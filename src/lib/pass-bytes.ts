@@ -15,28 +15,28 @@ export function meter(onBytes: (done: number) => void = () => {}) {
       yield chunk;
     }
   }
-  /** `result`: once all has passed. */
+  /** Call `result` once all bytes have passed. */
   return { pass, result: () => ({ size, sha256: hash.digest('hex') }) };
 }
 
-/** Pieces of one size, of which the last may be shorter; one piece for nothing at all. */
+/** Cuts bytes into pieces of one size; the last may be shorter. No bytes make one empty piece. */
 export async function* pieces(source: AsyncIterable<Uint8Array>, size: number) {
   let waiting: Uint8Array[] = [];
-  let held = 0;
+  let waitingBytes = 0;
   let index = 0;
   for await (const chunk of source) {
     waiting.push(chunk);
-    held += chunk.length;
-    // One byte more than a piece has to be there: only then it is not the last.
-    if (held <= size) continue;
-    let rest = Buffer.concat(waiting, held);
+    waitingBytes += chunk.length;
+    // Only one byte more than a piece shows that it is not the last.
+    if (waitingBytes <= size) continue;
+    let rest = Buffer.concat(waiting, waitingBytes);
     while (rest.length > size) {
       yield { bytes: rest.subarray(0, size), index, last: false };
       index += 1;
       rest = rest.subarray(size);
     }
     waiting = [rest];
-    held = rest.length;
+    waitingBytes = rest.length;
   }
-  yield { bytes: Buffer.concat(waiting, held), index, last: true };
+  yield { bytes: Buffer.concat(waiting, waitingBytes), index, last: true };
 }

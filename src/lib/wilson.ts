@@ -1,7 +1,10 @@
-/** The 97.5 % point of the normal distribution: 95 % lie between both of its sides. */
+/** The 97.5 % point of the normal distribution, so 95 % lie between both sides. */
 const Z = 1.959964;
 
-/** Where a share lies that was seen as `hits` of `n`, by 95 % (Wilson 1927). Nothing is known of none: 0 to 1. */
+/**
+ * The 95 % confidence interval of a share seen as `hits` of `n` (Wilson 1927). Without observations it is 0
+ * to 1.
+ */
 export function wilson(hits: number, n: number): { readonly low: number; readonly high: number } {
   if (n === 0) return { low: 0, high: 1 };
   const square = Z * Z;

@@ -8,9 +8,12 @@ import type { Problems } from './entries.ts';
 import { textsSince } from './entries.ts';
 import { type AnchoredHour, type Expired, expiredBy, type Fold, floorHour, parseStored } from './fold.ts';
 
-/** The anchored hours of a log against their rows: the entries say what must be there, not the anchor tables. */
+/**
+ * Compares the anchored hours of a log with the rows that they cover. It trusts the log's entries, not the
+ * anchor tables.
+ */
 
-/** What retention said since the log was walked: it says so before it takes anything. */
+/** The retention recorded since the log was walked: retention records it before it deletes. */
 async function expiredSince(tx: Knex, kid: string, from: number, before: Expired): Promise<Expired> {
   return (await textsSince(tx, kid, from))
     .map(parseStored)
@@ -22,7 +25,7 @@ interface Checked {
   readonly database: Database;
   readonly table: AnchoredTable;
   readonly kid: string;
-  /** Entries that were walked. */
+  /** The number of entries that were walked. */
   readonly size: number;
   readonly expired: Expired;
   readonly problems: Problems;
@@ -31,7 +34,7 @@ interface Checked {
 const expiryOf = ({ table, expired }: Pick<Checked, 'table' | 'expired'>): number =>
   table === VERDICTS ? expired.verdicts : expired.audit;
 
-/** In one snapshot: an erasure or a retention meanwhile is no tampering. */
+/** Runs in one snapshot, so that an erasure or a retention meanwhile does not look like tampering. */
 async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): Promise<void> {
   const { database, table, kid, size, problems } = checked;
   const found = await database.snapshot(async (tx) => {
@@ -39,8 +42,8 @@ async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): P
     const anchor = await anchors.first<{ count: number; root: string } | undefined>('count', 'root');
     const { commitments } = await table.read(tx, kid, hour);
     const expired = await expiredSince(tx, kid, size, checked.expired);
-    const gone = !(await tx('ledger_heads').where({ kid }).first('kid'));
-    return { anchor, commitments, over: gone || hour < expiryOf({ table, expired }) };
+    const isLogRemoved = !(await tx('ledger_heads').where({ kid }).first('kid'));
+    return { anchor, commitments, over: isLogRemoved || hour < expiryOf({ table, expired }) };
   });
   if (found.over) return;
   const at = isoTime(hour);
@@ -57,10 +60,10 @@ async function checkHour(checked: Checked, hour: number, entry: AnchoredHour): P
     problems.add('rows-added', `${-missing} ${table.noun} of ${at} were added to ${entry.count}`, seq);
   else if (body.root !== entry.root)
     problems.add('seal-changed', `the ${table.noun} of ${at} differ from the anchored ones`, seq);
-  for await (const what of table.changed(database, kid, hour)) problems.add('seal-changed', what, seq);
+  for await (const problem of table.changed(database, kid, hour)) problems.add('seal-changed', problem, seq);
 }
 
-/** Rows between two anchored hours, where there were none when the later one was anchored. */
+/** Finds rows between two anchored hours: there were none when the later hour was anchored. */
 async function checkGaps(checked: Checked, hours: readonly number[]): Promise<void> {
   const { database, table, kid, problems } = checked;
   const ends = [...hours, await anchoredTo(database.read, table.anchoredTo, kid)];

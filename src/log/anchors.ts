@@ -17,30 +17,30 @@ import { appendOne, type EntryMacs, lockHead } from './entries.ts';
 import { floorHour } from './fold.ts';
 
 /**
- * Every hour's rows of a table are anchored into the tenant's log by one root over their commitments, so that a changed or
- * missing one is noticed.
+ * Each hour's rows of a table are anchored in the tenant's log by one root over their commitments, so that a
+ * changed or missing row is noticed. Housekeeping calls this once an hour.
  */
 export interface AnchoredTable {
   readonly type: 'verdicts.sealed' | 'audit.sealed';
   readonly rows: 'decisions' | 'audit_log';
   /** The column of `rows` with the moment in epoch milliseconds. */
   readonly at: 'decided_at' | 'at';
-  /** Retention deletes old ones: `anchoredTo` keeps how far is anchored. */
+  /** Retention deletes old anchors: `anchoredTo` still says how far the log is anchored. */
   readonly anchors: 'verdict_seals' | 'audit_seals';
-  /** The column of `ledger_heads` with the end of the last anchored hour; 0: none is anchored yet. */
+  /** The column of `ledger_heads` with the end of the last anchored hour; 0: no hour is anchored yet. */
   readonly anchoredTo: AnchoredTo;
-  /** What one row is called when something is wrong. */
+  /** The word for one row in problem reports. */
   readonly noun: string;
   readonly read: (db: Knex, kid: string, hour: number) => Promise<HourRead>;
-  /** Rows of an hour that are not what they committed to, each in words. */
+  /** Describes each row of an hour that differs from its commitment. */
   readonly changed: (db: Database, kid: string, hour: number) => AsyncIterable<string>;
 }
 
-/** An hour may hold a million rows: it is read in short pieces. */
+/** An hour may have a million rows: they are read in short pieces. */
 export interface HourRead {
-  /** In their order, with those of rows that were erased. */
+  /** In their order, including those of erased rows. */
   readonly commitments: readonly string[];
-  /** How many rows are there. */
+  /** The number of rows that still exist. */
   readonly live: number;
 }
 
@@ -49,10 +49,10 @@ function rowsOfHour(db: Knex, table: AnchoredTable, kid: string, hour: number): 
   return rows.where(table.at, '<', hour + HOUR);
 }
 
-/** A batch that was stamped before the hour ended may commit a little later. */
+/** A batch with a time before the end of the hour may commit a little later. */
 const LATE_MS = 2 * MINUTE;
 
-/** The oldest hour that is over, has rows and is not anchored. */
+/** The oldest past hour that has rows and is not anchored. */
 async function nextHour(database: Database, table: AnchoredTable, kid: string, now: number) {
   const from = await anchoredTo(database.read, table.anchoredTo, kid);
   const rows = database.read(table.rows).where({ kid }).where(table.at, '>=', from);
@@ -62,14 +62,13 @@ async function nextHour(database: Database, table: AnchoredTable, kid: string, n
   return hour + HOUR + LATE_MS <= now ? hour : null;
 }
 
-/** Rows of a short read. */
 const PIECE = 2000;
 
-/** In pieces: requests are answered in between. */
+/** Works in pieces, so that requests are answered in between. */
 export async function bodyOf(hour: number, commitments: readonly string[]) {
   let frontier = EMPTY_FRONTIER;
-  for (const some of chunksOf(commitments, PIECE)) {
-    frontier = addCommitments(frontier, some);
+  for (const piece of chunksOf(commitments, PIECE)) {
+    frontier = addCommitments(frontier, piece);
     await new Promise((resolve) => setImmediate(resolve));
   }
   return anchorBody(hour, hour + HOUR, frontier);
@@ -81,7 +80,7 @@ interface AnchoredLog {
   readonly macs: EntryMacs | undefined;
 }
 
-/** False: an erasure came in between. */
+/** @returns false: an erasure came in between */
 async function anchorHour(
   database: Database,
   table: AnchoredTable,
@@ -92,11 +91,11 @@ async function anchorHour(
   const { commitments, live } = await table.read(database.read, kid, hour);
   const body = await bodyOf(hour, commitments);
   return database.transaction(async (tx) => {
-    // First of all: an erasure takes this lock too, and must find the hour anchored or not anchored.
+    // An erasure takes this lock too, and must find the hour either anchored or not.
     await lockHead(tx, kid);
-    // One that came before the lock took rows that were read: read again.
+    // An erasure before the lock deleted rows that were read: the caller reads again.
     if ((await countOf(rowsOfHour(tx, table, kid, hour))) !== live) return false;
-    // Another node anchored it.
+    // Another node anchored this hour.
     if ((await anchoredTo(tx, table.anchoredTo, kid)) > hour) return true;
     await tx('ledger_heads')
       .where({ kid })
@@ -108,7 +107,7 @@ async function anchorHour(
   });
 }
 
-/** Anchors every hour that is over. Returns how many. Off the hot path, safe on many nodes. */
+/** Anchors each past hour, and returns how many. Off the hot path; safe on many nodes. */
 async function anchorHours(database: Database, table: AnchoredTable, log: AnchoredLog, now: number) {
   let count = 0;
   for (;;) {
@@ -117,8 +116,6 @@ async function anchorHours(database: Database, table: AnchoredTable, log: Anchor
     if (await anchorHour(database, table, log, hour, now)) count += 1;
   }
 }
-
-/** The audit log, anchored by the hour. */
 
 interface Row extends AuditFields {
   readonly seq: number;
@@ -151,7 +148,7 @@ export function anchorAudit(database: Database, kid: string, now: number, macs?:
   return anchorHours(database, AUDIT, { kid, macs }, now);
 }
 
-/** Verdicts, anchored by the hour. An erased one leaves its commitment at its place, and the root still holds. */
+/** Verdicts: an erased one leaves its commitment at its position, so that the root still holds. */
 
 interface Live {
   readonly request_id: string;
@@ -160,7 +157,7 @@ interface Live {
 
 const SLICE = 5000;
 
-/** All of an hour by time, a short read each; those of one moment are never cut apart. */
+/** All verdicts of an hour in short reads by time; verdicts of one moment are never separated. */
 async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
   const live: Live[] = [];
   for (let from = hour; from < hour + HOUR; ) {
@@ -171,7 +168,7 @@ async function liveOf(db: Knex, kid: string, hour: number): Promise<Live[]> {
     for (const row of slice) live.push(row);
     from = upto + 1;
   }
-  // Ids are made in the order of time, near enough for the sort to have little to do.
+  // Ids are nearly in the order of time, so the sort has little to do.
   return live.sort((a, b) => (a.request_id < b.request_id ? -1 : 1));
 }
 
@@ -182,7 +179,7 @@ async function readVerdicts(db: Knex, kid: string, hour: number): Promise<HourRe
     .where({ kid, hour })
     .orderBy('position')
     .select<{ position: number; commitment: string }[]>('position', 'commitment');
-  // In ascending order each lands at its own place, the ones before it being there already.
+  // In ascending order, each is inserted after all positions before it are filled.
   for (const { position, commitment } of erased) commitments.splice(position, 0, commitment);
   return { commitments, live: rows.length };
 }
@@ -232,7 +229,7 @@ export interface ErasedVerdict {
   readonly commitment: string;
 }
 
-const takenOf = async (db: Knex, kid: string, hour: number): Promise<number[]> =>
+const erasedPositions = async (db: Knex, kid: string, hour: number): Promise<number[]> =>
   db('erased_verdicts').where({ kid, hour }).orderBy('position').pluck('position');
 
 /** Null: the hour is not anchored. */
@@ -243,48 +240,48 @@ async function anchoredCount(db: Knex, kid: string, hour: number): Promise<numbe
 type PlacesOfHour = ReadonlyMap<string, number>;
 
 /**
- * Places of verdicts in their hours, in the order in which they were anchored. No erasure ever moves one, so that each hour is
- * read once, and outside the writer when there is time for it.
+ * Places of verdicts within their hours, in the order of anchoring. No erasure moves a place, so each hour is
+ * read once, if possible without a lock.
  */
 export type AnchoredPlaces = ReturnType<typeof makeAnchoredPlaces>;
 
-/** @param wanted the verdicts that are asked about: an hour may have a million */
-export function makeAnchoredPlaces(kid: string, wanted: { has(requestId: string): boolean }) {
-  const known = new Map<number, PlacesOfHour>();
+/** @param requested the verdicts whose places are needed: an hour may have a million */
+export function makeAnchoredPlaces(kid: string, requested: { has(requestId: string): boolean }) {
+  const placesByHour = new Map<number, PlacesOfHour>();
 
-  /** One pass over those that are there and the places that are taken, both in their order. */
+  /** One pass over the existing rows and the positions of erased ones, both in order. */
   async function read(db: Knex, hour: number) {
     const places = new Map<string, number>();
     const live = await liveOf(db, kid, hour);
-    const taken = await takenOf(db, kid, hour);
+    const erasedAt = await erasedPositions(db, kid, hour);
     let place = 0;
     let next = 0;
     for (const { request_id: id } of live) {
-      for (; taken[next] === place; next += 1) place += 1;
-      if (wanted.has(id)) places.set(id, place);
+      for (; erasedAt[next] === place; next += 1) place += 1;
+      if (requested.has(id)) places.set(id, place);
       place += 1;
     }
-    return { places, count: live.length + taken.length };
+    return { places, count: live.length + erasedAt.length };
   }
 
   return {
-    /** Reads the anchored ones of these hours, without a lock. */
+    /** Reads the anchored hours among these, without a lock. */
     async prepare(db: Knex, hours: Iterable<number>) {
       for (const hour of hours) {
-        const anchored = known.has(hour) ? null : await anchoredCount(db, kid, hour);
+        const anchored = placesByHour.has(hour) ? null : await anchoredCount(db, kid, hour);
         if (anchored === null) continue;
         const { places, count } = await read(db, hour);
-        // Else an erasure came in between: read again under the lock.
-        if (count === anchored) known.set(hour, places);
+        // If the counts differ, an erasure came in between: the hour is read again under the lock.
+        if (count === anchored) placesByHour.set(hour, places);
       }
     },
-    /** Null: the hour is not anchored. The head of the log has to be locked. */
+    /** Null: the hour is not anchored. The caller has locked the head of the log. */
     async of(tx: Knex.Transaction, hour: number) {
-      const found = known.get(hour);
+      const found = placesByHour.get(hour);
       if (found) return found;
       if ((await anchoredCount(tx, kid, hour)) === null) return null;
       const { places } = await read(tx, hour);
-      known.set(hour, places);
+      placesByHour.set(hour, places);
       return places;
     },
   };
@@ -294,8 +291,9 @@ export const hourOfVerdict = ({ decided_at: at }: Pick<ErasedVerdict, 'decided_a
   floorHour(Number(at));
 
 /**
- * Leaves the commitments of verdicts that are about to be deleted at their places in their anchored hours; of an hour that
- * is not anchored nothing is left. The head of the log has to be locked, the verdicts have to be there still.
+ * Keeps the commitments of verdicts that are about to be deleted, at their places in their anchored hours;
+ * hours that are not anchored keep nothing. The caller has locked the head of the log and not yet deleted the
+ * verdicts.
  */
 export async function keepCommitments(
   tx: Knex.Transaction,

@@ -8,16 +8,16 @@ import {
   dropLines,
   type LineLog,
   type ReadTo,
+  readFrom,
   readLines,
-  readOn,
 } from '../db/line-log.ts';
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 
 /**
- * DATA_DIR/checkpoints.log: what this node has signed, or seen signed, of every log. A writer of the database alone cannot
- * write it; the last line of a log is what its next checkpoint has to extend.
+ * DATA_DIR/checkpoints.log: the checkpoints of each log that this node has signed or seen. A writer of the
+ * database alone cannot change it. The next checkpoint of a log has to extend its last line.
  */
 
 export function checkpointFile(dataDir: string): string {
@@ -34,15 +34,18 @@ const lineSchema = z.object({
   v: z.literal(1),
   at: z.string(),
   tenant: z.string(),
-  /** Names the log: a tenant that is made again has another. */
+  /** Names the log: a tenant that is made again has a different key. */
   vkey: z.string(),
   note: z.string(),
-  /** Lines above may be of a longer log: entries were lost, and the operator went on without them. */
+  /**
+   * Set when entries were lost and the operator continued without them: lines above may belong to a longer
+   * log.
+   */
   lost: z.literal(true).optional(),
 });
 type Line = z.infer<typeof lineSchema>;
 
-/** What this node has signed, or seen signed, of every log. */
+/** All checkpoints that this node has signed or seen. */
 export type CheckpointBook = ReturnType<typeof makeCheckpointBook>;
 
 export interface NewCheckpoint {
@@ -68,51 +71,54 @@ function toKept({ vkey, note, at }: Line): KeptCheckpoint {
   return { ...checkpoint, text: note, signedAt: Date.parse(at) };
 }
 
-/** All lines of a log, without those that a loss made void. */
+/** All lines of a log, except those that a later loss made void. */
 async function readAll(log: LineLog, vkey: string): Promise<KeptCheckpoint[]> {
-  let kept: KeptCheckpoint[] = [];
+  let checkpoints: KeptCheckpoint[] = [];
   for await (const { body, dropped, problem } of readLines(log)) {
     if (problem !== null) throw new BrokenLog(log, problem);
     if (dropped) continue;
     const line = lineSchema.parse(JSON.parse(body));
     if (line.vkey !== vkey) continue;
     const next = toKept(line);
-    if (line.lost) kept = kept.filter(({ size }) => size < next.size);
-    kept.push(next);
+    if (line.lost) checkpoints = checkpoints.filter(({ size }) => size < next.size);
+    checkpoints.push(next);
   }
-  return kept;
+  return checkpoints;
 }
 
-/** Which lines go: not the first of each log and day, those of the last day, the last one, and losses. */
-function moreThanOneADay(now: number, lastNote: (vkey: string) => string | undefined) {
+/**
+ * Selects lines to drop. The first line of each log and day stays, and so do those of the last day, the last
+ * one, and losses.
+ */
+function makeThinning(now: number, lastNote: (vkey: string) => string | undefined) {
   const days = new Map<string, string>();
   return (body: unknown): boolean => {
-    const { vkey, at, note, lost } = lineSchema.parse(body);
+    const { vkey, at, note, lost: isAfterLoss } = lineSchema.parse(body);
     const day = at.slice(0, 10);
     const first = days.get(vkey) !== day;
     days.set(vkey, day);
-    return !(first || lost === true || now - Date.parse(at) < DAY || note === lastNote(vkey));
+    return !(first || isAfterLoss === true || now - Date.parse(at) < DAY || note === lastNote(vkey));
   };
 }
 
-/** The last line of each log, as the file is now. */
+/** The last line of each log as the file is now. */
 function makeFollower(log: LineLog) {
   const lastLines = new Map<string, Line & { kept?: KeptCheckpoint }>();
   let readTo: ReadTo | null = null;
   async function read(): Promise<void> {
-    readTo = await readOn(log, readTo, ({ body }) => {
+    readTo = await readFrom(log, readTo, ({ body }) => {
       const line = lineSchema.parse(JSON.parse(body));
       lastLines.set(line.vkey, line);
     });
   }
   async function refresh(): Promise<void> {
     await serialise(log.path, read);
-    // Its lock stays for ever: the file was begun here.
+    // The lock file is never removed, so it shows that the log existed.
     if ((readTo?.number ?? 0) === 0 && existsSync(`${log.path}.lock`))
       throw new BrokenLog(log, 'it was there once, and the file is missing or empty');
   }
   return {
-    /** Behind the lock, or behind {@link serialise}. */
+    /** Call it behind the file lock, or behind {@link serialise}. */
     read,
     refresh,
     lastLine: (vkey: string) => lastLines.get(vkey),
@@ -127,7 +133,7 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
   let thinAt = thinFrom;
   let onKept: (kid: string) => void = () => {};
 
-  /** @param wants is asked behind the lock, once all lines are read */
+  /** @param wants called behind the lock, once all lines are read */
   async function append(line: Line, wants = (): boolean => true): Promise<boolean> {
     const next = async (): Promise<Line | null> => {
       await read();
@@ -136,38 +142,41 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
     return (await appendLine(log, next)) !== null;
   }
   return {
-    /** Of this log; all lines are read. @throws {BrokenLog} also where the file was there once and is missing */
+    /**
+     * The last line of this log; all lines are read.
+     * @throws {BrokenLog} also when the file existed once and is missing
+     */
     async last(vkey: string) {
       await refresh();
       const line = lastLine(vkey);
       if (line) line.kept ??= toKept(line);
       return line?.kept ?? null;
     },
-    /** All of a log, oldest first, without those that a loss made void. */
+    /** All checkpoints of a log, oldest first, except those that a loss made void. */
     async all(vkey: string) {
       await refresh();
       return readAll(log, vkey);
     },
     /** Appends a checkpoint. False: another process appended one of this log since `after` was read. */
-    async keep(kept: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> {
-      const isKept = await append(toLine(kept), () => lastLine(kept.vkey)?.note === after?.text);
-      if (isKept) onKept(kept.kid);
+    async keep(checkpoint: NewCheckpoint, after: KeptCheckpoint | null): Promise<boolean> {
+      const isKept = await append(toLine(checkpoint), () => lastLine(checkpoint.vkey)?.note === after?.text);
+      if (isKept) onKept(checkpoint.kid);
       return isKept;
     },
-    /** Calls `listener` after each checkpoint that this process kept: the witnesses are asked then. */
+    /** Calls `listener` after each checkpoint that this process stored, so that witnesses are asked. */
     onKept(listener: (kid: string) => void): void {
       onKept = listener;
     },
     /** Records that a log continues with fewer entries than were signed, after a restore or accept-loss. */
-    async keepAfterLoss(kept: readonly NewCheckpoint[]) {
-      for (const checkpoint of kept) await append({ ...toLine(checkpoint), lost: true });
+    async keepAfterLoss(checkpoints: readonly NewCheckpoint[]) {
+      for (const checkpoint of checkpoints) await append({ ...toLine(checkpoint), lost: true });
     },
-    /** Where it has grown large: of each log one line a day, and those of the last day. */
+    /** Thins a large file to one line per log and day, plus those of the last day. */
     async thin(now: number) {
       if (bytes() < thinAt) return;
       await dropLines(
         log,
-        moreThanOneADay(now, (vkey) => lastLine(vkey)?.note),
+        makeThinning(now, (vkey) => lastLine(vkey)?.note),
       );
       await serialise(log.path, read);
       thinAt = Math.max(thinFrom, 2 * bytes());

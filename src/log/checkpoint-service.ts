@@ -11,7 +11,7 @@ import { putCheckpoint } from './checkpoint-store.ts';
 import type { EntryCode, EntryMacs } from './entries.ts';
 import { checkNewEntries, LogDamaged, type LogHead, makeHashReader, readHead } from './entries.ts';
 
-/** Signs checkpoints, and only such as extend all that this node has signed or seen before. */
+/** Signs checkpoints, but only if they extend every checkpoint that this node has signed or seen. */
 
 export interface LogKeys {
   readonly signer: NoteSigner;
@@ -20,8 +20,8 @@ export interface LogKeys {
 
 export interface WitnessPolicy {
   readonly witnesses: readonly { readonly key: VerifierKey; readonly url: string }[];
-  /** How many of them make a checkpoint a witnessed one. */
-  readonly least: number;
+  /** This many cosignatures make a checkpoint a witnessed one. */
+  readonly min: number;
 }
 
 export interface CheckpointDeps {
@@ -29,23 +29,23 @@ export interface CheckpointDeps {
   readonly book: CheckpointBook;
   readonly keysOf: (kid: string) => LogKeys | undefined;
   readonly clock: Clock;
-  /** GPD_WITNESSES; none where nobody asks for witnessed checkpoints. */
+  /** GPD_WITNESSES; missing where no witnesses are configured. */
   readonly witnesses?: WitnessPolicy;
 }
 
 export type CheckpointCode = 'checkpoint-missing' | 'checkpoint-not-extended' | 'vkey-changed' | EntryCode;
 
-/** Nothing is signed: 503 until an operator has looked; housekeeping and doctor name the log. */
+/** Answered as 503 until an operator has looked; housekeeping and doctor name the log. */
 export class NotSigned extends Refusal {
   readonly problem: CheckpointCode;
-  /** For operators: it names files. */
-  readonly why: string;
+  /** Only for operators: it may name files. */
+  readonly detail: string;
 
-  constructor(problem: CheckpointCode, why: string) {
+  constructor(problem: CheckpointCode, detail: string) {
     super('unavailable', { headers: { 'retry-after': '60' } });
     this.name = 'NotSigned';
     this.problem = problem;
-    this.why = why;
+    this.detail = detail;
   }
 }
 
@@ -74,24 +74,24 @@ async function requireExtended(
   newer: Tree,
 ): Promise<void> {
   if (await isExtended(database, kid, older, newer)) return;
-  const said = `the log of ${newer.size} entries does not extend the one of ${older?.size ?? 0} that was signed`;
-  throw new NotSigned('checkpoint-not-extended', said);
+  const detail = `the log of ${newer.size} entries does not extend the one of ${older?.size ?? 0} that was signed`;
+  throw new NotSigned('checkpoint-not-extended', detail);
 }
 
 /** The checkpoint in the head of the log, which another node may have signed. */
-function notedIn(head: LogHead, vkey: string): Signed | null {
+function checkpointInHead(head: LogHead, vkey: string): Signed | null {
   if (!head.checkpoint) return null;
   const checkpoint = signedCheckpoint(head.checkpoint.text, vkey);
   if (checkpoint) return { ...head.checkpoint, ...checkpoint };
-  const why = 'the stored checkpoint is not signed by the key of this log';
-  throw new NotSigned('checkpoint-not-extended', why);
+  const detail = 'the stored checkpoint is not signed by the key of this log';
+  throw new NotSigned('checkpoint-not-extended', detail);
 }
 
 /**
- * May a log have no line in checkpoints.log? On PostgreSQL, where the node is new or has not seen this log yet. An SQLite file has one
- * node, which wrote a line before the first entry: if it is missing, it was removed.
+ * True if a log may lack a line in checkpoints.log: on PostgreSQL, when this node is new to the log. An
+ * SQLite file has one node, which wrote a line before the first entry: a missing line was removed.
  */
-const mayBegin = ({ database }: Pick<CheckpointDeps, 'database'>, noted: Signed | null): boolean =>
+const mayLackLine = ({ database }: Pick<CheckpointDeps, 'database'>, noted: Signed | null): boolean =>
   database.kind === 'postgres' && noted !== null;
 
 type Base = NonNullable<Awaited<ReturnType<typeof baseOf>>>;
@@ -106,23 +106,24 @@ async function lastOf({ book }: Pick<CheckpointDeps, 'book'>, vkey: string): Pro
 }
 
 /**
- * Reads alone, for the signer, verify and doctor.
- * @returns null: no such log; `last` is what the next checkpoint has to extend, null on a node that has not seen the log yet; `noted`
- * was signed by another node since, null where there is no newer one. @throws {NotSigned}
+ * Finds what the next checkpoint has to extend; used by the signer, verify and doctor. It only reads.
+ * @returns null: no such log; `last` is null on a node that is new to the log; `noted` is a newer checkpoint
+ * of another node, or null
+ * @throws {NotSigned}
  */
 export async function baseOf(
   deps: Pick<CheckpointDeps, 'database' | 'book'>,
   kid: string,
   { vkey, name }: NoteSigner,
 ) {
-  // Before the head: another process may append entries and sign them meanwhile.
+  // The book is read before the head: another process may append and sign entries meanwhile.
   const last = await lastOf(deps, vkey);
   const head = await readHead(deps.database, kid);
   if (!head) return null;
   if (head.vkey !== vkey || head.origin !== name)
     throw new NotSigned('vkey-changed', 'the stored verifier key is not the one of the log');
-  const noted = notedIn(head, vkey);
-  if (last === null && !mayBegin(deps, noted))
+  const noted = checkpointInHead(head, vkey);
+  if (last === null && !mayLackLine(deps, noted))
     throw new NotSigned('checkpoint-missing', `checkpoints.log has no line of the log of ${kid}`);
   const newer = noted !== null && noted.size > (last?.size ?? 0) ? noted : null;
   if (newer) await requireExtended(deps, kid, last, newer);
@@ -132,26 +133,26 @@ export async function baseOf(
   return { head, last, noted: newer };
 }
 
-/** Only what came since the last checkpoint: what that one covers was looked at when it was signed. */
+/** Checks only entries after the last checkpoint; the others were checked when that one was signed. */
 async function requireAuthentic(deps: CheckpointDeps, kid: string, { stateMac }: LogKeys, base: Base) {
   const from = (base.noted ?? base.last)?.size ?? 0;
   const problems = await checkNewEntries(deps.database, kid, { from, to: base.head.size, macs: stateMac });
-  // A clock that was wrong once must not end the signing: verify and doctor report it.
+  // A clock that was wrong once must not stop the signing: verify and doctor report it.
   const [problem] = problems.filter(({ code }) => code !== 'time-out-of-order');
   if (problem) throw new NotSigned(problem.code, problem.what);
 }
 
-/** Another node's checkpoint is kept here too. Null: another process kept one meanwhile. */
+/** Copies another node's checkpoint into this node's file. Null: another process wrote one meanwhile. */
 async function keepNoted(deps: CheckpointDeps, kid: string, vkey: string, { last, noted }: Base) {
   if (!noted) return last;
   return (await deps.book.keep({ kid, vkey, ...noted }, last)) ? deps.book.last(vkey) : null;
 }
 
-/** The clock that signed may be ahead of this one: it is not recent for as long as that was. */
+/** A clock may be ahead of or behind the one that signed, so the distance counts. */
 const isRecent = ({ clock }: CheckpointDeps, { signedAt }: Signed, maxAge: number): boolean =>
   Math.abs(clock() - signedAt) < maxAge;
 
-/** What this node and the head have already, where that is recent: most calls end here. */
+/** The checkpoint that this node and the head share, if it is recent: most calls end here. */
 async function recentCheckpoint(
   deps: CheckpointDeps,
   kid: string,
@@ -165,8 +166,9 @@ async function recentCheckpoint(
 }
 
 /**
- * A checkpoint over at least so many entries; it is as old as `maxAge` where none of them asks for a newer one.
- * @returns null: no such tenant. @throws {NotSigned}
+ * A checkpoint over at least `atLeast` entries, at most `maxAge` old unless the log has no newer entries.
+ * @returns null: no such tenant.
+ * @throws {NotSigned}
  */
 export async function currentCheckpoint(
   deps: CheckpointDeps,
@@ -194,12 +196,12 @@ export async function currentCheckpoint(
       : { text: signCheckpoint(size, root, signer), size, root, signedAt: deps.clock() };
     if (!covers && !(await deps.book.keep({ kid, vkey: signer.vkey, ...next }, last))) continue;
     if (head.checkpoint?.text === next.text) return next;
-    // Else some node has written another one of this moment: use that one.
+    // If this fails, another node stored a checkpoint meanwhile: the loop uses that one.
     if (await deps.database.transaction((tx) => putCheckpoint(tx, kid, next, head.checkpoint))) return next;
   }
 }
 
-/** At least one an hour of a log with new entries, asked for or not; those of other nodes are taken over. */
+/** Makes at least one checkpoint an hour per log with new entries, and copies those of other nodes. */
 export async function keepCheckpoints(deps: CheckpointDeps, kid: string): Promise<void> {
   await currentCheckpoint(deps, kid, 0, HOUR);
 }

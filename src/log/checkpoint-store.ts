@@ -13,8 +13,8 @@ export interface StoredCheckpoint {
 }
 
 /**
- * Keeps a signed checkpoint in place of the one that its signer had read.
- * @returns false: somebody else signed in between, here or on another node
+ * Stores a signed checkpoint in place of the one that its signer had read.
+ * @returns false: another one was stored in between, here or on another node
  */
 export async function putCheckpoint(
   tx: Knex.Transaction,
@@ -28,7 +28,7 @@ export async function putCheckpoint(
     .where('checkpoint_size', '<=', size)
     .update({ checkpoint: text, checkpoint_size: size, checkpoint_at: signedAt });
   if (updated !== 1) return false;
-  // Ed25519 signs alike: two nodes that sign one tree write one row.
+  // Ed25519 is deterministic: two nodes that sign one tree write one row.
   await tx('checkpoints')
     .insert({ kid, size, at: signedAt, note: text })
     .onConflict(['kid', 'size'])
@@ -39,19 +39,18 @@ export async function putCheckpoint(
 const checkpointsOf = ({ read }: Pick<Database, 'read'>, kid: string): Knex.QueryBuilder =>
   read('checkpoints').where({ kid }).select('size', { text: 'note', signedAt: 'at' });
 
-/** In the order of their sizes. */
 export async function listCheckpoints(database: Pick<Database, 'read'>, kid: string) {
   return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
 }
 
-/** The newest ones of at least so many entries that somebody cosigned. */
+/** The newest cosigned checkpoints over at least this many entries. */
 export async function listCosigned(database: Pick<Database, 'read'>, kid: string, atLeast: number) {
   const cosigned = checkpointsOf(database, kid).where('size', '>=', atLeast).whereNot({ cosignatures: '' });
   const newest = cosigned.orderBy('size', 'desc').limit(10);
   return newest.select<(StoredCheckpoint & { readonly lines: string })[]>({ lines: 'cosignatures' });
 }
 
-/** @param merge of the lines that are there, which another node may have added */
+/** @param merge gets the stored lines, which another node may have extended */
 export function addCosignatures(
   database: Database,
   kid: string,
@@ -68,7 +67,7 @@ export function addCosignatures(
   });
 }
 
-/** Of each log one a day, those of the last day, and the last one stay. */
+/** Keeps one checkpoint a day per log, those of the last day, and the last one. */
 export function thinCheckpoints(database: Database, now: number): Promise<number> {
   const sameDay =
     'later.kid = checkpoints.kid AND later.size > checkpoints.size AND later.at / ? = checkpoints.at / ?';
@@ -80,12 +79,12 @@ export function thinCheckpoints(database: Database, now: number): Promise<number
   );
 }
 
-/** What the log no longer reaches, after a loss that an operator accepts. */
+/** Deletes checkpoints beyond the end of the log, after a loss that an operator accepted. */
 export function forgetLaterCheckpoints(database: Database, kid: string): Promise<void> {
   return database.transaction(async (tx) => {
     const size = (await cellOf<number>(tx('ledger_heads').where({ kid }), 'size')) ?? 0;
     await tx('checkpoints').where({ kid }).where('size', '>', size).delete();
-    const none = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
-    await tx('ledger_heads').where({ kid }).where('checkpoint_size', '>', size).update(none);
+    const noCheckpoint = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
+    await tx('ledger_heads').where({ kid }).where('checkpoint_size', '>', size).update(noCheckpoint);
   });
 }

@@ -14,7 +14,7 @@ import {
 import { addCosignatures, listCosigned } from './checkpoint-store.ts';
 import { makeHashReader } from './entries.ts';
 
-/** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds those that are cosigned. */
+/** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds cosigned ones. */
 
 /** @throws {ConfigError} */
 export function readPolicy({ witnesses: texts, witness_policy }: Config): WitnessPolicy {
@@ -26,13 +26,17 @@ export function readPolicy({ witnesses: texts, witness_policy }: Config): Witnes
   });
   if (new Set(witnesses.map(({ key }) => key.publicKey.toString('hex'))).size < witnesses.length)
     throw new ConfigError('GPD_WITNESSES: a key is named twice');
-  const least = witness_policy ?? witnesses.length;
-  if (least <= witnesses.length) return { witnesses, least };
-  throw new ConfigError(`GPD_WITNESS_POLICY: ${least} of ${witnesses.length} witnesses cannot cosign`);
+  const min = witness_policy ?? witnesses.length;
+  if (min <= witnesses.length) return { witnesses, min };
+  throw new ConfigError(`GPD_WITNESS_POLICY: ${min} of ${witnesses.length} witnesses cannot cosign`);
 }
 
-/** The lines of the policy's witnesses under a checkpoint, and no others: who writes the database may have added some. */
-function goodLines(witnesses: WitnessPolicy['witnesses'], note: string, lines: string): readonly string[] {
+/** The valid cosignatures of the policy's witnesses: a writer of the database may have added other lines. */
+function validCosignatures(
+  witnesses: WitnessPolicy['witnesses'],
+  note: string,
+  lines: string,
+): readonly string[] {
   const parsed = parseNote(`${note}${lines}`);
   return witnesses.flatMap(({ key }) => (parsed && cosignatureOf(parsed, key)?.line) ?? []);
 }
@@ -45,23 +49,23 @@ export async function lastWitnessed(
 ): Promise<Pick<Signed, 'text' | 'size' | 'signedAt'> | null> {
   if (!witnesses || witnesses.witnesses.length === 0) return null;
   for (const { lines, ...checkpoint } of await listCosigned(database, kid, atLeast)) {
-    const good = goodLines(witnesses.witnesses, checkpoint.text, lines);
-    if (good.length >= witnesses.least) return { ...checkpoint, text: checkpoint.text + good.join('') };
+    const good = validCosignatures(witnesses.witnesses, checkpoint.text, lines);
+    if (good.length >= witnesses.min) return { ...checkpoint, text: checkpoint.text + good.join('') };
   }
   return null;
 }
 
-/** The last kept checkpoint that each witness cosigned; null for one that has cosigned none of them. */
+/** The last stored checkpoint that each witness cosigned; null where there is no such checkpoint. */
 export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
-  const kept = await listCosigned(database, kid, 0);
+  const checkpoints = await listCosigned(database, kid, 0);
   return witnesses.map(({ key, url }) => {
-    const asked = { name: key.name, url };
-    for (const { text, lines, size } of kept) {
+    const witness = { name: key.name, url };
+    for (const { text, lines, size } of checkpoints) {
       const note = parseNote(`${text}${lines}`);
       const found = note && cosignatureOf(note, key);
-      if (found) return { ...asked, size, cosignedAt: isoTime(found.time * SECOND) };
+      if (found) return { ...witness, size, cosignedAt: isoTime(found.time * SECOND) };
     }
-    return { ...asked, size: null, cosignedAt: null };
+    return { ...witness, size: null, cosignedAt: null };
   });
 }
 
@@ -70,37 +74,40 @@ export type CosignFailure = 'unreachable' | 'refused' | 'fork';
 /** `code` names the witness: `gpd doctor` shows it. */
 class NotCosigned extends Error {
   readonly code: string;
-  readonly why: CosignFailure;
+  readonly reason: CosignFailure;
 
-  constructor(why: CosignFailure, witness: string, detail: string) {
+  constructor(reason: CosignFailure, witness: string, detail: string) {
     super(`${witness}: ${detail}`);
     this.name = 'NotCosigned';
-    this.code = `${why} ${witness}`;
-    this.why = why;
+    this.code = `${reason} ${witness}`;
+    this.reason = reason;
   }
 }
 
 export interface CosignDeps extends CheckpointDeps {
   readonly witnesses: WitnessPolicy;
-  /** A witness holds a tree that this log does not extend: told once until it cosigns again. */
+  /** Called once when a witness holds a tree that this log does not extend, until it cosigns again. */
   readonly onFork: (kid: string, data: object) => Promise<void>;
   readonly onAnswer: (result: 'cosigned' | CosignFailure) => void;
 }
 
 type Witness = WitnessPolicy['witnesses'][number];
 
-/** Their 409 tells how far they are; the second answer is the last one needed, a third allows for another node of ours. */
+/**
+ * A 409 answer has the witness's size, so two requests are enough; a third allows for another node that signs
+ * meanwhile.
+ */
 const TRIES = 3;
 
-async function ask(
+async function requestCosignature(
   deps: CosignDeps,
   kid: string,
   { key, url }: Witness,
-  { text, size, known }: Signed & { readonly known: number },
+  { text, size, known: knownSize }: Signed & { readonly known: number },
 ): Promise<string | null> {
   const { database } = deps;
-  const refuse = (why: CosignFailure, detail: string) => new NotCosigned(why, key.name, detail);
-  let old = known;
+  const refuse = (reason: CosignFailure, detail: string) => new NotCosigned(reason, key.name, detail);
+  let old = knownSize;
   for (let i = 0; i < TRIES; i += 1) {
     if (old > size) {
       // Another node may have signed a longer one meanwhile.
@@ -111,22 +118,22 @@ async function ask(
     const isStep = old > 0 && old < size;
     const proof = isStep ? await consistencyProof(old, size, makeHashReader(database, kid)) : [];
     const lines = [`old ${old}`, ...proof.map((hash) => hash.toString('base64'))];
-    const { status, text: said } = await addCheckpoint(url, `${lines.join('\n')}\n\n${text}`).catch(
+    const { status, text: answer } = await addCheckpoint(url, `${lines.join('\n')}\n\n${text}`).catch(
       (error: unknown) => {
         throw error instanceof EgressRefused ? refuse('unreachable', error.message) : error;
       },
     );
     if (status === 422) throw refuse('fork', `this log does not extend the ${old} entries that it cosigned`);
     if (status === 200) {
-      const note = parseNote(text + said);
+      const note = parseNote(text + answer);
       const line = note && cosignatureOf(note, key)?.line;
       if (line) return line;
       throw refuse('refused', 'its answer has no cosignature with its key');
     }
-    const told = status === 409 ? parseDecimal(said.replace(/\n$/, '')) : null;
-    if (told === null) throw refuse('refused', `it answered ${status}`);
-    if (told === old) throw refuse('fork', `it cosigned a different tree of ${old} entries`);
-    old = told;
+    const witnessSize = status === 409 ? parseDecimal(answer.replace(/\n$/, '')) : null;
+    if (witnessSize === null) throw refuse('refused', `it answered ${status}`);
+    if (witnessSize === old) throw refuse('fork', `it cosigned a different tree of ${old} entries`);
+    old = witnessSize;
   }
   throw refuse('refused', 'its size changes with every answer');
 }
@@ -139,20 +146,20 @@ export function makeCosigning(deps: CosignDeps) {
 
   async function askOne(kid: string, witness: Witness, checkpoint: Signed): Promise<void> {
     const id = `${kid} ${witness.url}`;
-    const known = Math.min(sizes.get(id) ?? 0, checkpoint.size);
+    const knownSize = Math.min(sizes.get(id) ?? 0, checkpoint.size);
     try {
-      const line = await ask(deps, kid, witness, { ...checkpoint, known });
+      const line = await requestCosignature(deps, kid, witness, { ...checkpoint, known: knownSize });
       if (line === null) return;
       sizes.set(id, checkpoint.size);
       forked.delete(id);
       onAnswer('cosigned');
       await addCosignatures(database, kid, checkpoint, (lines) =>
-        goodLines(policy.witnesses, checkpoint.text, lines + line),
+        validCosignatures(policy.witnesses, checkpoint.text, lines + line),
       );
     } catch (error) {
       if (!(error instanceof NotCosigned)) throw error;
-      onAnswer(error.why);
-      if (error.why === 'fork' && !forked.has(id)) {
+      onAnswer(error.reason);
+      if (error.reason === 'fork' && !forked.has(id)) {
         forked.add(id);
         const { text: refused, size } = checkpoint;
         await onFork(kid, { witness: witness.key.name, size, refused, reason: error.message });
@@ -164,15 +171,20 @@ export function makeCosigning(deps: CosignDeps) {
   async function askAll(kid: string): Promise<void> {
     const checkpoint = await currentCheckpoint(deps, kid, 0, HOUR);
     if (!checkpoint) return;
-    const [kept] = await listCosigned(database, kid, checkpoint.size);
-    const lines = kept?.text === checkpoint.text ? kept.lines : '';
-    const missing = policy.witnesses.filter((one) => goodLines([one], checkpoint.text, lines).length === 0);
-    const asked = await Promise.allSettled(missing.map((witness) => askOne(kid, witness, checkpoint)));
-    const failed = asked.find((result) => result.status === 'rejected');
+    const [newest] = await listCosigned(database, kid, checkpoint.size);
+    const lines = newest?.text === checkpoint.text ? newest.lines : '';
+    const missing = policy.witnesses.filter(
+      (one) => validCosignatures([one], checkpoint.text, lines).length === 0,
+    );
+    const results = await Promise.allSettled(missing.map((witness) => askOne(kid, witness, checkpoint)));
+    const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 
-  /** Asks every witness that has not cosigned the last checkpoint. @throws {NotCosigned} after all were asked */
+  /**
+   * Asks each witness that has not cosigned the last checkpoint.
+   * @throws {NotCosigned} after all were asked
+   */
   return async (kid: string): Promise<void> => {
     if (policy.witnesses.length === 0 || busy.has(kid)) return;
     busy.add(kid);

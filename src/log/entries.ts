@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { logLost } from '../db/meta-store.ts';
+import { missingLogError } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';
 import { genesisEntry } from '../ledger/entries.ts';
@@ -20,10 +20,10 @@ import { pagesBy } from '../lib/collections.ts';
 import { equalBytes, type Random } from '../lib/crypto.ts';
 import { parseStored } from './fold.ts';
 
-/** The one way into a tenant's log. */
+/** Writes and reads the entries of a tenant's log. Every other file appends through this one. */
 
 export interface Head {
-  /** When the tenant was made. */
+  /** The time at which the tenant was made. */
   readonly since: number;
   readonly size: number;
   readonly frontier: string;
@@ -34,7 +34,7 @@ export interface AppendedEntry {
   readonly hash: string;
 }
 
-/** A log that is only there from here on; the first entry is its genesis. */
+/** Makes the empty log of a new tenant; its first entry is the genesis. */
 export async function createLog(
   tx: Knex.Transaction,
   log: { readonly kid: string; readonly origin: string; readonly vkey: string },
@@ -51,26 +51,26 @@ export async function createLog(
 }
 
 /**
- * Locks a tenant's head until the transaction ends; so long, the tenant cannot be removed. What decides about an entry is
- * read after this, never before.
- * @returns the head, or why there is no head
+ * Locks the head of a tenant's log until the transaction ends; the tenant cannot be removed meanwhile.
+ * Whatever decides about an entry is read after this.
+ * @returns the head, or the reason why it is missing
  */
-export async function takeHead(tx: Transaction, kid: string): Promise<Head | Error> {
+export async function tryLockHead(tx: Transaction, kid: string): Promise<Head | Error> {
   const lock = lockClause(tx, 'FOR UPDATE OF h');
   const sql = `SELECT t.created_at AS since, h.size AS size, h.frontier AS frontier
     FROM ledger_heads h JOIN tenants t ON t.kid = h.kid WHERE h.kid = ? ${lock}`;
   const [row] = await runSql<Head>(tx, sql, [kid]);
-  return row ?? logLost(tx, kid);
+  return row ?? missingLogError(tx, kid);
 }
 
-/** The same. @throws {TenantGone} and for a tenant that is there and has no log */
+/** Locks the head of a tenant's log. @throws {TenantGone} and for a tenant that has lost its log */
 export async function lockHead(tx: Transaction, kid: string): Promise<Head> {
-  const taken = await takeHead(tx, kid);
-  if (taken instanceof Error) throw taken;
-  return taken;
+  const head = await tryLockHead(tx, kid);
+  if (head instanceof Error) throw head;
+  return head;
 }
 
-/** Where whole entries get their place, gap-free and in their order: pure, under a head that is locked. */
+/** Gives entries their gap-free places in order. Pure; the caller has locked the head. */
 export function placeEntries(head: Head, entries: readonly Uint8Array[]) {
   const frontier = decodeFrontier(head.frontier);
   if (frontier?.size !== Number(head.size)) throw new LogDamaged('the head of a log was altered');
@@ -108,7 +108,7 @@ export async function writePlaced(
   );
 }
 
-/** Appends whole entries in their order, gap-free. The head has to be locked. */
+/** Appends entries in order, gap-free. The caller has locked the head. */
 export async function appendEntries(
   tx: Transaction,
   kid: string,
@@ -120,7 +120,7 @@ export async function appendEntries(
   return placed.appended;
 }
 
-/** One impersonal entry, in its own transaction. */
+/** Appends one entry that names no person. */
 export async function appendOne(
   tx: Transaction,
   kid: string,
@@ -135,7 +135,7 @@ const SEED_BYTES = 32;
 
 export type NewLog = Omit<ReturnType<typeof newLog>, 'wrapped'>;
 
-/** The wrapped seed of a tenant's log, and what its head and its first entry say. */
+/** The wrapped seed of a tenant's new log, and the content of its head and first entry. */
 export function newLog(
   { masterKey, random }: { readonly masterKey: MasterKey; readonly random: Random },
   request: { readonly kid: string; readonly baseUrl: string; readonly now: number },
@@ -145,15 +145,13 @@ export function newLog(
   const signer = makeNoteSigner(logOrigin(baseUrl, kid), seed);
   const { name: origin, vkey } = signer;
   const genesis = genesisEntry(now, vkey);
-  // Over the genesis alone.
+  // Covers the genesis alone.
   const text = signCheckpoint(1, leafHash(genesis), signer);
   const wrapped = masterKey.wrap(seed, tenantSecretContext(kid, LEDGER_SECRET));
   return { wrapped, origin, vkey, genesis, checkpoint: { text, size: 1, signedAt: now } };
 }
 
-/** Reading a tenant's log: heads, entries, hashes for proofs, checkpoints. */
-
-/** The rows of a log do not fit each other. */
+/** The rows of a log contradict each other. */
 export class LogDamaged extends Error {}
 
 export interface LogHead {
@@ -191,7 +189,7 @@ export async function readHead(database: Pick<Database, 'read'>, kid: string): P
   };
 }
 
-/** Hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */
+/** Reads hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */
 export function makeHashReader(database: Database, kid: string): HashReader {
   return {
     async read(level, start, end) {
@@ -226,7 +224,6 @@ export async function* entryLines(database: Pick<Database, 'read'>, kid: string)
 const entriesFrom = ({ read }: Pick<Database, 'read'>, kid: string, start: number, limit: number) =>
   read('ledger_entries').where({ kid }).where('seq', '>=', start).orderBy('seq').limit(limit);
 
-/** Entries from `start`, at most `limit` of them. */
 export async function readEntries(
   database: Pick<Database, 'read'>,
   kid: string,
@@ -241,19 +238,22 @@ export interface MacedRow extends StoredEntry {
   readonly mac: string | null;
 }
 
-/** The same, each with its MAC: not for anybody outside. */
+/** Entries with their MACs, which must not leave gpd. */
 export async function readMacedEntries(database: Database, kid: string, start: number, limit: number) {
   const found = entriesFrom(database, kid, start, limit);
   const rows = await found.select<MacedRow[]>('seq', 'hash', 'entry', 'mac');
   return rows.map((row) => ({ ...row, seq: Number(row.seq) }));
 }
 
-/** The texts of all entries from `start` on: of what was appended since a walk. */
+/** The texts of all entries from `start` on: those appended since a walk. */
 export async function textsSince(db: Knex, kid: string, start: number): Promise<readonly string[]> {
   return db('ledger_entries').where({ kid }).where('seq', '>=', start).pluck('entry');
 }
 
-/** Entries that say something about the log itself, or excuse missing rows: they have to come from gpd, and to make sense. */
+/**
+ * Checks entries about the log itself, and those that excuse missing rows: gpd must have written them, and
+ * they must make sense.
+ */
 
 export type EntryCode =
   | 'entry-unauthenticated'
@@ -261,7 +261,7 @@ export type EntryCode =
   | 'time-out-of-order'
   | 'retention-implausible';
 
-/** Under a key of the tenant. */
+/** MACs under a key of the tenant. */
 export interface EntryMacs {
   /** @param hash of the entry as a leaf, in hex */
   readonly ofEntry: (seq: number, hash: string) => string;
@@ -273,22 +273,25 @@ export interface MacedEntry {
   readonly mac: string | null;
 }
 
-/** Whose entries commit to a person: nobody can open what was forged. */
+/** These entries commit to a person: nobody could open a forged commitment. */
 const ABOUT_PEOPLE = /^consent\./;
-/** Clocks of several nodes differ, and a clock is set back; a forged time is off by as much as retention lasts. */
+/**
+ * Clocks of several nodes differ, and a clock may be set back; a forged time would be off by the length of a
+ * retention.
+ */
 const TOLERANCE_MS = DAY;
-/** `retention.days` of a tenant is at least one day. */
+/** The setting `retention.days` is at least one day. */
 const MIN_RETENTION_MS = DAY;
 
 interface CheckOptions {
   /** Undefined: MACs are not compared. */
   readonly macs?: EntryMacs | undefined;
-  /** Undefined: nothing is compared with the present. */
+  /** Undefined: times are not compared with the present. */
   readonly now?: number | undefined;
   readonly add: (code: EntryCode, what: string, seq: number) => void;
 }
 
-/** @returns what is called with each entry of a log, in order */
+/** @returns a function to call with each entry of a log, in order */
 export function makeEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: CheckOptions) {
   const hours = new Set<string>();
   let newest = Number.NEGATIVE_INFINITY;
@@ -301,21 +304,21 @@ export function makeEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: Ch
       add('time-out-of-order', `the time of entry ${seq}, ${isoTime(at)}, has not come yet`, seq);
     newest = Math.max(newest, at || newest);
     if (ABOUT_PEOPLE.test(String(type))) return;
-    if (macs && !isFrom(macs, { seq, entry, mac }))
+    if (macs && !isAuthentic(macs, { seq, entry, mac }))
       add('entry-unauthenticated', `entry ${seq} (${String(type)}) was not written by gpd`, seq);
-    const said = (body ?? {}) as Readonly<Record<string, unknown>>;
+    const fields = (body ?? {}) as Readonly<Record<string, unknown>>;
     if (type === 'verdicts.sealed' || type === 'audit.sealed') {
-      const hour = `${type} ${Date.parse(String(said['from']))}`;
+      const hour = `${type} ${Date.parse(String(fields['from']))}`;
       if (hours.has(hour)) add('hour-repeated', `entry ${seq} anchors an hour a second time`, seq);
       hours.add(hour);
     }
-    if (type === 'retention.applied' && !(Date.parse(String(said['before'])) <= at - MIN_RETENTION_MS))
+    if (type === 'retention.applied' && !(Date.parse(String(fields['before'])) <= at - MIN_RETENTION_MS))
       add('retention-implausible', `entry ${seq} says that retention deleted rows of less than a day`, seq);
   };
 }
 
-/** Constant-time: a writer of the database may time its guesses. */
-function isFrom(macs: EntryMacs, { seq, entry, mac }: MacedEntry): boolean {
+/** Compares in constant time: a writer of the database may time its guesses. */
+function isAuthentic(macs: EntryMacs, { seq, entry, mac }: MacedEntry): boolean {
   if (mac === null) return false;
   const hash = leafHash(Buffer.from(entry)).toString('hex');
   return equalBytes(Buffer.from(mac, 'latin1'), Buffer.from(macs.ofEntry(seq, hash), 'latin1'));
@@ -327,7 +330,7 @@ export interface NewEntryProblem extends LogProblem {
 
 const NEW_PAGE = 1000;
 
-/** What is wrong with the entries of a part of a log, before anything is signed that covers them. */
+/** Finds problems in a part of a log before a checkpoint is signed over it. */
 export async function checkNewEntries(
   database: Database,
   kid: string,
@@ -335,7 +338,11 @@ export async function checkNewEntries(
 ): Promise<readonly NewEntryProblem[]> {
   const { from, to, macs, now } = part;
   const problems: NewEntryProblem[] = [];
-  const check = makeEntryCheck({ macs, now, add: (code, what, seq) => problems.push({ code, what, seq }) });
+  const check = makeEntryCheck({
+    macs,
+    now,
+    add: (code, problem, seq) => problems.push({ code, what: problem, seq }),
+  });
   for (let at = from; at < to; ) {
     const page = await readMacedEntries(database, kid, at, Math.min(NEW_PAGE, to - at));
     for (const entry of page) check(entry);
@@ -345,7 +352,7 @@ export async function checkNewEntries(
   return problems;
 }
 
-/** What `gpd consent verify` finds (contract, section 14). */
+/** Codes of the problems that `gpd consent verify` finds (contract, section 14). */
 
 export type ProblemCode =
   | 'checkpoint-missing'
@@ -364,12 +371,12 @@ export type ProblemCode =
 
 export interface LogProblem {
   readonly code: ProblemCode;
-  /** The entry that it is about. */
+  /** The number of the entry with the problem. */
   readonly seq?: number;
   readonly what: string;
 }
 
-/** Of one kind so many are named; a log that was rewritten has a million. */
+/** Problems listed per code; a rewritten log has a million. */
 const MAX_LISTED = 20;
 
 export type Problems = ReturnType<typeof collectProblems>;
@@ -378,12 +385,12 @@ export function collectProblems() {
   const found: LogProblem[] = [];
   const counts = new Map<ProblemCode, number>();
   return {
-    /** Read it while they are collected, too. */
+    /** May be read while problems are still collected. */
     found: found as readonly LogProblem[],
-    add(code: ProblemCode, what: string, seq?: number): void {
+    add(code: ProblemCode, problem: string, seq?: number): void {
       const count = (counts.get(code) ?? 0) + 1;
       counts.set(code, count);
-      if (count <= MAX_LISTED) found.push({ code, ...(seq === undefined ? {} : { seq }), what });
+      if (count <= MAX_LISTED) found.push({ code, ...(seq === undefined ? {} : { seq }), what: problem });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { HOUR } from '../lib/clock.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 
-/** What all entries of a log say together, gathered in their order. It grows with hours and definitions, not with people. */
+/** Sums up all entries of a log in order. The result grows with hours and definitions, not with people. */
 
 interface Entry {
   readonly type?: unknown;
@@ -16,7 +16,7 @@ export interface AnchoredHour {
   readonly root: string;
 }
 
-/** Rows before these moments were taken by retention, and their anchors with them. */
+/** Retention deleted rows before these times, together with their anchors. */
 export interface Expired {
   readonly verdicts: number;
   readonly audit: number;
@@ -30,13 +30,13 @@ export interface Fold {
   >;
   /** The last definition of each that was not removed after it. */
   readonly purposes: Map<string, { readonly seq: number; readonly body: Readonly<Record<string, unknown>> }>;
-  /** By hour. */
+  /** The key is the start of the hour. */
   readonly verdicts: Map<number, AnchoredHour>;
   readonly audit: Map<number, AnchoredHour>;
   expired: Expired;
 }
 
-/** The audit log outlives the rows it describes: it names nobody. */
+/** The audit log outlives the rows that it describes: it names no person. */
 export const AUDIT_DAYS_MS = 730 * 24 * HOUR;
 
 export const floorHour = (at: number): number => Math.floor(at / HOUR) * HOUR;
@@ -60,13 +60,13 @@ export function expiredBy({ body, time }: Entry, before: Expired): Expired {
   };
 }
 
-/** An entry of an unknown type is not read: its hash is still checked against the tree. */
+/** Entries of unknown types are not read; their hash is still checked against the tree. */
 export function parseStored(text: string): Entry {
-  const value = orElse((): unknown => JSON.parse(text), null);
+  const value = tryOr((): unknown => JSON.parse(text), null);
   return typeof value === 'object' && value !== null ? value : {};
 }
 
-/** Adds one entry; what is said of people is not looked into here. */
+/** Adds one entry. Entries about people change nothing here. */
 export function addEntry(fold: Fold, seq: number, entry: Entry): void {
   const body = (entry.body ?? {}) as Readonly<Record<string, unknown>>;
   switch (entry.type) {

@@ -1,7 +1,9 @@
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 
-/** Signed notes, one behind the other (C2SP tlog-checkpoint): name, size, root, an empty line, and lines of signatures. */
+/**
+ * Finds signed notes in a text (C2SP tlog-checkpoint): name, size, root, an empty line, and signature lines.
+ */
 function notesIn(lines: readonly string[]): string[] {
   const isSignature = (line: string | undefined): boolean => line?.startsWith('\u2014 ') === true;
   return lines.flatMap((_, i) => {
@@ -13,13 +15,15 @@ function notesIn(lines: readonly string[]): string[] {
   });
 }
 
-/** A line of a checkpoints.log, whose MAC is nobody's to check elsewhere. */
+/** The note in a line of checkpoints.log; its MAC cannot be checked without that installation's key. */
 function noteOf(line: string): string[] {
-  const note = orElse(() => (JSON.parse(line) as { note?: unknown }).note, null);
+  const note = tryOr(() => (JSON.parse(line) as { note?: unknown }).note, null);
   return typeof note === 'string' ? [note] : [];
 }
 
-/** Checkpoints that somebody kept, of the log with this key; what another key signed is passed over. */
+/**
+ * Checkpoints of the log with this key, from a file that somebody stored; notes of other keys are ignored.
+ */
 export function readKeptNotes(text: string, vkey: string): Checkpoint[] {
   const lines = text.split('\n');
   const notes = [...notesIn(lines), ...lines.filter((line) => line.startsWith('{')).flatMap(noteOf)];

@@ -7,7 +7,7 @@ import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { LogService } from './service.ts';
 
-/** A tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
+/** Serves a tenant's log as C2SP tlog-tiles, and offline proofs (contract section 7, The ledger). */
 export interface LedgerDeps extends LogService {
   readonly isPublic: (kid: string) => boolean;
 }
@@ -39,16 +39,16 @@ async function sendExport(deps: LedgerDeps, response: Response, kid: string): Pr
 }
 
 /**
- * A full tile never changes; a partial one is of use only until it is full. Behind a key nothing may be shared: the
- * address is the same for every tenant (RFC 9111 section 3.5).
+ * A full tile never changes; a partial one is only useful until it is full. With an API key the answer must
+ * not be shared, because its URL is the same for each tenant (RFC 9111 section 3.5).
  */
 async function sendTile(
   deps: LedgerDeps,
   response: Response,
   kid: string,
-  asked: { readonly level: string | null; readonly index: string | null; readonly isPublic: boolean },
+  tilePath: { readonly level: string | null; readonly index: string | null; readonly isPublic: boolean },
 ): Promise<void> {
-  const { level, index, isPublic } = asked;
+  const { level, index, isPublic } = tilePath;
   if (level === null || index === null) throw new Refusal('not-found');
   const tile = await deps.tile(kid, `tile/${level}/${index}`);
   if (!tile) throw new Refusal('not-found');
@@ -60,8 +60,9 @@ async function sendTile(
 const EXPORT_RETRY_SECONDS = '10';
 
 /**
- * An export reads the whole log, and anybody may ask for it: one at a time a client.
- * @returns sends it, or refuses. @throws {Refusal} `rate-limited`
+ * An export reads the whole log and is open to anyone: one at a time per client.
+ * @returns a function that sends the export or refuses.
+ * @throws {Refusal} `rate-limited`
  */
 function makeOpenExport(deps: LedgerDeps) {
   const readWhole = makeReadWhole(1);
@@ -73,8 +74,8 @@ function makeOpenExport(deps: LedgerDeps) {
   };
 }
 
-/** The tenant whose log is open. @throws {Refusal} `not-found` for every other one */
-function opened(deps: LedgerDeps, { kid }: { readonly kid: string | null }): string {
+/** The tenant, if its log is public. @throws {Refusal} `not-found` for any other */
+function requirePublicLog(deps: LedgerDeps, { kid }: { readonly kid: string | null }): string {
   if (kid === null || !deps.isPublic(kid)) throw new Refusal('not-found');
   return kid;
 }
@@ -95,16 +96,16 @@ export function ledgerRoutes(deps: LedgerDeps): readonly ServedRoute[] {
     ),
     sending(ROUTES.getLogRest, notFound),
     sending(ROUTES.getPublicCheckpoint, async ({ params }, response) =>
-      sendText(response, await deps.checkpoint(opened(deps, params))),
+      sendText(response, await deps.checkpoint(requirePublicLog(deps, params))),
     ),
     sending(ROUTES.getPublicVerifierKey, async ({ params }, response) =>
-      sendVkey(deps, response, opened(deps, params)),
+      sendVkey(deps, response, requirePublicLog(deps, params)),
     ),
     sending(ROUTES.exportPublicLog, async ({ params, client }, response) =>
-      sendOpenExport(response, opened(deps, params), client),
+      sendOpenExport(response, requirePublicLog(deps, params), client),
     ),
     sending(ROUTES.getPublicTile, async ({ params }, response) =>
-      sendTile(deps, response, opened(deps, params), { ...params, isPublic: true }),
+      sendTile(deps, response, requirePublicLog(deps, params), { ...params, isPublic: true }),
     ),
     sending(ROUTES.getPublicLogRest, notFound),
   ];

@@ -11,11 +11,11 @@ import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts'
 import { lastWitnessed } from './cosign-service.ts';
 import { entryLines, makeHashReader, readEntries, readHead } from './entries.ts';
 
-/** What a tenant's log tells: checkpoints, proofs, tiles. Nothing here is on the way of a check. */
+/** Answers questions about a tenant's log: checkpoints, proofs, tiles. No consent check depends on it. */
 
 export type LogService = ReturnType<typeof makeLogService>;
 
-/** How long a witnessed checkpoint is served instead of a newer one that is not. */
+/** A witnessed checkpoint is served instead of a newer one for this long. */
 const WITNESSED_MS = 5 * MINUTE;
 
 export function makeLogService(deps: CheckpointDeps) {
@@ -26,10 +26,10 @@ export function makeLogService(deps: CheckpointDeps) {
       const last = await currentCheckpoint(deps, kid, 0);
       const witnessed = last && (await lastWitnessed(deps, kid, 0));
       // When no witness can be reached, the log continues without them.
-      const isFresh = witnessed && last.signedAt - witnessed.signedAt < WITNESSED_MS;
-      return (isFresh ? witnessed : last)?.text ?? null;
+      const isRecent = witnessed && last.signedAt - witnessed.signedAt < WITNESSED_MS;
+      return (isRecent ? witnessed : last)?.text ?? null;
     },
-    /** The same over every entry that there is now, and how many those are. */
+    /** A signed note over every entry that exists now, with their number. */
     async lastCheckpoint(kid: string) {
       const head = await readHead(database, kid);
       return head && currentCheckpoint(deps, kid, head.size);

@@ -3,15 +3,15 @@ import { appendLeaves, EMPTY_FRONTIER, frontierRoot, leafHash } from '../ledger/
 import type { Problems } from './entries.ts';
 import { type LogHead, type MacedRow, makeHashReader, readMacedEntries } from './entries.ts';
 
-/** Every entry of a log, hashed again in its order, trusting no stored hash. */
+/** Hashes every entry of a log again, in order, and trusts no stored hash. */
 
 const PAGE = 1000;
 
 export interface WalkOptions {
-  /** Sizes at which the root is wanted, as checkpoints tell it. */
+  /** Sizes whose root the caller needs, from checkpoints. */
   readonly sizes: ReadonlySet<number>;
   readonly problems: Problems;
-  /** Entries that fit, a page each. */
+  /** Called with each page of correct entries. */
   readonly onPage: (page: readonly MacedRow[]) => Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export async function walkLog(
   const roots = new Map<number, Buffer>();
   const before = problems.found.length;
   let frontier = EMPTY_FRONTIER;
-  // Not past the head: entries that are appended meanwhile belong to the next check.
+  // Stops at the head: entries that are appended meanwhile belong to the next check.
   while (frontier.size < head.size) {
     const page = await readMacedEntries(
       database,

@@ -9,40 +9,44 @@ import type { MailPayload } from './notify.ts';
 import { type Due, isStaffLane, MAIL_LANE } from './outbox.ts';
 import { webhookHeaders } from './webhooks.ts';
 
-/** One delivery: an event to a webhook, or a mail. */
+/** Delivers one event to a webhook, or one mail. */
 
 export interface DeliveryDeps {
   readonly masterKey: () => MasterKey;
   readonly clock: Clock;
   readonly webhook: (kid: string, id: string) => Webhook | undefined;
   readonly tenantOf: (kid: string) => Tenant | undefined;
-  /** The decision as `GET /v1/decisions/{requestId}` tells it; null once it was erased. */
+  /** The decision, in the form of `GET /v1/decisions/{requestId}`; null once it was erased. */
   readonly findDecision: (kid: string, requestId: string) => Promise<object | null>;
   /** Null: no relay is configured. */
   readonly mail: MailDeps | null;
   readonly onFault: (error: unknown) => void;
 }
 
-export interface Outcome {
-  /** null: it arrived. */
+export interface DeliveryOutcome {
+  /** Null: it arrived. */
   readonly failure: string | null;
-  /** Whether the target answered; null: it was not called. */
+  /** True: the target answered; null: it was not called. */
   readonly answered: boolean | null;
-  /** It cannot arrive any more. */
+  /** True: a retry cannot succeed. */
   readonly final?: true;
 }
 
-const ARRIVED: Outcome = { failure: null, answered: true };
-const NOTHING_LEFT: Outcome = { failure: 'nothing is left to send', answered: null, final: true };
-const DAMAGED: Outcome = { failure: 'its stored payload cannot be read', answered: null, final: true };
-// A removal takes its events along: this node is behind, or cannot read the tenant.
-const UNKNOWN: Outcome = { failure: 'the webhook is not known here', answered: null };
+const ARRIVED: DeliveryOutcome = { failure: null, answered: true };
+const NOTHING_LEFT: DeliveryOutcome = { failure: 'nothing is left to send', answered: null, final: true };
+const DAMAGED: DeliveryOutcome = {
+  failure: 'its stored payload cannot be read',
+  answered: null,
+  final: true,
+};
+// Removing a tenant removes its events: this node is behind, or cannot read the tenant.
+const UNKNOWN: DeliveryOutcome = { failure: 'the webhook is not known here', answered: null };
 
 const whyOf = (error: unknown): string => (error instanceof Error ? error.message : 'it cannot be reached');
 
 const isMail = (due: Due): boolean => due.webhook === MAIL_LANE || isStaffLane(due);
 
-/** @returns null when it was erased meanwhile, or the tenant is not known here */
+/** @returns null when it was erased meanwhile, or the tenant is unknown here */
 async function readPayload(deps: DeliveryDeps, due: Due): Promise<object | null> {
   if (due.request_id !== null) return deps.findDecision(due.kid, due.request_id);
   const wrapper = deps.tenantOf(due.kid)?.wrapper;
@@ -50,7 +54,7 @@ async function readPayload(deps: DeliveryDeps, due: Due): Promise<object | null>
   return JSON.parse(wrapper.unwrap(due.sealed, outboxContext(due.kid)).toString()) as object;
 }
 
-async function post(deps: DeliveryDeps, due: Due, webhook: Webhook, data: object): Promise<Outcome> {
+async function post(deps: DeliveryDeps, due: Due, webhook: Webhook, data: object): Promise<DeliveryOutcome> {
   const body = JSON.stringify({
     type: due.event,
     timestamp: isoTime(Number(due.created_at)),
@@ -70,7 +74,7 @@ async function post(deps: DeliveryDeps, due: Due, webhook: Webhook, data: object
   }
 }
 
-async function mail(deps: DeliveryDeps, rows: readonly MailRow[]): Promise<Outcome> {
+async function mail(deps: DeliveryDeps, rows: readonly MailRow[]): Promise<DeliveryOutcome> {
   const [first] = rows;
   const tenant = first && deps.tenantOf(first.kid);
   if (!deps.mail) return { failure: 'no relay is set', answered: null };
@@ -83,12 +87,12 @@ async function mail(deps: DeliveryDeps, rows: readonly MailRow[]): Promise<Outco
 }
 
 /**
- * Delivers one event, or the mails of one lane as one.
+ * Delivers one event, or the mails of one lane as a single mail.
  * @returns the outcome of each row
  * @throws {Unavailable} when the database cannot be read: the events wait
  */
-export async function deliver(deps: DeliveryDeps, rows: readonly Due[]): Promise<readonly Outcome[]> {
-  const outcomes = new Map<Due, Outcome>();
+export async function deliver(deps: DeliveryDeps, rows: readonly Due[]): Promise<readonly DeliveryOutcome[]> {
+  const outcomes = new Map<Due, DeliveryOutcome>();
   const readable: { readonly due: Due; readonly payload: object }[] = [];
   for (const due of rows) {
     try {
@@ -98,7 +102,7 @@ export async function deliver(deps: DeliveryDeps, rows: readonly Due[]): Promise
       else outcomes.set(due, webhook ? NOTHING_LEFT : UNKNOWN);
     } catch (error) {
       if (error instanceof Unavailable) throw error;
-      // Its row is damaged, and stays so.
+      // The row is damaged, and a retry cannot fix it.
       deps.onFault(error);
       outcomes.set(due, DAMAGED);
     }

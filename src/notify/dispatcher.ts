@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';
-import { type DeliveryDeps, deliver, type Outcome } from './delivery.ts';
+import { type DeliveryDeps, type DeliveryOutcome, deliver } from './delivery.ts';
 import {
   type Attempt,
   type Due,
@@ -16,28 +16,34 @@ import {
   takeDue,
 } from './outbox.ts';
 
-/** Delivers what waits in the outbox, with back-off, on any number of nodes; no target holds up the others. */
+/**
+ * Delivers waiting events of the outbox, with back-off and on any number of nodes; a slow target delays no
+ * other.
+ */
 
-/** Waits before the 2nd, 3rd … attempt; after the last one the event has failed and waits for `gpd webhooks replay`. */
+/**
+ * Pauses before the 2nd, 3rd … attempt. After the last one the event has failed and waits for `gpd webhooks
+ * replay`.
+ */
 const BACKOFF_MS = [5 * SECOND, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR];
-/** A relay may be away for two days. */
+/** A mail relay may be unreachable for two days. */
 const MAIL_BACKOFF_MS = [...BACKOFF_MS, 12 * HOUR, 24 * HOUR];
 const isMailLane = (lane: Lane): boolean => lane.webhook === MAIL_LANE || isStaffLane(lane);
 const waitsOf = (lane: Lane): readonly number[] => (isMailLane(lane) ? MAIL_BACKOFF_MS : BACKOFF_MS);
-/** A delivery that has been due for as long as all waits together fails if its target is still silent. */
+/** A delivery fails after the sum of all pauses if its target is still silent. */
 const overdueMs = (lane: Lane): number => waitsOf(lane).reduce((sum, ms) => sum + ms);
 
 const MAX_IN_FLIGHT = 20;
 const MAX_MAILS_IN_FLIGHT = 4;
-/** The rest waits for the next mail. */
+/** Further notices wait for the next mail. */
 const MAX_NOTICES_IN_MAIL = 500;
-/** Deliveries in a row without an answer; after them the target is only probed. */
+/** After this many deliveries in a row without an answer, the target is only probed. */
 const MAX_SILENT = 5;
 const PROBE_EVERY_MS = 30 * SECOND;
 
 interface Target {
   readonly inFlight: number;
-  /** Deliveries in a row that got no answer: none in time, or no connection. */
+  /** Deliveries in a row without an answer in time or without a connection. */
   readonly silent: number;
   readonly probeAt: number;
 }
@@ -48,14 +54,14 @@ export interface DispatcherDeps extends DeliveryDeps {
   readonly staffLanes: () => readonly Lane[];
 }
 
-function toAttempt(due: Due, { failure, final }: Outcome, now: number): Attempt {
+function toAttempt(due: Due, { failure, final }: DeliveryOutcome, now: number): Attempt {
   if (failure === null) return delivered(due, now);
   const wait = final ? undefined : waitsOf(due)[due.attempts - 1];
   const state = wait === undefined ? 'failed' : 'waiting';
   return { seq: due.seq, state, nextAt: wait === undefined ? 0 : now + wait, failure };
 }
 
-/** Records what became of deliveries, in a statement for all that ended meanwhile. */
+/** Records the results of deliveries, in one statement for all that ended meanwhile. */
 const makeRecorder = (database: Database) =>
   makeGroup<Attempt, unknown>({
     name: 'webhooks',
@@ -69,11 +75,11 @@ const makeRecorder = (database: Database) =>
 
 const idOf = ({ kid, webhook }: Lane): string => `${kid} ${webhook}`;
 
-/** The deliveries that these rows make: a mail for all that wait for one of the staff, else one each. */
-function groupRows(taken: readonly Due[]): readonly (readonly [Due, ...Due[]])[] {
+/** Groups rows into deliveries: one mail for all notices to one staff member, otherwise one per row. */
+function groupRows(dueRows: readonly Due[]): readonly (readonly [Due, ...Due[]])[] {
   const groups = new Map<string, [Due, ...Due[]]>();
-  // The oldest first: a mail lists them in this order, and its Message-ID is made of the first and the last.
-  for (const due of [...taken].sort((one, other) => Number(one.seq) - Number(other.seq))) {
+  // Oldest first: a mail lists notices in this order, and its Message-ID contains the first and the last.
+  for (const due of [...dueRows].sort((one, other) => Number(one.seq) - Number(other.seq))) {
     const key = isStaffLane(due) ? idOf(due) : String(due.seq);
     const group = groups.get(key);
     if (group) group.push(due);
@@ -82,27 +88,27 @@ function groupRows(taken: readonly Due[]): readonly (readonly [Due, ...Due[]])[]
   return [...groups.values()];
 }
 
-/** How the target of each lane behaves, and how much more may be on its way to it. */
+/** Tracks the target of each lane: its failures, and the number of rows that may still be sent to it. */
 function makeTargets() {
   const targets = new Map<string, Target>();
   const targetOf = (lane: Lane): Target => targets.get(idOf(lane)) ?? { inFlight: 0, silent: 0, probeAt: 0 };
-  /** Whether the breaker of the target is open. */
+  /** True: the circuit breaker of the target is open. */
   const isOpen = (lane: Lane): boolean => targetOf(lane).silent >= MAX_SILENT;
   return {
     isOpen,
     isHalfFree: (lane: Lane): boolean => targetOf(lane).inFlight <= MAX_IN_FLIGHT / 2,
-    /** How many more rows may be taken. */
+    /** The number of further rows that may be taken. */
     limitOf(lane: Lane, now: number): number {
       const { inFlight, probeAt } = targetOf(lane);
-      const most = isStaffLane(lane) ? 1 : isMailLane(lane) ? MAX_MAILS_IN_FLIGHT : MAX_IN_FLIGHT;
-      const free = isOpen(lane) ? Number(inFlight === 0 && now >= probeAt) : most - inFlight;
+      const max = isStaffLane(lane) ? 1 : isMailLane(lane) ? MAX_MAILS_IN_FLIGHT : MAX_IN_FLIGHT;
+      const free = isOpen(lane) ? Number(inFlight === 0 && now >= probeAt) : max - inFlight;
       return isStaffLane(lane) ? free * MAX_NOTICES_IN_MAIL : free;
     },
     noteStart(lane: Lane): void {
       const target = targetOf(lane);
       targets.set(idOf(lane), { ...target, inFlight: target.inFlight + 1 });
     },
-    /** @param answered null: it was never called */
+    /** @param answered null: the target was never called */
     noteEnd(lane: Lane, answered: boolean | null, now: number): void {
       const target = { ...targetOf(lane), inFlight: targetOf(lane).inFlight - 1 };
       const silent = answered === null ? target.silent : answered ? 0 : target.silent + 1;
@@ -113,12 +119,12 @@ function makeTargets() {
   };
 }
 
-/** Deliveries on their way, lane by lane: the next events of one are taken while others still wait for an answer. */
+/** Runs deliveries lane by lane: it takes the next events of a lane while others still wait for an answer. */
 function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
   const { database, clock } = deps;
   const targets = makeTargets();
   const running = new Set<Promise<void>>();
-  /** An error of the database after a delivery: the next round reports it. */
+  /** A database error after a delivery: the next round reports it. */
   let trouble: { readonly error: unknown } | null = null;
   const recorder = makeRecorder(database);
 
@@ -143,19 +149,19 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
   return {
     running,
     async takeAndSend(): Promise<void> {
-      const told = trouble;
+      const lastTrouble = trouble;
       trouble = null;
-      if (told) throw told.error;
+      if (lastTrouble) throw lastTrouble.error;
       const now = clock();
       const lanes = (await dueLanes(database, now, deps.mail && deps.staffLanes()))
         .map((lane) => ({ ...lane, limit: targets.limitOf(lane, now) }))
         .filter(({ limit }) => limit > 0);
       if (lanes.length === 0) return;
-      const taken = await takeDue(database, now, lanes);
+      const dueRows = await takeDue(database, now, lanes);
       const counts = new Map<string, number>();
-      for (const due of taken) counts.set(idOf(due), (counts.get(idOf(due)) ?? 0) + 1);
+      for (const due of dueRows) counts.set(idOf(due), (counts.get(idOf(due)) ?? 0) + 1);
       const full = new Set(lanes.filter((lane) => counts.get(idOf(lane)) === lane.limit).map(idOf));
-      for (const rows of groupRows(taken)) {
+      for (const rows of groupRows(dueRows)) {
         const [lane] = rows;
         targets.noteStart(lane);
         const delivery = run(rows, full.has(idOf(lane))).finally(() => running.delete(delivery));
@@ -165,10 +171,13 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
   };
 }
 
-/** Looks now and then while there are webhooks. One event's trouble is its own; the database's ends the round. */
+/**
+ * Looks once a second while there are webhooks. The failure of one event affects only that event; one of the
+ * database ends the round.
+ */
 export function startDispatcher(deps: DispatcherDeps, active: () => boolean, ms: number = SECOND) {
   let stopping = false;
-  const lanes = makeLanes(deps, () => void rounds.soon().catch(() => {}));
+  const lanes = makeLanes(deps, () => void rounds.runNow().catch(() => {}));
   const round = async (): Promise<void> => {
     if (!stopping && active()) await lanes.takeAndSend();
   };

@@ -4,9 +4,9 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { type MailPayload, OPEN_CONTEST_EVENTS } from './notify.ts';
 import type { Due } from './outbox.ts';
 
-/** A mail contains numbers, due dates and links; never a text that a person wrote, never a person's id. */
+/** Writes mails with numbers, due dates and links; never a text that a person wrote, never a person's id. */
 
-/** A contest, as far as a mail needs it. */
+/** The parts of a contest that a mail needs. */
 export interface MailContest {
   readonly status: 'open' | 'resolved';
   readonly dueAt: number;
@@ -16,7 +16,7 @@ export interface MailContest {
 
 export interface MailDeps {
   readonly relay: Relay;
-  /** The public origin, which links are made from. */
+  /** The public origin for links. */
   readonly origin: () => string;
   /** Null: gpd at the host of the origin. */
   readonly from: string | null;
@@ -41,7 +41,7 @@ export type MailRow = Pick<Due, 'kid' | 'seq' | 'event' | 'created_at'> & MailPa
 
 type Told = MailRow & { readonly contest: MailContest | null };
 
-/** Null: it was erased or is no longer so. */
+/** Null: erased, or no longer true. */
 async function readNotice({ findContest }: MailDeps, row: MailRow): Promise<Told | null> {
   const { kid, event, number } = row;
   if (number === null || !event.startsWith('contest.')) return { ...row, contest: null };
@@ -66,26 +66,28 @@ function linkOf({ event, number, to }: Told): string {
 
 const titleOf = ({ event, to }: Told): string => wordsOf(to === null ? `person.${event}` : event);
 
-const textOf = (origin: string, told: Told): string =>
+const textOf = (origin: string, notice: Told): string =>
   [
-    titleOf(told),
-    ...(told.number === null ? [] : [wordsOf('number', told.number)]),
-    ...(told.contest?.status === 'open' ? [wordsOf('due', `${TIME.format(told.contest.dueAt)} UTC`)] : []),
-    `${origin}${linkOf(told)}`,
+    titleOf(notice),
+    ...(notice.number === null ? [] : [wordsOf('number', notice.number)]),
+    ...(notice.contest?.status === 'open'
+      ? [wordsOf('due', `${TIME.format(notice.contest.dueAt)} UTC`)]
+      : []),
+    `${origin}${linkOf(notice)}`,
   ].join('\n');
 
-function composeMail({ from, origin }: MailDeps, told: readonly [Told, ...Told[]], address: string): Mail {
-  const [first] = told;
-  const last = told.at(-1) ?? first;
+function composeMail({ from, origin }: MailDeps, notices: readonly [Told, ...Told[]], address: string): Mail {
+  const [first] = notices;
+  const last = notices.at(-1) ?? first;
   const { kid, to } = first;
   const host = new URL(origin()).hostname;
   const foot = wordsOf(to === null ? 'person.foot' : 'foot', kid);
-  const seqs = told.length === 1 ? first.seq : `${first.seq}-${last.seq}`;
+  const seqs = notices.length === 1 ? first.seq : `${first.seq}-${last.seq}`;
   return {
     from: from ?? `gpd@${host}`,
     to: address,
-    subject: told.length === 1 ? titleOf(first) : wordsOf('several', told.length),
-    text: `${[...told.map((one) => textOf(origin(), one)), foot].join('\n\n')}\n`,
+    subject: notices.length === 1 ? titleOf(first) : wordsOf('several', notices.length),
+    text: `${[...notices.map((one) => textOf(origin(), one)), foot].join('\n\n')}\n`,
     messageId: `<evt_${seqs}.${last.created_at}.${kid}@${host}>`,
     date: new Date(Number(last.created_at)),
   };
@@ -93,25 +95,25 @@ function composeMail({ from, origin }: MailDeps, told: readonly [Told, ...Told[]
 
 /**
  * Sends these notices to their addressee as one mail.
- * @param rows of one lane, so all to one addressee
- * @returns false when no addressee is left, or no notice applies any more
- * @throws {EgressRefused} with a reason that names nobody
+ * @param rows of one lane, so all for one addressee
+ * @returns false when the addressee is missing, or no notice applies any longer
+ * @throws {EgressRefused} with a reason that identifies nobody
  */
 export async function mailNotices(
   deps: MailDeps,
   { settings }: Tenant,
   rows: readonly MailRow[],
 ): Promise<boolean> {
-  const told: Told[] = [];
-  // One after another: there may be hundreds, and visits need the connections.
+  const notices: Told[] = [];
+  // Reads one row after another: there may be hundreds, and visits need the connections.
   for (const row of rows) {
     const found = await readNotice(deps, row);
-    if (found) told.push(found);
+    if (found) notices.push(found);
   }
-  const [first, ...others] = told;
+  const [first, ...rest] = notices;
   if (!first || (first.to !== null && !settings['notify.email'].includes(first.to))) return false;
   const address = first.to ?? first.contest?.email ?? null;
   if (address === null) return false;
-  await sendMail(deps.relay, composeMail(deps, [first, ...others], address));
+  await sendMail(deps.relay, composeMail(deps, [first, ...rest], address));
   return true;
 }

@@ -5,36 +5,40 @@ import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { enqueue, type Lane, MAIL_LANE, type OutboxEntry, STAFF_LANES } from './outbox.ts';
 
-/** Tells anybody anything: one row of the outbox for each webhook and each addressee, which the dispatcher delivers. */
+/**
+ * Enqueues every message: one outbox row for each webhook and each addressee. The dispatcher delivers them.
+ */
 
 export interface Notice {
   readonly event: WebhookEvent;
   /** The payload for webhooks. */
   readonly data: object;
-  /** The number of the contest or the receipt, for mails. */
+  /** The number of the contest or receipt, for mails. */
   readonly number?: string;
-  /** The person of the contest may be written to. */
+  /** True: the person of the contest may get a mail. */
   readonly hasEmail?: boolean;
   /** The person's keyed reference, by which an erasure finds the row. */
   readonly principal?: string;
   readonly at: number;
 }
 
-/** The payload of a mail. It holds no address of a person: that is read from the contest when the mail is sent. */
+/**
+ * The payload of a mail. It has no address of a person: that is read from the contest when the mail is sent.
+ */
 export interface MailPayload {
   /** An addressee of the tenant; null: the person of the contest. */
   readonly to: string | null;
   readonly number: string | null;
 }
 
-/** Events that lose their meaning when the contest is resolved. */
+/** Events that become meaningless when the contest is resolved. */
 export const OPEN_CONTEST_EVENTS: readonly WebhookEvent[] = [
   'contest.asked',
   'contest.extended',
   'contest.due-soon',
   'contest.overdue',
 ];
-/** Not that it was filed: a stranger could have gpd write to anybody. */
+/** Filing a contest sends no mail to the person: a stranger could make gpd write to anyone. */
 const PERSON_EVENTS: readonly WebhookEvent[] = [...OPEN_CONTEST_EVENTS, 'contest.resolved'];
 const STAFF_EVENTS: readonly WebhookEvent[] = [
   ...PERSON_EVENTS,
@@ -51,7 +55,7 @@ const encrypt = ({ wrapper, kid }: Tenant, payload: object): string =>
 
 type Row = Pick<OutboxEntry, 'webhook' | 'event'> & { readonly sealed: string };
 
-/** Rows for the webhooks that want the event, all with one ciphertext. */
+/** Rows for the webhooks that subscribe to the event, all with one ciphertext. */
 export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): readonly Row[] {
   const webhooks = tenant.webhooksFor(event);
   if (webhooks.length === 0) return [];
@@ -62,7 +66,7 @@ export function webhookRows(tenant: Tenant, event: WebhookEvent, data: object): 
 const staffLane = ({ rightsKey }: Tenant, address: string): string =>
   STAFF_LANES + rightsRef(rightsKey, 'addressee', address);
 
-/** The lanes of the staff of these tenants: a lane for each address, so that a refused one holds up no other. */
+/** The staff lanes of these tenants: one per address, so that a refused address delays no other. */
 export const staffLanesOf = (tenants: readonly Tenant[]): readonly Lane[] =>
   tenants.flatMap((tenant) =>
     tenant.settings['notify.email'].map((to) => ({ kid: tenant.kid, webhook: staffLane(tenant, to) })),

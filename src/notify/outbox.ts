@@ -14,26 +14,29 @@ import {
 import { HOUR } from '../lib/clock.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 
-/** The outbox of webhooks and mail. A row names the lane in which it waits: its webhook's id, or one of these. */
+/** The outbox of webhooks and mail. A row names its lane: the id of its webhook, or one of these. */
 
-/** Mails to people: each is sent for itself. */
+/** Mails to people: each is sent separately. */
 export const MAIL_LANE = 'mail';
-/** Mails to staff: a lane for each address, by keyed reference. What is due in it is one mail, and then the lane rests. */
+/**
+ * Mails to staff: one lane per address, by keyed reference. All due notices of a lane become one mail, then
+ * the lane rests.
+ */
 export const STAFF_LANES = 'mail:';
 const REST_MS = HOUR;
 export const isStaffLane = ({ webhook }: Pick<OutboxEntry, 'webhook'>): boolean =>
   webhook.startsWith(STAFF_LANES);
 
-/** An event on its way into the outbox, in the transaction of the change that it reports. */
+/** A new event, written in the transaction of the change that it reports. */
 export interface OutboxEntry {
   readonly kid: string;
   readonly webhook: string;
   readonly event: WebhookEvent;
   /** The decision that it reports; its payload is read when it is sent. */
   readonly requestId: string | null;
-  /** Whose it is, by keyed reference, so that an erasure finds it. */
+  /** The person's keyed reference, so that an erasure finds the row. */
   readonly principal: string | null;
-  /** The payload under the tenant's key, where nothing else holds it. */
+  /** The payload, encrypted with the tenant's key; null where another row has it. */
   readonly sealed: string | null;
   readonly at: number;
 }
@@ -50,10 +53,10 @@ export async function enqueue(tx: Transaction, entries: readonly OutboxEntry[]):
 export type Due = Columns<Omit<OutboxEntry, 'principal' | 'at'>> &
   Readonly<Record<'seq' | 'created_at' | 'attempts', number>>;
 
-/** The events of one webhook or addressee: they wait for nobody else's. */
+/** The events of one webhook or addressee. They wait only for each other. */
 export type Lane = Pick<OutboxEntry, 'kid' | 'webhook'>;
 
-const waits = (kid: string, lane: string): string => `EXISTS (SELECT 1 FROM webhook_outbox AS event
+const hasDueEvent = (kid: string, lane: string): string => `EXISTS (SELECT 1 FROM webhook_outbox AS event
   WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.next_at <= ?
     AND event.leased_until <= ?)`;
 /** No mail is on its way to the addressee, and the last one is an hour old. */
@@ -61,14 +64,14 @@ const isRested = (kid: string, lane: string): string => `NOT EXISTS (SELECT 1 FR
   WHERE event.kid = ${kid} AND event.webhook = ${lane} AND event.state = 'waiting' AND event.leased_until > ?)
   AND NOT EXISTS (SELECT 1 FROM webhook_outbox AS event
   WHERE event.kid = ${kid} AND event.principal = ${lane} AND event.next_at > ?)`;
-const DUE_WEBHOOKS = `SELECT kid, id AS webhook FROM webhooks WHERE ${waits('webhooks.kid', 'webhooks.id')}`;
-const DUE_MAILS = `SELECT kid, '${MAIL_LANE}' AS webhook FROM tenants WHERE ${waits('tenants.kid', `'${MAIL_LANE}'`)}`;
+const DUE_WEBHOOKS = `SELECT kid, id AS webhook FROM webhooks WHERE ${hasDueEvent('webhooks.kid', 'webhooks.id')}`;
+const DUE_MAILS = `SELECT kid, '${MAIL_LANE}' AS webhook FROM tenants WHERE ${hasDueEvent('tenants.kid', `'${MAIL_LANE}'`)}`;
 const DUE_STAFF = `SELECT q.kid AS kid, q.webhook AS webhook FROM q
-  WHERE ${waits('q.kid', 'q.webhook')} AND ${isRested('q.kid', 'q.webhook')}`;
+  WHERE ${hasDueEvent('q.kid', 'q.webhook')} AND ${isRested('q.kid', 'q.webhook')}`;
 
 /**
- * The webhooks that have something to send; where there is a relay also the people's mail of tenants, and the staff's.
- * @param staff null: there is no relay
+ * Webhooks with due events; with a relay also the mails to people and staff.
+ * @param staff null: no relay is configured
  */
 export async function dueLanes(
   { read }: Database,
@@ -79,13 +82,16 @@ export async function dueLanes(
   const due = rowsOf<Lane>(await read.raw(`${DUE_WEBHOOKS} UNION ALL ${DUE_MAILS}`, Array(4).fill(now)));
   if (staff.length === 0) return due;
   const rows = staff.map(({ kid, webhook }): Bindings => [kid, webhook]);
-  const asked = { columns: { kid: 'text', webhook: 'text' }, rows, sql: DUE_STAFF } as const;
-  return [...due, ...(await runAsked<Lane>(read, asked, ...Array<number>(4).fill(now)))];
+  const query = { columns: { kid: 'text', webhook: 'text' }, rows, sql: DUE_STAFF } as const;
+  return [...due, ...(await runAsked<Lane>(read, query, ...Array<number>(4).fill(now)))];
 }
 
 const LEASE_MS = 60_000;
 
-/** Takes what is due in these lanes, for a minute: another node takes it again if this one dies. No index has what this changes. */
+/**
+ * Takes due rows of these lanes for a minute: if this node dies, another takes them again. The changed
+ * columns are in no index.
+ */
 export function takeDue(
   database: Database,
   now: number,
@@ -101,24 +107,24 @@ export function takeDue(
     RETURNING seq, kid, webhook, event, request_id, sealed, created_at, attempts`;
   const rested = `AND ${isRested('webhook_outbox.kid', 'webhook_outbox.webhook')}`;
   return database.transaction(async (tx) => {
-    const taken: Due[] = [];
+    const dueRows: Due[] = [];
     for (const lane of lanes) {
       const { kid, webhook, limit } = lane;
       const isStaff = isStaffLane(lane);
       const sql = isStaff ? take(rested) : take('');
-      const asked = [now + LEASE_MS, kid, webhook, now, now, ...(isStaff ? [now, now] : []), limit];
-      // One node at a time: the next one sees that the lane no longer rests only when this one has committed.
+      const bindings = [now + LEASE_MS, kid, webhook, now, now, ...(isStaff ? [now, now] : []), limit];
+      // One node at a time: the next node must see the lane as busy once this one has committed.
       if (isStaff && isPostgres)
         await tx.raw('SELECT kid FROM tenants WHERE kid = ? FOR NO KEY UPDATE', [kid]);
-      taken.push(...rowsOf<Due>(await tx.raw(sql, asked)));
+      dueRows.push(...rowsOf<Due>(await tx.raw(sql, bindings)));
     }
-    return taken;
+    return dueRows;
   });
 }
 
 const MAX_FAILED_AT_ONCE = 1000;
 
-/** Gives up on what has been due since `before`. */
+/** Gives up on rows that have been due since `before`. */
 export async function failOverdue(
   database: Database,
   { kid, webhook }: Lane,
@@ -139,7 +145,7 @@ export async function failOverdue(
 
 export interface Attempt {
   readonly seq: number;
-  /** When it is due again; of a delivered mail to staff: until when its lane rests. */
+  /** The time of the next attempt; after a mail to staff, the end of the lane's rest. */
   readonly nextAt: number;
   readonly state: 'delivered' | 'waiting' | 'failed';
   readonly failure: string | null;
@@ -148,8 +154,8 @@ export interface Attempt {
 const ATTEMPT = { seq: 'bigint', state: 'text', next_at: 'bigint', failure: 'text' } as const;
 
 /**
- * A delivered event leaves the row without its payload, for `webhooks replay` of decisions and for counting. The row of a mail to staff
- * stays under its addressee, and says until when the lane rests.
+ * A delivered event keeps its row without its payload, for counting and for `webhooks replay` of decisions.
+ * The row of a staff mail stays under its addressee and keeps the end of the lane's rest.
  */
 export async function recordAttempts(database: Database, attempts: readonly Attempt[]): Promise<void> {
   const rows = attempts.map(({ seq, state, nextAt, failure }): Bindings => [seq, state, nextAt, failure]);
@@ -160,7 +166,7 @@ export async function recordAttempts(database: Database, attempts: readonly Atte
   await database.transaction((tx) => runAsked(tx, { columns: ATTEMPT, rows, sql }));
 }
 
-/** The row of a delivery that arrived: after a mail to staff the lane rests. */
+/** The result of a delivery that arrived: after a mail to staff the lane rests. */
 export const delivered = ({ seq, webhook }: Due, now: number): Attempt => ({
   seq,
   state: 'delivered',
@@ -168,7 +174,7 @@ export const delivered = ({ seq, webhook }: Due, now: number): Attempt => ({
   failure: null,
 });
 
-/** Sends again from `from` on what still can be sent. Returns how many. */
+/** Schedules events from `from` on again, if they can still be sent. Returns how many. */
 export async function replayFrom(
   database: Database,
   kid: string,
@@ -189,11 +195,11 @@ export async function replayFrom(
 
 const PAGE = 2000;
 
-/** An event that a node enqueued after its webhook was removed has none. */
+/** True without a webhook too: a node may have enqueued the event after its webhook was removed. */
 const IS_SETTLED = `(state IN ('delivered', 'failed') OR NOT EXISTS (SELECT 1 FROM webhooks
   WHERE webhooks.kid = webhook_outbox.kid AND webhooks.id = webhook_outbox.webhook))`;
 
-/** Events come in the order of their time, near enough: the walk ends at the first page that is too young. */
+/** Events are nearly in the order of time: the walk ends at the first page that is too young. */
 export async function purgeOutbox(database: Database, before: number): Promise<void> {
   const events = database.read('webhook_outbox').select('seq', 'created_at');
   for await (const page of pagesOf<Pick<Due, 'seq' | 'created_at'>>(events, ['seq'], PAGE)) {

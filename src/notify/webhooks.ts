@@ -6,7 +6,7 @@ import type { Act } from '../lib/act.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { rowToWebhook, type Webhook, type WebhookRow } from '../tenants/tenant-store.ts';
 
-/** The webhooks of tenants, and how a delivery is signed (Standard Webhooks). */
+/** Stores the webhooks of tenants and signs deliveries (Standard Webhooks). */
 
 export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
   const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
@@ -14,19 +14,19 @@ export async function listWebhooks(database: Database, kid?: string): Promise<re
   return rows.map(rowToWebhook);
 }
 
-/** @returns whether there is such a tenant */
+/** @returns false: no such tenant */
 export function insertWebhook(database: Database, webhook: Webhook, by: Act): Promise<boolean> {
   const { kid, id, url, events } = webhook;
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
     await tx('webhooks').insert(toColumns({ ...webhook, events: JSON.stringify(events) }));
-    // Its path may hold a secret of the target.
+    // The path may contain a secret of the target.
     await writeAct(tx, kid, by, 'webhook.added', { id, host: new URL(url).host, events: [...events] });
     return true;
   });
 }
 
-/** Its waiting events go with it. @returns whether there was one */
+/** Deletes a webhook with its waiting events. @returns false: no such webhook */
 export function removeWebhook(database: Database, kid: string, id: string, by: Act): Promise<boolean> {
   return database.transaction(async (tx) => {
     await bumpTenant(tx, kid);

@@ -8,7 +8,7 @@ import {
   readHeader,
   SEALED_CHUNK_BYTES,
 } from '../keys/backup-format.ts';
-import { closing } from '../lib/functions.ts';
+import { withClosing } from '../lib/functions.ts';
 import { pieces } from '../lib/pass-bytes.ts';
 
 /** Bytes of a backup on their way in and out, a chunk at a time. */
@@ -35,7 +35,7 @@ async function readFully(handle: FileHandle, length: number, at: number): Promis
 
 /** @throws {DamagedBackup} when the file is no backup */
 export async function readHead(file: string) {
-  return closing(open(file, 'r'), async (handle) => {
+  return withClosing(open(file, 'r'), async (handle) => {
     const preamble = await readFully(handle, PREAMBLE_BYTES, 0);
     const length = headerLength(preamble);
     if (length === null) throw new DamagedBackup(file, 'not a backup made by gpd');

@@ -12,7 +12,7 @@ import {
   makeSingleFile,
   publishFile,
   quickCheck,
-  removeLeftStaging,
+  removeAbandonedStaging,
   removeStaging,
   stagingFile,
   temporaryFile,
@@ -25,7 +25,7 @@ import type { MasterKey } from '../keys/master-key.ts';
 import { SERVER_SECRET } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
-import { closing } from '../lib/functions.ts';
+import { withClosing } from '../lib/functions.ts';
 import { meter } from '../lib/pass-bytes.ts';
 import { countLines, readErasureFile } from '../rights/erase/erasure-log.ts';
 import type { Store } from '../tenants/installation-files.ts';
@@ -61,7 +61,7 @@ async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<vo
 
 /** The rows of PostgreSQL as of one moment in an SQLite file, so that every backup restores into either. */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
-  await closing(openDatabase({ location: copy, create: true }), async (made) => {
+  await withClosing(openDatabase({ location: copy, create: true }), async (made) => {
     await migrate(made);
     await made.transaction(emptyAll);
     await database.snapshot(async (from) => {
@@ -91,7 +91,7 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
     clearInterval(timer);
   }
   onProgress('checking', 0, total);
-  await closing(openDatabase({ location: copy }), async (copied) => {
+  await withClosing(openDatabase({ location: copy }), async (copied) => {
     const [wrong] = await quickCheck(copied);
     if (wrong !== undefined)
       throw new BackupFailed(`the database is damaged (${wrong}): restore the last good backup`);
@@ -183,7 +183,7 @@ export async function makeBackup(store: Store, config: Config, file: string, opt
   const folder = dirname(file);
   if (existsSync(file)) throw new BackupFailed(`${file} already exists; nothing was changed`, true);
   if (!existsSync(folder)) throw new BackupFailed(`no such directory: ${folder}; create it first`);
-  removeLeftStaging(config.data_dir);
+  removeAbandonedStaging(config.data_dir);
   requirePlace(config, file, await usedBytes(store.database));
   const mark = randomBytes(6).toString('hex');
   const partial = temporaryFile(join(folder, `.${basename(file)}.${mark}.partial`));

@@ -15,7 +15,7 @@ import {
 } from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
 import { equalBytes } from '../lib/crypto.ts';
-import { closing, works } from '../lib/functions.ts';
+import { succeeds, withClosing } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { openData } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
@@ -71,12 +71,12 @@ export const opens = (
   masterKey: MasterKey,
   wrapped: string,
   context: WrapContext = serverSecretContext,
-): boolean => works(() => masterKey.unwrap(wrapped, context).fill(0));
+): boolean => succeeds(() => masterKey.unwrap(wrapped, context).fill(0));
 
 /** Null: there is no database yet that it could be tried on. */
 async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) return null;
-  const wrapped = await closing(openData(config), async (database) =>
+  const wrapped = await withClosing(openData(config), async (database) =>
     (await database.read.schema.hasTable('meta')) ? readMeta(database, SERVER_SECRET) : null,
   );
   return wrapped === null ? null : opens(masterKey, wrapped);

@@ -13,9 +13,9 @@ import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import {
   type Complaints,
   every,
-  type Failure,
-  type Fault,
   type Job,
+  type JobFailure,
+  type JobFault,
   type Moment,
   makeComplaints,
   runJobs,
@@ -59,7 +59,7 @@ export interface HousekeepingDeps
   /** For the entries that the jobs append; undefined where the keys of a tenant are not known. */
   readonly macsOf: (kid: string) => EntryMacs | undefined;
   /** Finishes erasures that something held up. */
-  readonly resumeErasures: () => Promise<readonly Fault[]>;
+  readonly resumeErasures: () => Promise<readonly JobFault[]>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly dropOldErasures: (until: number) => Promise<void>;
   readonly clock: Clock;
@@ -68,7 +68,7 @@ export interface HousekeepingDeps
   readonly monotonic?: () => number;
   /** Milliseconds from one round to the next. */
   readonly interval?: number | undefined;
-  readonly onFailure: (failure: Failure) => void;
+  readonly onFailure: (failure: JobFailure) => void;
   readonly onClock: (event: ClockEvent, ms: number) => void;
 }
 
@@ -243,7 +243,7 @@ export function startHousekeeping(deps: HousekeepingDeps) {
     swept: () => rounds.swept,
     /** Runs what is due; of two calls the second waits. */
     async round() {
-      await loop.soon();
+      await loop.runNow();
       await rounds.hourly;
     },
     async stop() {

@@ -1,10 +1,10 @@
 import type { Database } from '../db/db.ts';
 import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
-import { type Failure, reasonOf } from '../lib/jobs.ts';
+import { type JobFailure, reasonOf } from '../lib/jobs.ts';
 
 /** How the housekeeping of all nodes together is doing: `gpd doctor` reads it, whether a server runs or not. */
 
-interface StoredJobFailure extends Omit<Failure, 'error'> {
+interface StoredJobFailure extends Omit<JobFailure, 'error'> {
   /** Name and code of the error. */
   readonly reason: string;
   readonly since: number;
@@ -14,7 +14,7 @@ export interface Round {
   readonly at: number;
   /** Names of the jobs that ran to their end, for every tenant. */
   readonly ran: readonly string[];
-  readonly failures: readonly Failure[];
+  readonly failures: readonly JobFailure[];
   /** No job is failing, those of earlier rounds included. */
   readonly complete: boolean;
   /** Retention ran for every tenant. */

@@ -3,13 +3,13 @@ import type { Server } from 'node:http';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
-import { orElse, works } from '../lib/functions.ts';
-import { parseRange, type Range } from '../lib/ip.ts';
+import { succeeds, tryOr } from '../lib/functions.ts';
+import { type AddressRange, parseRange } from '../lib/ip.ts';
 
 /** @throws {ConfigError} */
-export function parseRanges(texts: readonly string[]): Range[] {
+export function parseRanges(texts: readonly string[]): AddressRange[] {
   return texts.map((text) => {
-    const range = orElse(() => parseRange(text), null);
+    const range = tryOr(() => parseRange(text), null);
     if (!range) throw new ConfigError(`GPD_TRUSTED_PROXIES: ${text} is not an address or CIDR`);
     return range;
   });
@@ -36,12 +36,12 @@ const TLS_POLICY = {
 export function readTls(config: Config): TlsOptions | null {
   const { tls_cert, tls_key } = config;
   if (tls_cert === null || tls_key === null) return null;
-  const pair = orElse(() => ({ cert: readFileSync(tls_cert), key: readFileSync(tls_key) }), null);
+  const pair = tryOr(() => ({ cert: readFileSync(tls_cert), key: readFileSync(tls_key) }), null);
   if (!pair)
     throw new ConfigError(
       'GPD_TLS_CERT or GPD_TLS_KEY cannot be read: name two PEM files that this user may read',
     );
-  if (!works(() => createSecureContext(pair)))
+  if (!succeeds(() => createSecureContext(pair)))
     throw new ConfigError(
       'GPD_TLS_CERT and GPD_TLS_KEY are not a PEM certificate and its private key: `gpd doctor` says more',
     );

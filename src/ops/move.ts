@@ -7,7 +7,7 @@ import { migrate } from '../db/migrate.ts';
 import { makeMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import { parseVkey, verifyCheckpoint } from '../ledger/note.ts';
 import { sha256Text } from '../lib/crypto.ts';
-import { closing } from '../lib/functions.ts';
+import { withClosing } from '../lib/functions.ts';
 import { collectProblems, readHead } from '../log/entries.ts';
 import { walkLog } from '../log/walk-service.ts';
 import { notInitialised, readServerSecret, withDataAlone } from '../tenants/installation-files.ts';
@@ -107,8 +107,8 @@ async function moveInto(config: Config, source: Database, target: Database, to: 
  */
 export function move(config: Config, to: string, onRows: OnRows) {
   const work = () =>
-    closing(openDatabase({ location: databaseLocation(config) }), (source) =>
-      closing(openDatabase({ location: to, create: true }), (target) =>
+    withClosing(openDatabase({ location: databaseLocation(config) }), (source) =>
+      withClosing(openDatabase({ location: to, create: true }), (target) =>
         moveInto(config, source, target, to, onRows),
       ),
     );
@@ -117,7 +117,7 @@ export function move(config: Config, to: string, onRows: OnRows) {
 
 /** @throws {BackupFailed} when there is an installation already */
 export async function requireEmpty(url: string): Promise<void> {
-  await closing(openDatabase({ location: url }), async (target) => {
+  await withClosing(openDatabase({ location: url }), async (target) => {
     await migrate(target);
     if ((await readMeta(target, SERVER_SECRET)) !== null) throw notEmpty();
   });

@@ -8,7 +8,7 @@ import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { equalBytes } from '../lib/crypto.ts';
-import { closing } from '../lib/functions.ts';
+import { withClosing } from '../lib/functions.ts';
 import { cutOff, endKeysAgain, makeLostLines } from '../rights/erase/ended.ts';
 import {
   erasureLog,
@@ -60,7 +60,7 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
 /** What the database that will be replaced finds in this directory's log; null: it is damaged or missing. */
 async function checkOurs(config: Config, current: Buffer | null) {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
-  return closing(openDatabase({ location: databaseLocation(config) }), async (database) => {
+  return withClosing(openDatabase({ location: databaseLocation(config) }), async (database) => {
     const serverSecret = await readServerSecret(database, makeMasterKey(current, randomBytes));
     return serverSecret && (await scanErasureLog(outsideOf({ database, serverSecret }, config)));
   }).catch(() => null);
@@ -89,7 +89,7 @@ export async function prepareStaged(
   by: { readonly account: string; readonly at: number },
 ) {
   const { file, head, keys } = source;
-  return closing(openDatabase({ location: staged.path }), async (database) => {
+  return withClosing(openDatabase({ location: staged.path }), async (database) => {
     const masterKey = makeMasterKey(keys.backup, randomBytes);
     const secret = await checkStaged(file, database, masterKey);
     const book = await openBook(config.data_dir, secret);

@@ -4,12 +4,12 @@ import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/db.ts';
-import { makeSingleFile, removeLeftStaging, replaceFile, syncPath } from '../db/files.ts';
+import { makeSingleFile, removeAbandonedStaging, replaceFile, syncPath } from '../db/files.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { makeMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/master-key.ts';
-import { closing } from '../lib/functions.ts';
+import { withClosing } from '../lib/functions.ts';
 import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
 import { erasuresFile } from '../rights/erase/erasure-log.ts';
 import { migrateData } from '../tenants/installation-files.ts';
@@ -21,7 +21,7 @@ import { analyze, compareRows, copyMeta, copyRows, emptyAll, othersConnected } f
 
 /** @throws {BackupFailed} when somebody else has it open */
 export async function foldOrThrow(path: string): Promise<void> {
-  if (!(await closing(openDatabase({ location: path }), makeSingleFile))) throw inUse(path);
+  if (!(await withClosing(openDatabase({ location: path }), makeSingleFile))) throw inUse(path);
 }
 
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
@@ -56,7 +56,7 @@ function removeAside(config: Config): void {
 
 /** What a killed backup or restore left, for a process that has the database open. */
 export function removeLeftovers(config: Config): void {
-  removeLeftStaging(config.data_dir);
+  removeAbandonedStaging(config.data_dir);
   if (config.database_url === null) removeAside(config);
 }
 
@@ -84,7 +84,9 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
   putErasures(config, erasures);
   swapIn(config, staged);
   const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
-  const wrapped = await closing(openDatabase({ location: target }), (made) => readMeta(made, SERVER_SECRET));
+  const wrapped = await withClosing(openDatabase({ location: target }), (made) =>
+    readMeta(made, SERVER_SECRET),
+  );
   masterKey.unwrap(wrapped ?? '', serverSecretContext);
   removeAside(config);
   syncPath(config.data_dir);
@@ -102,7 +104,7 @@ export async function requireAlone(database: Database, name: string): Promise<vo
 
 /** @throws {BackupFailed} when servers use it */
 export async function claimPostgres(url: string): Promise<void> {
-  await closing(openDatabase({ location: url }), (database) => requireAlone(database, locationName(url)));
+  await withClosing(openDatabase({ location: url }), (database) => requireAlone(database, locationName(url)));
 }
 
 /** All rows of a checked file replace those in PostgreSQL, in one transaction. */
@@ -113,9 +115,9 @@ export async function putInPostgres(
   erasures: readonly string[],
 ) {
   putErasures(config, erasures);
-  await closing(openDatabase({ location: staged }), async (source) => {
+  await withClosing(openDatabase({ location: staged }), async (source) => {
     await migrate(source);
-    await closing(openDatabase({ location: url }), async (target) => {
+    await withClosing(openDatabase({ location: url }), async (target) => {
       await migrateData(config, target);
       await target.longTransaction(async (tx) => {
         await emptyAll(tx);

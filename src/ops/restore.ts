@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import { removeLeftStaging, removeStaging, stagingFile, syncPath } from '../db/files.ts';
+import { removeAbandonedStaging, removeStaging, stagingFile, syncPath } from '../db/files.ts';
 import { openBackup } from '../keys/backup-format.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { textLines } from '../rights/erase/erasure-log.ts';
@@ -132,7 +132,7 @@ export async function restoreBackup(config: Config, file: string, options: Resto
   const source = { file, head: await readHead(file), keys: readKeys(config, options.keyFile) };
   const made = !existsSync(config.data_dir);
   makeDataDirectory(config);
-  removeLeftStaging(config.data_dir);
+  removeAbandonedStaging(config.data_dir);
   const restore = () => restoreFrom(source, config, options);
   try {
     return await (options.dryRun

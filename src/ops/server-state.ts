@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { probe } from '../egress/gpd-client.ts';
 import { askLocalServer, localUrl } from '../egress/local-server.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 
 /** The state that a running server reports, for `gpd status` and `gpd doctor`. */
 
@@ -14,7 +14,7 @@ const readySchema = z.object({
 });
 
 const parseJson = <T>(schema: z.ZodType<T>, text: string | undefined): T | null =>
-  orElse(() => schema.parse(JSON.parse(text ?? '')), null);
+  tryOr(() => schema.parse(JSON.parse(text ?? '')), null);
 
 /** The server at `url`, else the one on this machine; `problem` says why nothing was learned of it. */
 export async function readServerState(config: Config, url?: string) {

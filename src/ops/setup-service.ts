@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { z } from 'zod';
 import { makeApiKey } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
-import { works } from '../lib/functions.ts';
+import { succeeds } from '../lib/functions.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { publicOrigin } from '../schema/settings.ts';
@@ -41,7 +41,7 @@ export interface Installed extends Setup {
 
 /** The next start reads the base URL from the file that this one would have read. @returns false where it cannot be written */
 const keepBaseUrl = (file: string, baseUrl: string): boolean =>
-  works(() => appendFileSync(file, `base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 }));
+  succeeds(() => appendFileSync(file, `base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 }));
 
 /** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
 export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {

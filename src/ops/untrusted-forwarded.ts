@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { type Clock, HOUR } from '../lib/clock.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 
 /**
  * A peer that is not trusted sent X-Forwarded-For: behind a proxy that nobody named, all clients share one rate limit. A
@@ -40,5 +40,5 @@ export function makeForwardedNote(
 
 export function readForwardedNote(config: Config): ForwardedNote | null {
   const path = pathOf(config);
-  return orElse(() => noteSchema.parse(JSON.parse(readFileSync(path, 'utf8'))), null);
+  return tryOr(() => noteSchema.parse(JSON.parse(readFileSync(path, 'utf8'))), null);
 }

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { holdTenant } from '../db/meta-store.ts';
+import { lockTenant } from '../db/meta-store.ts';
 import { pagesOf } from '../db/sql.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Answer } from '../schema/answer.ts';
 import type { outcomeRequestSchema, ReportedOutcome } from '../schema/responses.ts';
-import type { Outcome } from '../schema/rights.ts';
+import type { ContestOutcome } from '../schema/rights.ts';
 import type { Pattern } from './proposal.ts';
 import { countReview, type Finding } from './tally-store.ts';
 
@@ -63,7 +63,7 @@ export function insertOutcome(
 ) {
   const ids = { kid, request_id: requestId };
   return database.transaction(async (tx): Promise<(Stored & { readonly created: boolean }) | null> => {
-    await holdTenant(tx, kid);
+    await lockTenant(tx, kid);
     const decision = tx('decisions').where(ids);
     if ((await cellKept(decision, 'request_id')) === undefined) return null;
     const rows = tx('decision_outcomes').insert({ ...ids, outcome, at });
@@ -81,7 +81,12 @@ export function insertOutcome(
 }
 
 /** Counts a ruling in place of what was reported before; in its transaction. */
-export async function countRuling(tx: Knex.Transaction, kid: string, requestId: string, ruling: Outcome) {
+export async function countRuling(
+  tx: Knex.Transaction,
+  kid: string,
+  requestId: string,
+  ruling: ContestOutcome,
+) {
   const reported = await outcomeOf(tx, kid, requestId);
   const finding = reported && FINDINGS[reported.outcome];
   if (finding) await countReview(tx, kid, requestId, finding, -1);
@@ -94,7 +99,7 @@ interface Row {
   readonly request_id: string;
   readonly verdict: string;
   readonly outcome: ReportedOutcome | null;
-  readonly ruling: Outcome | null;
+  readonly ruling: ContestOutcome | null;
 }
 
 /** As `countReview` counts it; the ruling outweighs the outcome. */

@@ -1,6 +1,6 @@
 import type { Database } from '../db/db.ts';
 import { rowsOf } from '../db/sql.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { storedErasureSchema } from '../schema/rights.ts';
 import { heldRows } from './erase/erasure.ts';
 
@@ -46,7 +46,7 @@ type Stored = Pick<RegisterRow, 'scopes' | 'refs'>;
 
 /** Null for a damaged receipt: `gpd erase list` names it. */
 const stored = ({ scopes, refs }: Stored) =>
-  orElse(
+  tryOr(
     () =>
       storedErasureSchema.parse({
         ...(JSON.parse(refs ?? '') as object),

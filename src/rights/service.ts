@@ -4,7 +4,7 @@ import type { Database } from '../db/db.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decisions-store.ts';
 import type { Actor } from '../lib/act.ts';
 import { Refusal } from '../lib/errors.ts';
-import { bound } from '../lib/functions.ts';
+import { bindAll } from '../lib/functions.ts';
 import type {
   ContestAnswer,
   ContestFiling,
@@ -140,7 +140,7 @@ export function makeRightsApi(deps: RightsApiDeps) {
   const contests = makeContestService(deps);
   return {
     contests,
-    ...bound(deps, { gather, refOf, findTarget, identify, eraseOwn, eraseFor }),
+    ...bindAll(deps, { gather, refOf, findTarget, identify, eraseOwn, eraseFor }),
     async fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling) {
       const { requestId, statement = null } = filing;
       if (!deps.tenantOf(reach.kid)) throw new Refusal('no-such-decision');

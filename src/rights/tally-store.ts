@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { holdTenant } from '../db/meta-store.ts';
+import { lockTenant } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import { floorHour } from '../log/fold.ts';
-import type { Outcome } from '../schema/rights.ts';
+import type { ContestOutcome } from '../schema/rights.ts';
 
 /** Counts by hour for the overview. Each row is counted once, by a job, and what is erased later stays counted. */
 
@@ -89,7 +89,7 @@ async function tallyStep(database: Database, kid: string, kind: TallyKind, now: 
       : await consentBatch(database.read, kid, mark);
   if (batch.upto === mark || (batch.counts.length === 0 && kind === 'consent')) return false;
   await database.transaction(async (tx) => {
-    await holdTenant(tx, kid);
+    await lockTenant(tx, kid);
     await tx('tally_marks').insert({ kid, kind, upto: -1 }).onConflict(['kid', 'kind']).ignore();
     const moved = await tx('tally_marks').where({ kid, kind, upto: mark }).update({ upto: batch.upto });
     if (moved !== 1) return;
@@ -133,7 +133,7 @@ export async function talliedUntil(database: Database, kid: string): Promise<num
 }
 
 /** What a ruling, or a reported outcome, says of the rules of a decision. */
-export type Finding = Outcome | 'confirmed' | 'mistaken';
+export type Finding = ContestOutcome | 'confirmed' | 'mistaken';
 const FINDINGS: readonly Finding[] = ['upheld', 'overturned', 'confirmed', 'mistaken'];
 
 export type RuleReview = Readonly<Record<Finding, number>> & { readonly rule: string };

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/db.ts';
-import { bump, GOING } from '../db/meta-store.ts';
+import { bump, REMOVING } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { countOf, pagesOf, rowsOf } from '../db/sql.ts';
 import { ofStoredDays } from '../ingest/devices-store.ts';
-import { takeHead } from '../log/entries.ts';
+import { tryLockHead } from '../log/entries.ts';
 import type { TableName } from './person-map.ts';
 import { rowOf, TENANT_DATA_TABLES } from './person-map.ts';
 
@@ -98,12 +98,14 @@ export async function removeTenant(
   } = {},
 ): Promise<Readonly<Record<string, number>> | null> {
   // Alone, or on PostgreSQL the next transaction waits for as long as batches that hold the row follow on each other.
-  const going = await database.transaction((tx) => tx('tenants').where({ kid }).update({ revision: GOING }));
+  const going = await database.transaction((tx) =>
+    tx('tenants').where({ kid }).update({ revision: REMOVING }),
+  );
   if (going > 0) await told.onGoing?.();
   const existed = await database.transaction(async (tx) => {
     await bump(tx, 'tenants');
     // Before the row of the tenant: writers of the log lock them in this order.
-    await takeHead(tx, kid);
+    await tryLockHead(tx, kid);
     return (await tx('tenants').where({ kid }).delete()) === 1;
   });
   const counts = await emptyTables(database, kid, told.onProgress);

@@ -6,5 +6,5 @@ type Frozen<T> = T extends readonly (infer Item)[]
     ? { readonly [Name in keyof T]: Frozen<T[Name]> }
     : T;
 
-/** What a handler answers by this schema. */
+/** The type of an answer with this schema. */
 export type Answer<Schema extends z.ZodType> = Frozen<z.output<Schema>>;

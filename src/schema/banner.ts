@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { purposeAnswerSchema } from './consent.ts';
 
-/** What the consent banner asks the server for, and what it gets. */
+/** Schemas of the consent banner's requests and answers. */
 
 export const languageSchema = z.string().regex(/^[a-z]{2,3}$/, 'two or three small letters, as in "de"');
 
@@ -27,7 +27,7 @@ export const embedManifestSchema = z.object({
   version: z.string(),
   /** The address that never changes its bytes. */
   src: z.string(),
-  /** For the attribute `integrity`. */
+  /** The value of the attribute `integrity`. */
   integrity: z.string(),
   languages: z.array(z.string()),
 });

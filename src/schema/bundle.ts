@@ -15,14 +15,14 @@ export const MAX_BODY_BYTES = 32_768;
 
 const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$';
 
-/** What documents say of a text in canonical padded base64; it is judged where it is decoded. */
+/** Documents text in canonical padded base64; decoding checks it. */
 export const base64 = (length?: number) => ({
   ...(length === undefined ? {} : { minLength: length, maxLength: length }),
   pattern: BASE64,
   contentEncoding: 'base64',
 });
 
-/** The same of unpadded base64url. */
+/** Documents unpadded base64url; decoding checks it. */
 export const base64Url = (length: number) => ({
   minLength: length,
   maxLength: length,
@@ -53,7 +53,7 @@ const nonceSchema = z
   .refine((text) => decodeBase64Url(text) !== null);
 const epochMsSchema = z.int().min(0).max(8_640_000_000_000_000);
 
-/** For documents: what \p{Cc} is, in a dialect that every validator reads. */
+/** \p{Cc} for documents, in a dialect that every validator reads. */
 const NO_CONTROL = String.raw`^[^\u0000-\u001f\u007f-\u009f]*$`;
 
 /**
@@ -79,7 +79,10 @@ export const consentReceiptSchema = z.object({
 
 export type ConsentReceipt = z.infer<typeof consentReceiptSchema>;
 
-/** What a bundle holds once opened (contract section 2). `signals` is read apart: badly typed signals are no refusal. */
+/**
+ * The content of a decrypted bundle (contract section 2). `signals` is parsed separately: wrong types there
+ * are no refusal.
+ */
 const plaintextShape = z.strictObject({
   v: z.literal(1),
   nonce: nonceSchema,

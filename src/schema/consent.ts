@@ -35,7 +35,7 @@ export const consentWriteSchema = z.strictObject({
     .refine((purposes) => new Set(purposes).size === purposes.length, 'a purpose is named once'),
   policyVersion: z.int().min(0).max(2_147_483_647).optional(),
   gpc: z.boolean().optional(),
-  /** Of the 32 bytes that a browser principal keeps. One that is malformed counts as wrong: 403, not 400. */
+  /** The 32 bytes of a browser principal. A malformed one counts as wrong: 403, not 400. */
   principalSecret: z.string().meta(base64Url(43)).optional(),
 });
 /** `overGpc` is a specific yes over the signal: it names the signal and one purpose (contract-2 section 13). */
@@ -67,11 +67,11 @@ const text = (min: number, max: number) => z.string().min(min).max(max);
 /** Text that can be hashed and stored as it is: no lone surrogate, no NUL. */
 const plainText = (min: number, max: number) =>
   text(min, max).refine(
-    (said) => said.isWellFormed() && !said.includes('\0'),
+    (value) => value.isWellFormed() && !value.includes('\0'),
     'well-formed text without NUL',
   );
 
-/** For documents: `isOneLine`, in a dialect that every validator reads. */
+/** `isOneLine` for documents, in a dialect that every validator reads. */
 const ONE_LINE = String.raw`^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$`;
 
 /** Shown in one line, in banners, tables and terminals. */
@@ -112,7 +112,7 @@ export const REASONS = [
 
 export const consentReasonSchema = z.enum(REASONS);
 
-/** Who gave a grant, by the verdict that rode on it or the agent's signature; `unknown` without either. */
+/** The giver of a grant, from the verdict sent with it or the agent's signature; `unknown` without either. */
 export const givenSchema = z.enum(['person', 'agent', 'automation', 'unknown']);
 export type Given = Exclude<z.infer<typeof givenSchema>, 'unknown'>;
 
@@ -133,7 +133,7 @@ export const writeResponseSchema = entrySchema.extend({
 });
 export type WriteResponse = Answer<typeof writeResponseSchema>;
 
-/** What somebody said about a purpose. `gpc-opt-out`: the browser said so for them. */
+/** A choice about a purpose. `gpc-opt-out`: the browser made it for the person. */
 export const choiceSchema = z.enum(['granted', 'denied', 'withdrawn', 'gpc-opt-out']);
 export type ConsentChoice = z.infer<typeof choiceSchema>;
 
@@ -148,12 +148,12 @@ export const stateResponseSchema = z.object({
   ),
 });
 
-/** What an entry's body commits to (contract section 7: detail). */
+/** The fields to which an entry's body commits (contract section 7: detail). */
 export const entryDetailSchema = z.object({
   /** The policy version that was shown; null for an entry of no policy. */
   policyVersion: z.int().nullable(),
   gpc: z.boolean(),
-  /** Who wrote it, for example the scope of the key. */
+  /** The writer, for example the scope of the key. */
   source: z.string(),
   /** RFC 3339 in UTC, or null when it does not expire. */
   expiresAt: z.string().nullable(),

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** What a Global Privacy Control signal does to a purpose. `ask`: it says no, and a yes to this purpose alone may overrule it. */
+/**
+ * The effect of a Global Privacy Control signal on a purpose. `ask`: it refuses, unless the person says yes
+ * to this purpose alone.
+ */
 export const GPC_POLICIES = ['opt-out', 'ask', 'ignore'] as const;
 export const gpcPolicySchema = z.enum(GPC_POLICIES);
 export type GpcPolicy = (typeof GPC_POLICIES)[number];

@@ -21,7 +21,7 @@ const EXPORT = { text: 'All entries as NDJSON.', type: 'application/x-ndjson' } 
 const TILE = { text: 'The bytes as C2SP tlog-tiles.', type: 'application/octet-stream' } as const;
 const NOTHING = { text: 'Never.', type: 'text/plain' } as const;
 
-const OWN = {
+const TENANT_ROUTE = {
   method: 'get',
   tag: 'ledger',
   credential: ['read-only', 'secret', 'operator'],
@@ -38,7 +38,7 @@ const OPEN = {
 
 export const LEDGER_ROUTES = {
   getConsentProof: {
-    ...OWN,
+    ...TENANT_ROUTE,
     path: '/v1/consent/proofs/{seq}',
     summary: 'c2sp.org/tlog-proof@v1 with the entry inside, verifiable offline.',
     cors: 'api',
@@ -49,15 +49,15 @@ export const LEDGER_ROUTES = {
     errors: [...PROTECTED, 'not-found'],
   },
   getCheckpoint: {
-    ...OWN,
+    ...TENANT_ROUTE,
     path: '/v1/ledger/checkpoint',
     summary: CHECKPOINT.text,
     responses: { 200: CHECKPOINT },
   },
-  getVerifierKey: { ...OWN, path: '/v1/ledger/vkey', summary: VKEY.text, responses: { 200: VKEY } },
-  exportLog: { ...OWN, path: '/v1/ledger/export', summary: EXPORT.text, responses: { 200: EXPORT } },
+  getVerifierKey: { ...TENANT_ROUTE, path: '/v1/ledger/vkey', summary: VKEY.text, responses: { 200: VKEY } },
+  exportLog: { ...TENANT_ROUTE, path: '/v1/ledger/export', summary: EXPORT.text, responses: { 200: EXPORT } },
   getTile: {
-    ...OWN,
+    ...TENANT_ROUTE,
     path: '/v1/ledger/tile/{level}/{index}',
     rest: 'index',
     summary: 'One tile of the log.',
@@ -66,7 +66,7 @@ export const LEDGER_ROUTES = {
     errors: [...PROTECTED, 'not-found'],
   },
   getLogRest: {
-    ...OWN,
+    ...TENANT_ROUTE,
     path: '/v1/ledger/{part}',
     rest: 'part',
     undocumented: true,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a tenant changes of the classification: weights, rules switched off, its monitors. */
+/** The tenant's changes to the classification: weights, rules switched off, monitors. */
 
 const ruleId = z.string().regex(/^[ATMWN]\d{1,2}$/, 'a rule id is a letter and a number, for instance M7');
 

@@ -10,11 +10,11 @@ import { answer, BODY_ERRORS, type Route } from './route.ts';
 const SCRIPT = { text: 'JavaScript', type: 'text/javascript' };
 const VERSION = { text: 'As /v1/embed.json names it.', schema: z.string() };
 
-/** The same for everyone, to every origin. */
+/** Equal for everyone, open to every origin. */
 const OPEN = { method: 'get', tag: 'browser', credential: 'none', cors: 'open', errors: [] } as const;
 
-/** For this machine and its operator. */
-const OWN = { ...OPEN, tag: 'service', cors: 'none' } as const;
+/** Routes for this machine and its operator. */
+const SERVICE_ROUTE = { ...OPEN, tag: 'service', cors: 'none' } as const;
 
 const ATTEST = {
   method: 'post',
@@ -85,7 +85,7 @@ export const PUBLIC_ROUTES = {
     errors: ['missing-kid', 'unknown-kid'],
   },
   getDecision: {
-    ...OWN,
+    ...SERVICE_ROUTE,
     tag: 'ingest',
     path: '/v1/decisions/{requestId}',
     summary: 'The verdict for the tenant’s backend: a browser must not deliver its own verdict.',
@@ -149,7 +149,7 @@ export const PUBLIC_ROUTES = {
     responses: answer(200, 'That it does, and since when it does so', gpcSupportSchema),
   },
   getRoot: {
-    ...OWN,
+    ...SERVICE_ROUTE,
     path: '/',
     summary: 'What this server is, and where its public pages are.',
     responses: {
@@ -161,13 +161,13 @@ export const PUBLIC_ROUTES = {
     },
   },
   getHealth: {
-    ...OWN,
+    ...SERVICE_ROUTE,
     path: '/healthz',
     summary: 'Liveness, with no work behind it.',
     responses: answer(200, 'Alive', answers.healthSchema),
   },
   getReadiness: {
-    ...OWN,
+    ...SERVICE_ROUTE,
     path: '/readyz',
     summary: 'Readiness: what is not ready, and what works only slower.',
     responses: {
@@ -183,7 +183,7 @@ export const PUBLIC_ROUTES = {
     responses: { 200: { text: 'OpenAPI 3.1', type: 'application/json' } },
   },
   getReference: {
-    ...OWN,
+    ...SERVICE_ROUTE,
     path: '/docs',
     summary: 'This document as a page.',
     responses: { 200: { text: 'The page', type: 'text/html' } },

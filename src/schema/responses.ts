@@ -90,10 +90,10 @@ export const decisionResponseSchema = ingestResponseSchema
   });
 export type DecisionResponse = z.infer<typeof decisionResponseSchema>;
 
-/** Where the person can contest it: for a link that the site shows. */
+/** With the page where the person can contest it, for a link on the site. */
 export const heldDecisionSchema = decisionResponseSchema.extend({ contestUrl: z.string() });
 
-/** What the tenant's backend reports of a decision. */
+/** An outcome that the tenant's backend reports for a decision. */
 export const reportedOutcomeSchema = z.enum([
   'fraud',
   'chargeback',
@@ -131,12 +131,12 @@ export const readySchema = z.object({
   notReady: z.array(z.string()),
   /** Parts that work only slower; they do not make the node unready. */
   degraded: z.array(z.string()),
-  /** Of this node, RFC 3339; null: not since its start. Information: neither makes it not ready. */
+  /** Times of this node, RFC 3339; null: not since its start. Information only: neither makes it unready. */
   housekeeping: z.object({ completeAt: z.string().nullable(), retentionAt: z.string().nullable() }),
 });
 
 export const ceremonySchema = z.enum(['create', 'get']);
-/** As with `/me`, whatever is wrong with the token is 401. */
+/** Like `/me`: any problem with the token is 401. */
 export const attestOptionsRequestSchema = z.object({
   token: z.unknown().optional(),
   ceremony: ceremonySchema.default('create'),

@@ -12,7 +12,7 @@ export const publishableKeySchema = z.string().regex(/^gpd_pk_[\w-]{43}$/);
 
 const PROTECTED = ['rate-limited', 'unauthenticated', 'unavailable', ...BODY_ERRORS] as const;
 
-const OWN = { method: 'post', tag: 'rights', credential: 'oidc', cors: 'api' } as const;
+const OIDC_ROUTE = { method: 'post', tag: 'rights', credential: 'oidc', cors: 'api' } as const;
 
 const BY_TOKEN = { method: 'post', tag: 'rights', credential: 'none', cors: 'api' } as const;
 
@@ -83,7 +83,7 @@ export const RIGHTS_ROUTES = {
     'The same for a page of the site’s own: fills <div data-gpd-my-data data-kid="KID">.',
   ),
   fileContest: {
-    ...OWN,
+    ...OIDC_ROUTE,
     path: '/privacy/contest',
     summary: 'File a contest against an automated decision about oneself (GDPR article 22(3)).',
     request: rights.contestRequestSchema,
@@ -91,7 +91,7 @@ export const RIGHTS_ROUTES = {
     errors: [...PROTECTED, 'subject-not-identified', 'subject-only', 'no-such-decision', 'not-your-decision'],
   },
   answerContest: {
-    ...OWN,
+    ...OIDC_ROUTE,
     path: '/privacy/contest/answer',
     summary: 'Answer the reviewer’s question about a contest that one filed.',
     request: rights.contestAnswerSchema,
@@ -125,7 +125,7 @@ export const RIGHTS_ROUTES = {
     errors: [...CASE.errors, 'case-closed'],
   },
   resolveContest: {
-    ...OWN,
+    ...OIDC_ROUTE,
     path: '/privacy/contest/resolve',
     summary: 'Resolve a contest as a reviewer or dpo of the tenant.',
     request: rights.resolveRequestSchema,
@@ -143,7 +143,7 @@ export const RIGHTS_ROUTES = {
     ],
   },
   exportOwnData: {
-    ...OWN,
+    ...OIDC_ROUTE,
     path: '/privacy/dsar',
     summary: 'Everything that is held about oneself, each decision explained (GDPR article 15).',
     request: emptyRequestSchema,
@@ -157,7 +157,7 @@ export const RIGHTS_ROUTES = {
     errors: [...PROTECTED, 'subject-not-identified', 'staff-export-elsewhere', 'no-data'],
   },
   eraseData: {
-    ...OWN,
+    ...OIDC_ROUTE,
     path: '/privacy/erase',
     summary: 'Erase what is held about oneself, or as a dpo about somebody of the tenant (GDPR article 17).',
     request: rights.eraseTargetSchema,

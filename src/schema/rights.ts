@@ -37,10 +37,10 @@ export const contestRequestSchema = z.strictObject({
 });
 export type ContestFiling = Answer<typeof contestRequestSchema>;
 
-/** How a contest ends. */
+/** The possible ends of a contest. */
 export const OUTCOMES = ['upheld', 'overturned'] as const;
 export const outcomeSchema = z.enum(OUTCOMES);
-export type Outcome = (typeof OUTCOMES)[number];
+export type ContestOutcome = (typeof OUTCOMES)[number];
 
 export const resolveRequestSchema = z.strictObject({
   contestId: identifier(128),
@@ -51,7 +51,7 @@ export const resolveRequestSchema = z.strictObject({
 });
 type ResolveBody = Answer<typeof resolveRequestSchema>;
 
-/** What a reviewer decides of a contest. */
+/** The decision of a reviewer about a contest. */
 export interface Ruling extends Omit<ResolveBody, 'version'> {
   /** Null: whatever version it has. */
   readonly version: number | null;
@@ -59,7 +59,7 @@ export interface Ruling extends Omit<ResolveBody, 'version'> {
 
 export const eraseOwnRequestSchema = z.strictObject({ visitorId: identifier(256).optional() });
 
-/** As a dpo: exactly one target. */
+/** A dpo names exactly one target. */
 export const eraseTargetSchema = z
   .strictObject({
     visitorId: identifier(256).optional(),
@@ -79,7 +79,7 @@ export const meRequestSchema = z.looseObject({
   action: z.unknown().optional(),
 });
 
-/** As with `/me`, whatever is wrong with the token is 401. */
+/** Like `/me`: any problem with the token is 401. */
 export const linkRequestSchema = z.strictObject({ token: z.unknown().optional() });
 
 export const textSchema = prose(1, 4000);
@@ -202,7 +202,7 @@ export const erasureReceiptSchema = z.object({
 /** `subject` is a keyed reference, `erasedAt` and `until` (when retained rows expire) RFC 3339. */
 export type ErasureReceipt = Answer<typeof erasureReceiptSchema>;
 
-/** What the database keeps of an erasure as JSON. */
+/** The JSON of an erasure in the database. */
 export const storedErasureSchema = z.object({
   scopes: z.array(scopeSchema),
   refs: z.array(z.object({ kind: z.enum(['durable', 'request', 'principal']), ref: z.string() })),

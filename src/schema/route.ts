@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../lib/errors.ts';
 
-/** What a row of the table of routes says. */
+/** A row of the table of routes. */
 
 /** Scopes of API keys (contract section 7). */
 export const KEY_SCOPES = ['publishable', 'secret', 'read-only', 'operator'] as const;
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** `kid` is part of the sealed bundle; `oidc` is a bearer token; a list: API keys of these scopes, or a principal's session. */
-export type Credential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session')[];
+export type RouteCredential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session')[];
 
 /**
  * `ingest` and `api` let registered origins in, with credentials; the rows of one of them share a preflight. `open`: every
@@ -16,7 +16,7 @@ export type Credential = 'none' | 'kid' | 'oidc' | readonly (KeyScope | 'session
  */
 export type Cors = 'ingest' | 'api' | 'open' | 'none';
 
-/** What is refused of a body before it is judged. */
+/** Refusals of a body before it is judged. */
 export const BODY_ERRORS = [
   'invalid-json',
   'invalid-request',
@@ -37,7 +37,7 @@ export interface RouteAnswer {
   readonly type?: string;
 }
 
-/** What a route answers with one status. */
+/** The answer of a route with one status. */
 export const answer = <const Status extends number, const Schema extends z.ZodType>(
   status: Status,
   text: string,
@@ -62,7 +62,7 @@ export interface Route {
   readonly rest?: string;
   readonly summary: string;
   readonly tag: Tag;
-  readonly credential: Credential;
+  readonly credential: RouteCredential;
   readonly cors: Cors;
   /** Parameters of the path; one that does not fit is null to the handler. */
   readonly params?: Parameters;

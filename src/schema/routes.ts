@@ -15,14 +15,14 @@ export const ALL_ROUTES: readonly Route[] = Object.values(ROUTES);
 
 const METHODS = { get: ['GET', 'HEAD'], post: ['POST'], put: ['PUT'] } as const;
 
-/** What `Allow` names for a path of the table. */
+/** The methods in `Allow` for a path of the table. */
 export function allowedMethods(path: string): readonly string[] {
   const rows = ALL_ROUTES.filter((route) => route.path === path);
   const preflight = rows.some(({ cors }) => cors === 'ingest' || cors === 'api');
   return [...rows.flatMap(({ method }) => METHODS[method]), ...(preflight ? ['OPTIONS'] : [])];
 }
 
-/** What a preflight of these rows lets a page send. */
+/** The methods and headers that a preflight of these rows allows. */
 export function preflightAllows(cors: Cors): { readonly methods: string; readonly headers: string } {
   const rows = ALL_ROUTES.filter((route) => route.cors === cors);
   const methods = ['get', 'post', 'put'].filter((method) => rows.some((route) => route.method === method));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDailyWindow } from '../lib/clock.ts';
-import { works } from '../lib/functions.ts';
+import { succeeds } from '../lib/functions.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
 import { parseUrl } from '../lib/text.ts';
 import { kidSchema } from './bundle.ts';
@@ -30,7 +30,7 @@ const words = z.union([
   z.array(z.string()),
   z.string().transform((text) => text.split(/[\s,]+/).filter((part) => part !== '')),
 ]);
-const isRange = (text: string): boolean => works(() => parseRange(text));
+const isRange = (text: string): boolean => succeeds(() => parseRange(text));
 const ranges = words.superRefine((texts, context) => {
   const bad = texts.find((text) => !isRange(text));
   if (bad !== undefined) context.addIssue(`${bad} is not an address or CIDR`);

@@ -1,4 +1,7 @@
-/** gpd-seal/1 (contract section 2). Shared with the browser: no import of `node:` here or in context.ts. */
+/**
+ * Constants of gpd-seal/1 (contract section 2). The browser uses them too: neither this file nor context.ts
+ * may import `node:` modules.
+ */
 export const SEAL_VERSION = 'gpd-seal/1';
 export const ASYMMETRIC_ALG = 'ECDH-P256+HKDF-SHA256+AES-256-GCM';
 export const SYMMETRIC_ALG = 'HKDF-SHA256+AES-256-GCM';

@@ -5,7 +5,7 @@ import { ASYMMETRIC_ALG, IV_BYTES, POINT_BYTES, SYMMETRIC_ALG, UNCOMPRESSED } fr
 import { additionalData, keyInfo, type SealContext } from './context.ts';
 import { deriveKey } from './derive.ts';
 
-/** Opens a bundle sealed to one key; null for every cause of failure alike. */
+/** Decrypts a bundle that is sealed to one key; null for each cause of failure. */
 export type Opener = (bundle: SealedBundle) => Buffer | null;
 
 const EMPTY = new Uint8Array(0);
@@ -16,7 +16,7 @@ function decrypt(key: Buffer, context: SealContext, iv: Buffer, sealed: Buffer):
 
 /**
  * @param privateKey the 32-byte P-256 scalar of one generation
- * @returns an opener that holds one ECDH object: making one per bundle would double the cost
+ * @returns an opener that reuses one ECDH object: making one per bundle would double the cost
  */
 export function makeOpener(privateKey: Uint8Array): Opener {
   const ecdh = createECDH('prime256v1');

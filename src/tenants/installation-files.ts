@@ -26,7 +26,7 @@ import {
   WrongMasterKey,
 } from '../keys/master-key.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { closing, works } from '../lib/functions.ts';
+import { succeeds, withClosing } from '../lib/functions.ts';
 import {
   masterKeyPath,
   pendingKeyPath,
@@ -65,7 +65,7 @@ function lockFault(config: Config, error: unknown): unknown {
   );
 }
 
-const mayWrite = (path: string): boolean => works(() => accessSync(path, constants.W_OK));
+const mayWrite = (path: string): boolean => succeeds(() => accessSync(path, constants.W_OK));
 
 const nothing: Release = () => Promise.resolve();
 
@@ -110,7 +110,9 @@ const NOT_PERMITTED = '42501';
 /** By the owner of the tables, where the server's own role may not change them. @throws as migrate */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
-    return await (owner === null ? migrate(database) : closing(openDatabase({ location: owner }), migrate));
+    return await (owner === null
+      ? migrate(database)
+      : withClosing(openDatabase({ location: owner }), migrate));
   } catch (error) {
     if (errorCode(driverError(error)) !== NOT_PERMITTED) throw error;
     throw new ConfigError(
@@ -282,7 +284,7 @@ async function isUnfinished(config: Config, file: string): Promise<boolean> {
   const length = readSync(descriptor, head);
   closeSync(descriptor);
   if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
-  return closing(openData(config), async (database) => {
+  return withClosing(openData(config), async (database) => {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
     return tables.includes('meta') && (await readMeta(database, SERVER_SECRET)) === null;
@@ -313,7 +315,7 @@ export async function initialiseStore(config: Config): Promise<Store> {
     throw new AlreadyInitialised(file);
   // Before a key is made for it.
   if (file !== null) requireSqlite();
-  else await closing(openData(config), refuseInitialised);
+  else await withClosing(openData(config), refuseInitialised);
   makeDataDirectory(config);
   const path = masterKeyPath(config);
   if (!existsSync(path)) {

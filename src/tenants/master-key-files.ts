@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 
 /** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
 export function providedKeyPath({ master_key_file, credentials }: Config): string | null {
@@ -27,7 +27,7 @@ const UNITS = ['gpd.service', 'gpd@.service'];
 function unitFiles(): string[] {
   const dropIns = UNITS.flatMap((unit) => {
     const folder = join(LOCAL, `${unit}.d`);
-    const names = orElse(() => readdirSync(folder), []).filter((name) => name.endsWith('.conf'));
+    const names = tryOr(() => readdirSync(folder), []).filter((name) => name.endsWith('.conf'));
     return names.sort().map((name) => join(folder, name));
   });
   return [SHIPPED, LOCAL].flatMap((folder) => UNITS.map((unit) => join(folder, unit))).concat(dropIns);
@@ -38,7 +38,7 @@ const LOADED = /^[ \t]*LoadCredential[ \t]*=[ \t]*master-key:(\/.*\S)[ \t\r]*$/g
 /** The file that LoadCredential= of an installed unit names for the master key; null: none does. */
 export function findUnitCredential(): string | null {
   const found = unitFiles().flatMap((file) => [
-    ...orElse(() => readFileSync(file, 'utf8'), '').matchAll(LOADED),
+    ...tryOr(() => readFileSync(file, 'utf8'), '').matchAll(LOADED),
   ]);
   return found.at(-1)?.[1] ?? null;
 }

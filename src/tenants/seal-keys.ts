@@ -1,6 +1,6 @@
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { bumpTenant, holdsTenant } from '../db/meta-store.ts';
+import { bumpTenant, tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import {
   type Generation,
@@ -95,7 +95,7 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
   const sorted = [...uses].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   await database.transaction(async (tx) => {
     for (const { kid, since, generation, bundles, lastAt, visit } of sorted) {
-      if (!(await holdsTenant(tx, kid, since))) continue;
+      if (!(await tryLockTenant(tx, kid, since))) continue;
       if (visit) {
         await tx('tallies')
           .insert({ kid, kind: 'visit', hour: Math.floor(lastAt / HOUR) * HOUR, name: visit, n: bundles })

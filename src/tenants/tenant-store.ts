@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
 import type { Database } from '../db/db.ts';
-import { bump, bumpTenant, GOING } from '../db/meta-store.ts';
+import { bump, bumpTenant, REMOVING } from '../db/meta-store.ts';
 import { type Columns, fromColumns, isTrue, toColumns } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
-import { orElse } from '../lib/functions.ts';
+import { tryOr } from '../lib/functions.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { ConsentPolicy, Purpose } from './purposes.ts';
@@ -118,7 +118,7 @@ export function makeTenantStore(database: Database) {
     async list(): Promise<readonly StoredTenant[]> {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
       // Nothing of a row that is damaged: it must not hide the others.
-      return rows.flatMap((row) => orElse(() => [rowToTenant(row)], []));
+      return rows.flatMap((row) => tryOr(() => [rowToTenant(row)], []));
     },
     /** @throws where the row cannot be read */
     async get(kid: string): Promise<StoredTenant | null> {
@@ -155,7 +155,7 @@ export function makeTenantStore(database: Database) {
 
 /** Tenants whose removal has begun and has not ended. */
 export async function goingTenants({ read }: Database): Promise<readonly string[]> {
-  return read('tenants').where({ revision: GOING }).orderBy('kid').pluck('kid');
+  return read('tenants').where({ revision: REMOVING }).orderBy('kid').pluck('kid');
 }
 
 /** When each tenant was made, in epoch milliseconds, by kid in its order. */

@@ -13,7 +13,7 @@ import { makeNoteSigner, type NoteSigner, parseVkey } from '../ledger/note.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256, type Random } from '../lib/crypto.ts';
 import { memoised } from '../lib/functions.ts';
-import { type Address, inRanges, parseRange, type Range } from '../lib/ip.ts';
+import { type Address, type AddressRange, inRanges, parseRange } from '../lib/ip.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
@@ -284,7 +284,7 @@ export function makeMonitorMatcher(
   monitors: TenantPolicy['monitors'],
 ): (agentId: string | null, client: Address | null) => boolean {
   const agents = new Set(monitors.agents);
-  const ranges: readonly Range[] = monitors.networks.map(parseRange);
+  const ranges: readonly AddressRange[] = monitors.networks.map(parseRange);
   return (agentId, client) =>
     (agentId !== null && agents.has(agentId)) || (client !== null && inRanges(client, ranges));
 }

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { withTls } from '../../src/db/postgres.ts';
-import { closing } from '../../src/lib/functions.ts';
+import { withClosing } from '../../src/lib/functions.ts';
 import { scrubFiles } from '../../src/rights/erase/scrub.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
@@ -76,7 +76,7 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
 
   it('leaves the files to the role that owns the tables', async () => {
     const scrub = (location: string): Promise<string> =>
-      closing(openDatabase({ location }), (as) => scrubFiles(as)).then(
+      withClosing(openDatabase({ location }), (as) => scrubFiles(as)).then(
         () => 'done',
         (error: Error) => error.name,
       );

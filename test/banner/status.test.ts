@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeReceipt } from '../../src/banner/receipt.ts';
-import { askable, asked, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
+import { askable, askedPurposes, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
 import { decideConsent } from '../../src/consent/decide.ts';
 import { NOW } from '../support/make.ts';
 import {
@@ -113,7 +113,7 @@ describe('what is asked', () => {
     ['nothing', { [AGENT]: makeChoice({ choice: 'denied' }), analytics: makeChoice() }, 'purpose', 0],
   ] as const)('%s', (_when, choices, why, count) => {
     const terms = makeTerms({ record: makeRecord(choices) });
-    expect(asked(terms)).toHaveLength(count);
+    expect(askedPurposes(terms)).toHaveLength(count);
     if (count > 0) expect(whyAsked(terms)).toBe(why);
   });
 });

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
-import { closing } from '../../src/lib/functions.ts';
+import { withClosing } from '../../src/lib/functions.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
@@ -158,7 +158,7 @@ describeWithTool('cli/doctor on PostgreSQL', await missingPostgres(), () => {
     const env = { GPD_DATABASE_URL: url };
     await gpdJson(['init', '--tenant', KID], { env: { GPD_DATA_DIR: dataDir, ...env } });
     const name = new URL(url).pathname.slice(1);
-    await closing(openDatabase({ location: url }), async ({ read }) => {
+    await withClosing(openDatabase({ location: url }), async ({ read }) => {
       await read.raw(`ALTER DATABASE "${name}" SET log_min_duration_statement = '500'`);
       await read.raw(`ALTER DATABASE "${name}" SET synchronous_commit = 'local'`);
     });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Fault, type GroupOptions, makeGroup } from '../../src/db/group-commit.ts';
+import { type GroupOptions, ItemFault, makeGroup } from '../../src/db/group-commit.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { fc } from '../support/property.ts';
 
@@ -185,7 +185,7 @@ describe('makeGroup', () => {
     const { group, batches } = makeControlled({
       run: (items) => {
         batches.push({ items, finish: () => {}, fail: () => {} });
-        return Promise.resolve(items.map((item) => (item === 2 ? new Fault('its own') : item)));
+        return Promise.resolve(items.map((item) => (item === 2 ? new ItemFault('its own') : item)));
       },
     });
     const settled = await Promise.allSettled([1, 2, 3].map((item) => group.submit(item)));

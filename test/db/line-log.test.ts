@@ -12,7 +12,14 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { appendLine, BrokenLog, dropLines, type LineLog, readLines, readOn } from '../../src/db/line-log.ts';
+import {
+  appendLine,
+  BrokenLog,
+  dropLines,
+  type LineLog,
+  readFrom,
+  readLines,
+} from '../../src/db/line-log.ts';
 import { tempDir } from '../support/command.ts';
 
 const newLog = (over: Partial<LineLog> = {}): LineLog => ({
@@ -82,7 +89,7 @@ it.each<[string, (lines: string[]) => string[], string[]]>([
   const log = await withLines(6);
   put(log, change(textsOf(log)));
   expect(await problems(log)).toEqual(expected);
-  await expect(readOn(log, null, () => {})).rejects.toThrow(BrokenLog);
+  await expect(readFrom(log, null, () => {})).rejects.toThrow(BrokenLog);
 });
 
 it('is of one key, and of one name', async () => {
@@ -140,16 +147,16 @@ it('is read on where it was read to, and anew where another file took its place'
   const log = await withLines(3);
   const seen: number[] = [];
   const take = ({ number }: { number: number }): void => void seen.push(number);
-  const first = await readOn(log, null, take);
-  expect(await readOn(log, first, take)).toBe(first);
+  const first = await readFrom(log, null, take);
+  expect(await readFrom(log, first, take)).toBe(first);
   await append(log, 4);
-  const second = await readOn(log, first, take);
+  const second = await readFrom(log, first, take);
   expect(seen).toEqual([1, 2, 3, 4]);
   await dropLines(log, ({ at }) => at < '2026-01-02');
-  await readOn(log, second, take);
+  await readFrom(log, second, take);
   expect(seen).toEqual([1, 2, 3, 4, 2, 3, 4]);
   await expect(
-    readOn(log, null, () => {
+    readFrom(log, null, () => {
       throw new Error('no line of ours');
     }),
   ).rejects.toThrow('line 2 is damaged');
@@ -160,13 +167,13 @@ it('misses what was read: lines cut off, an older file, no file', async () => {
   const older = `${log.path}.older`;
   copyFileSync(log.path, older);
   await append(log, 4);
-  const known = await readOn(log, null, () => {});
+  const known = await readFrom(log, null, () => {});
   put(log, textsOf(log).slice(0, 2));
-  await expect(readOn(log, known, () => {})).rejects.toThrow('line 4 was there and is missing');
+  await expect(readFrom(log, known, () => {})).rejects.toThrow('line 4 was there and is missing');
   rmSync(log.path);
-  await expect(readOn(log, known, () => {})).rejects.toThrow('the file is missing');
+  await expect(readFrom(log, known, () => {})).rejects.toThrow('the file is missing');
   copyFileSync(older, log.path);
-  await expect(readOn(log, known, () => {})).rejects.toThrow('line 4 was there and is missing');
+  await expect(readFrom(log, known, () => {})).rejects.toThrow('line 4 was there and is missing');
 });
 
 it('drops lines, says how many until when, and goes on with its numbers', async () => {

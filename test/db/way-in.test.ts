@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/db.ts';
 import { rowsOf } from '../../src/db/sql.ts';
-import { closing } from '../../src/lib/functions.ts';
+import { withClosing } from '../../src/lib/functions.ts';
 import { tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { selfSigned } from '../support/self-signed.ts';
@@ -44,7 +44,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
 
   /** Whether the connection is encrypted. @throws where there is none */
   const isEncrypted = (location: string): Promise<boolean> =>
-    closing(openDatabase({ location }), async ({ read }) => {
+    withClosing(openDatabase({ location }), async ({ read }) => {
       const answer = await read.raw('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
       return rowsOf<{ ssl: boolean }>(answer)[0]?.ssl === true;
     });

@@ -72,8 +72,8 @@ it('soon() waits for the run under way and begins its own; callers at one time s
   const { loop, runs, tick, end, settle } = makeLoop();
   await tick();
   const seen: string[] = [];
-  const first = loop.soon().then(() => seen.push('first'));
-  const second = loop.soon().then(() => seen.push('second'));
+  const first = loop.runNow().then(() => seen.push('first'));
+  const second = loop.runNow().then(() => seen.push('second'));
   await settle();
   expect(runs).toHaveLength(1);
   await end(new Error('not theirs'));
@@ -89,8 +89,8 @@ it('soon() waits for the run under way and begins its own; callers at one time s
 it('soon() throws what its run throws, and counts towards the spell', async () => {
   const { loop, faults, tick, end, settle } = makeLoop();
   const failure = new Error('away');
-  for (const asked of [loop.soon(), null]) {
-    const failed = expect(asked ?? loop.soon()).rejects.toBe(failure);
+  for (const asked of [loop.runNow(), null]) {
+    const failed = expect(asked ?? loop.runNow()).rejects.toBe(failure);
     await settle();
     await end(failure);
     await failed;
@@ -103,7 +103,7 @@ it('soon() throws what its run throws, and counts towards the spell', async () =
 it('stop() waits for the run under way and the one that was asked for; no tick follows', async () => {
   const { loop, runs, tick, end, settle } = makeLoop();
   await tick();
-  loop.soon().catch(() => {});
+  loop.runNow().catch(() => {});
   let stopped = false;
   const stop = loop.stop().then(() => {
     stopped = true;

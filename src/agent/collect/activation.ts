@@ -1,7 +1,7 @@
 import { flag } from './read.ts';
 
 const PRESSES = ['pointerdown', 'mousedown', 'touchstart', 'keydown', 'click'];
-/** How many resources Chromium remembers, unless a page says otherwise. */
+/** The number of resources that Chromium remembers, unless a page changes it. */
 const RESOURCES_MAX = 250;
 
 /** A press in a frame counts for this page too and is counted over there, also when the frame is gone. */
@@ -29,10 +29,13 @@ function activatedAlone(): boolean | null {
   });
 }
 
-let seen: boolean | null = false;
+let wasActivated: boolean | null = false;
 
-/** Of this page so far: a press explains only what comes after it, and a frame that is gone stays a doubt. */
+/**
+ * Reads the activation of this page so far: a press explains only later events, and a removed frame leaves a
+ * doubt.
+ */
 export function readActivation(): boolean | null {
-  if (seen === false) seen = activatedAlone();
-  return seen;
+  if (wasActivated === false) wasActivated = activatedAlone();
+  return wasActivated;
 }

@@ -25,7 +25,7 @@ export type CollectedGroups = { readonly [K in keyof Signals]: Group<K> | null }
   readonly collector: string;
 };
 
-/** The same signals with what has been seen since then. */
+/** Renews signals with the input since they were collected. */
 export const renewSignals = <S extends CollectedSignals>(before: S): S => ({
   ...before,
   tells: { ...(before['tells'] as object), activated: readActivation() },
@@ -41,7 +41,7 @@ const breathe = (): Promise<void> => (document.hidden ? Promise.resolve() : paus
  */
 export async function collectSignals(workerUrl: string | null): Promise<CollectedGroups> {
   const elsewhere = [collectWorker(workerUrl), collectPage(), collectAudio(), collectPermissions()] as const;
-  const { frame, used } = inFrame((realm) => ({
+  const { frame, used: frameUsed } = inFrame((realm) => ({
     patched: patchedNatives(realm),
     cdp: realm && consoleReadsStacks(realm),
     engine: readEngine(realm ?? globalThis),
@@ -49,11 +49,11 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
     fonts: collectFonts(realm),
   }));
   await breathe();
-  const canvas = await collectCanvas(used.drawn);
+  const canvas = await collectCanvas(frameUsed.drawn);
   await breathe();
   const webgl = collectWebgl();
   await breathe();
-  const [engine, time] = await Promise.all([collectEngine(used.engine), collectTime()]);
+  const [engine, time] = await Promise.all([collectEngine(frameUsed.engine), collectTime()]);
   const [worker, page, audio, permissions] = await Promise.all(elsewhere);
   return {
     collector: COLLECTOR,
@@ -63,15 +63,15 @@ export async function collectSignals(workerUrl: string | null): Promise<Collecte
     screen: collectScreen(),
     media: collectMedia(),
     graphics: { ...webgl, ...canvas, ...audio },
-    fonts: used.fonts,
+    fonts: frameUsed.fonts,
     engine,
     time,
     tells: {
       globals: automationGlobals(),
-      cdp: used.cdp,
+      cdp: frameUsed.cdp,
       // Developer tools attach to a page's workers too; chromedriver and plain protocol clients do not.
-      debugsPageAlone: worker?.cdp == null ? null : used.cdp === true && !worker.cdp,
-      patched: used.patched,
+      debugsPageAlone: worker?.cdp == null ? null : frameUsed.cdp === true && !worker.cdp,
+      patched: frameUsed.patched,
       processType: processType(),
       activated: readActivation(),
       ...permissions,

@@ -5,11 +5,11 @@ import type { Group } from './read.ts';
 
 type Input = Group<'input'>;
 
-let seen: Input | null = null;
+let aggregates: Input | null = null;
 
 /** The aggregates so far; null when nobody asked for them. */
 export function collectInput(): Input | null {
-  return seen && { ...seen };
+  return aggregates && { ...aggregates };
 }
 
 /** Fewer events say nothing of their clock. */
@@ -17,7 +17,10 @@ const GRID_EVENTS = 4;
 /** Chromium rounds `timeStamp` to 0.1 ms. */
 const GRID_MS = 0.15;
 
-/** Whether times have different fractions of a millisecond: X11 stamps whole ones, so a hand's have one in all. */
+/**
+ * True if times have different fractions of a millisecond: X11 stamps whole ones, so all times of a hand
+ * share one.
+ */
 function makeGrid(): (time: number) => boolean | null {
   let count = 0;
   let first = 0;
@@ -36,7 +39,7 @@ function listen(): () => void {
   const offGrid = makeGrid();
   let downAt: number | null = null;
   let counts: Input = { moves: 0, downUpMs: null, forceless: null, offGrid: null };
-  seen = counts;
+  aggregates = counts;
   const onEvent = (event: PointerEvent): void => {
     const { type, timeStamp, pointerType, pressure } = event;
     // The press that accepted is still on its way when this begins.
@@ -57,13 +60,13 @@ function listen(): () => void {
       downAt = null;
     }
     counts = next;
-    seen = counts;
+    aggregates = counts;
   };
   const types = ['pointermove', 'pointerdown', 'pointerup'] as const;
   for (const type of types) addEventListener(type, onEvent, { passive: true, capture: true });
   return () => {
     for (const type of types) removeEventListener(type, onEvent, { capture: true });
-    seen = null;
+    aggregates = null;
   };
 }
 

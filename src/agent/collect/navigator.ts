@@ -8,7 +8,7 @@ export interface UaData {
   getHighEntropyValues(hints: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** What some browsers have beyond the DOM types. */
+/** Properties that some browsers have beyond the DOM types. */
 interface RichNavigator {
   readonly userAgentData?: UaData;
   readonly deviceMemory?: number;

@@ -67,11 +67,11 @@ const toStringOf = (realm: typeof globalThis): Callable =>
  */
 export function patchedNatives(realm: FrameRealm | null): string[] | null {
   return attempt(() => {
-    const own = toStringOf(globalThis);
+    const pageToString = toStringOf(globalThis);
     const print = toStringOf(realm ?? globalThis);
     const found = WATCHED.filter(([, owner, members]) => ownerIsPatched(owner, members, print));
     const names = new Set(found.map(([name]) => name));
-    if (Object.hasOwn(own, 'prototype') || !printsAsNative(own, 'toString', print))
+    if (Object.hasOwn(pageToString, 'prototype') || !printsAsNative(pageToString, 'toString', print))
       names.add('Function.toString');
     return [...names];
   });

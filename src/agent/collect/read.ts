@@ -37,7 +37,7 @@ export function number(read: () => unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
-/** The same reader for several fields of one thing, each of which alone may be missing or throw. */
+/** Applies a reader to several fields of one thing; each field may be missing or throw. */
 export function each<Thing, Name extends keyof Thing & string, Value>(
   reader: (read: () => unknown) => Value,
   thing: () => Thing,

@@ -33,11 +33,12 @@ const statesOf = (names: readonly string[]) => Promise.all(names.map(stateOf));
 
 /** Without a prompt. M4: two answers to one question differ. A9: what `Browser.grantPermissions` of a driver leaves. */
 export async function collectPermissions() {
-  const said = text(() => Notification.permission);
+  const notification = text(() => Notification.permission);
   const [prompted, decided] = await Promise.all([statesOf(BY_PROMPT), statesOf(BY_ITSELF)]);
   const [state] = prompted;
   return {
-    notificationMismatch: said === null || state == null ? null : said === 'denied' && state === 'prompt',
+    notificationMismatch:
+      notification === null || state == null ? null : notification === 'denied' && state === 'prompt',
     granted: prompted.filter((is) => is === 'granted').length,
     barred: decided.filter((is) => is === 'denied').length,
   };

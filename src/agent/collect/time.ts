@@ -3,7 +3,7 @@ import { type Group, number, pause, text, within } from './read.ts';
 /** About a millisecond of spinning; a coarser clock than that is met by waiting instead. */
 const SPINS = 20_000;
 const STEPS = 8;
-const WAITS = 6;
+const MAX_PAUSES = 6;
 /** Far more than the waits take, except in a hidden page. */
 const WAIT_MS = 500;
 
@@ -17,9 +17,10 @@ async function clockStep(): Promise<number | null> {
     last = now;
   };
   for (let turn = 0; turn < SPINS && distances.length < STEPS; turn += 1) look();
-  // For clocks that stand still for longer than a spin: Firefox with resistFingerprinting steps by 16.67 ms.
-  const waits = distances.length === 0 ? WAITS : 0;
-  for (let turn = 0; turn < waits; turn += 1) {
+  // Waits when the clock stands still for longer than a spin: Firefox with resistFingerprinting steps by
+  // 16.67 ms.
+  const pauses = distances.length === 0 ? MAX_PAUSES : 0;
+  for (let turn = 0; turn < pauses; turn += 1) {
     await pause(4);
     look();
   }

@@ -2,9 +2,12 @@ import type { ConsentReceipt } from '../types.ts';
 import { el } from './dom.ts';
 import { WORDS } from './locales/en.ts';
 
-/** What this browser agreed to: the banner's own record, which is stored at the site's origin, and its way to withdraw. */
+/**
+ * The list of the person's choices in this browser: from the banner's record at the site's origin, with
+ * buttons to withdraw.
+ */
 
-/** What this page uses of the banner's API. */
+/** The part of the banner's API that this page uses. */
 export interface PageConsent {
   readonly ready?: Promise<unknown>;
   receipt?(): Promise<ConsentReceipt | null>;
@@ -21,7 +24,7 @@ interface Choice {
   readonly until: number;
 }
 
-/** Of the banner's record; none where it cannot be read. */
+/** Reads the banner's record; empty where it cannot be read. */
 function choicesOf(kid: string): (readonly [purpose: string, choice: Choice])[] {
   try {
     const record = JSON.parse(localStorage.getItem(`gpd-consent:${kid}`) ?? '{}') as {

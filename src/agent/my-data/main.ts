@@ -76,9 +76,9 @@ async function show(page: Page, result: Identified): Promise<string> {
   if (reply.status === 401) return WORDS.noCookie;
   if (!reply.ok) throw new Error(String(reply.status));
   await put(page, reply);
-  const kept = fillTyped(page) ? WORDS.typedKept : '';
-  const alone = response.needsAttestation ? WORDS.lookUpAlone : '';
-  return [kept, alone, clockNote(result)].filter((text) => text !== '').join(' ');
+  const typedNote = fillTyped(page) ? WORDS.typedKept : '';
+  const lookUpNote = response.needsAttestation ? WORDS.lookUpAlone : '';
+  return [typedNote, lookUpNote, clockNote(result)].filter((text) => text !== '').join(' ');
 }
 
 /** Nothing can be shown: the page names what is left to do. */
@@ -152,9 +152,9 @@ function build(host: HTMLElement): void {
     result,
     consents,
   );
-  const given = banner();
+  const pageConsent = banner();
   const tell = (text: string): void => say(page, text);
-  void Promise.resolve(given?.ready).then(() => fillConsents(kid, given, consents, tell));
+  void Promise.resolve(pageConsent?.ready).then(() => fillConsents(kid, pageConsent, consents, tell));
   const token = handedOver();
   if (token !== null) void showVisit(page, token);
 }

@@ -40,11 +40,11 @@ function adopt<E extends HTMLElement>({ endpoint }: Page, part: E): E {
 /** The server's own words, in place of what is there. @returns its summary */
 export async function put(page: Page, reply: Response): Promise<string> {
   const answer = await parsed(reply);
-  const held = answer.querySelector<HTMLElement>('[data-gpd-held]');
-  if (!held) throw new Error('no page');
-  held.querySelector(':scope > [role="status"]')?.remove();
-  page.result.replaceChildren(adopt(page, held));
-  for (const form of held.querySelectorAll('form')) {
+  const summary = answer.querySelector<HTMLElement>('[data-gpd-held]');
+  if (!summary) throw new Error('no page');
+  summary.querySelector(':scope > [role="status"]')?.remove();
+  page.result.replaceChildren(adopt(page, summary));
+  for (const form of summary.querySelectorAll('form')) {
     form.action = `${page.endpoint}/my-data`;
     form.addEventListener('submit', (event) => {
       const pressed = event.submitter as HTMLButtonElement | null;
@@ -54,7 +54,7 @@ export async function put(page: Page, reply: Response): Promise<string> {
       void send(page, form, pressed);
     });
   }
-  return held.dataset['told'] ?? '';
+  return summary.dataset['told'] ?? '';
 }
 
 /** Ways that need no check, with the site's contact, as the server's page names them; null where it cannot be read. */

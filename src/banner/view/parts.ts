@@ -1,10 +1,10 @@
 import type { Purpose } from '../config.ts';
 import type { Wants } from '../plan.ts';
-import { asked, choiceOf, statusOf, type Terms, whyAsked } from '../status.ts';
+import { askedPurposes, choiceOf, statusOf, type Terms, whyAsked } from '../status.ts';
 import { type Child, fill, h } from './dom.ts';
 import type { Words } from './words.ts';
 
-/** What the first layer and the settings are made of; texts go in as text. */
+/** Builds the parts of the first layer and of the settings; texts are inserted as text. */
 
 export interface Speech {
   readonly words: Words;
@@ -12,7 +12,7 @@ export interface Speech {
 }
 
 /** A tenant's words may be of another direction than the banner's. */
-const own = (text: string): HTMLElement => h('bdi', {}, text);
+const isolated = (text: string): HTMLElement => h('bdi', {}, text);
 
 const chip = ({ words }: Speech): HTMLElement => h('span', { class: 'chip' }, words.gpc);
 
@@ -26,21 +26,25 @@ function policyLink({ words }: Speech, { config }: Terms): Child {
 }
 
 function whyText({ words }: Speech, terms: Terms): Child {
-  const why = whyAsked(terms);
-  if (why === 'first') return null;
-  return h('p', {}, { policy: words.whyPolicy, expired: words.whyExpired, purpose: words.whyPurpose }[why]);
+  const reason = whyAsked(terms);
+  if (reason === 'first') return null;
+  return h(
+    'p',
+    {},
+    { policy: words.whyPolicy, expired: words.whyExpired, purpose: words.whyPurpose }[reason],
+  );
 }
 
 /** One purpose is described in full, several by their names. */
 function purposeText(purposes: readonly Purpose[], { language }: Speech): Child {
-  const [only, ...others] = purposes;
+  const [only, ...rest] = purposes;
   if (!only) return null;
-  if (others.length === 0) {
+  if (rest.length === 0) {
     const dash = only.description !== '' && ' – ';
-    return h('p', {}, h('strong', {}, own(only.title)), dash, own(only.description));
+    return h('p', {}, h('strong', {}, isolated(only.title)), dash, isolated(only.description));
   }
   const parts = new Intl.ListFormat(language).formatToParts(purposes.map(({ title }) => title));
-  const titles = parts.map(({ type, value }) => (type === 'element' ? own(value) : value));
+  const titles = parts.map(({ type, value }) => (type === 'element' ? isolated(value) : value));
   return h('p', {}, h('strong', {}, ...titles));
 }
 
@@ -54,10 +58,10 @@ export function layerParts(speech: Speech, terms: Terms, actions: LayerActions):
   const { words } = speech;
   const { title, body } = terms.config;
   return [
-    h('h2', { id: 'title' }, title === '' ? words.title : own(title)),
+    h('h2', { id: 'title' }, title === '' ? words.title : isolated(title)),
     whyText(speech, terms),
-    purposeText(asked(terms), speech),
-    h('p', {}, body === '' ? words.body : own(body)),
+    purposeText(askedPurposes(terms), speech),
+    h('p', {}, body === '' ? words.body : isolated(body)),
     terms.gpc && chip(speech),
     buttons(
       press(words.accept, 'consent-accept', () => actions.choose(true)),
@@ -112,8 +116,8 @@ function purposeItem(speech: Speech, terms: Terms, at: number, actions: SheetAct
   return h(
     'li',
     {},
-    h('label', {}, box, h('span', { id: `title-${at}` }, own(purpose.title))),
-    h('p', { id: `about-${at}` }, own(purpose.description)),
+    h('label', {}, box, h('span', { id: `title-${at}` }, isolated(purpose.title))),
+    h('p', { id: `about-${at}` }, isolated(purpose.description)),
     h('p', { id: `past-${at}`, class: 'quiet small' }, history(speech, terms, purpose)),
     ...(actions.asks.includes(purpose.id) ? askOver(speech, purpose, at, actions.save) : []),
   );
@@ -135,7 +139,7 @@ export function sheetParts(speech: Speech, terms: Terms, actions: SheetActions, 
     { class: 'purposes' },
     ...purposes.map((_one, at) => purposeItem(speech, terms, at, actions)),
   );
-  const all = (wanted: boolean) => () => actions.save(new Map(purposes.map(({ id }) => [id, wanted])));
+  const all = (isGranted: boolean) => () => actions.save(new Map(purposes.map(({ id }) => [id, isGranted])));
   const ticked = (): void => {
     const boxes = [...list.querySelectorAll('input')];
     actions.save(new Map(boxes.map(({ name, checked }) => [name, checked])));

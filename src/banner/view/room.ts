@@ -1,15 +1,15 @@
 import { doc } from '../doc.ts';
 
 /**
- * What is focused must not lie wholly under the region or the button (WCAG 2.2, 2.4.11), and the page's last link not for
- * ever: the page scrolls what it is asked for above them, and has room for that at its end. Neither moves anything.
- * @returns for a page whose root is another one
+ * Keeps focused elements and the page's last link visible (WCAG 2.2, 2.4.11): the page scrolls them above the
+ * region and the button, and has room for that at its end. Nothing moves.
+ * @returns a function for a page whose root was replaced
  */
 export function makeRoom(covers: readonly HTMLElement[]): () => void {
   const room = doc.createElement('gpd-consent-room');
   const GAP = 16;
   let page: HTMLElement | null = null;
-  let own = '';
+  let ownPadding = '';
 
   /** Out of the flow, it lengthens what can be scrolled and nothing else. Next to body: no rule of the page counts it. */
   function place(root: HTMLElement, height: number): void {
@@ -22,7 +22,7 @@ export function makeRoom(covers: readonly HTMLElement[]): () => void {
     room.style.blockSize = `${height}px`;
     room.style.top = '0';
     root.append(room);
-    // Where the page's own boxes end.
+    // The end of the page's boxes.
     const end = root.getBoundingClientRect().bottom;
     room.style.top = `${end - room.getBoundingClientRect().top}px`;
   }
@@ -32,7 +32,7 @@ export function makeRoom(covers: readonly HTMLElement[]): () => void {
     if (!page) return;
     const tallest = Math.max(...covers.map((cover) => cover.offsetHeight));
     const height = tallest === 0 ? 0 : tallest + GAP;
-    page.style.scrollPaddingBlockEnd = height === 0 ? own : `${height}px`;
+    page.style.scrollPaddingBlockEnd = height === 0 ? ownPadding : `${height}px`;
     // A page that fits its window would get a scroll bar, and that moves everything.
     if (height > 0 && page.scrollHeight > page.clientHeight) place(page, height);
   }
@@ -45,7 +45,7 @@ export function makeRoom(covers: readonly HTMLElement[]): () => void {
     if (root === page) return;
     if (page) watch.unobserve(page);
     page = root;
-    own = page.style.scrollPaddingBlockEnd;
+    ownPadding = page.style.scrollPaddingBlockEnd;
     watch.observe(page);
   };
 }

@@ -1,7 +1,7 @@
 import type { Controller } from '../controller.ts';
 import { doc } from '../doc.ts';
 import type { Wants } from '../plan.ts';
-import { asked } from '../status.ts';
+import { askedPurposes } from '../status.ts';
 import { css } from './banner.css';
 import { h, nodes } from './dom.ts';
 import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
@@ -32,7 +32,7 @@ function makeHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; 
   return { host, root };
 }
 
-/** Where the keyboard is, through shadow roots. */
+/** The focused element, through shadow roots. */
 function focused(): HTMLElement | null {
   let at: Element | null = doc.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
@@ -94,13 +94,13 @@ function render(view: Shown): void {
   const next = view.terms();
   if (!next) return;
   view.attach();
-  const open = asked(next);
+  const open = askedPurposes(next);
   const asks = open.map(({ id }) => id).join(' ');
   const had = layer.contains(view.root.activeElement);
   if (asks !== view.asks && open.length > 0) {
     errors.layer.hidden = true;
-    const choose = (wanted: boolean): void =>
-      void answer(view, new Map(open.map(({ id }) => [id, wanted])), errors.layer);
+    const choose = (isGranted: boolean): void =>
+      void answer(view, new Map(open.map(({ id }) => [id, isGranted])), errors.layer);
     const parts = layerParts(speech, next, { choose, open: () => show(view) });
     layer.replaceChildren(...nodes(parts), errors.layer);
     // The message is above the buttons that it is about.
@@ -163,13 +163,21 @@ function closed(view: Shown): void {
 }
 
 export function makeView(deps: ViewDeps) {
-  const made = makeHost(deps);
+  const shadowHost = makeHost(deps);
   const elements = makeElements(
-    made.root,
+    shadowHost.root,
     () => show(view),
     () => closed(view),
   );
-  const attach = stayIn(made.host, elements);
-  const view: Shown = { ...deps, ...made, ...elements, asks: '', opener: null, busy: new Set(), attach };
+  const attach = stayIn(shadowHost.host, elements);
+  const view: Shown = {
+    ...deps,
+    ...shadowHost,
+    ...elements,
+    asks: '',
+    opener: null,
+    busy: new Set(),
+    attach,
+  };
   return { render: () => render(view), open: () => show(view) };
 }

@@ -5,7 +5,7 @@ import type { WriteAction } from '../../consent/plan-write.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import {
   canProcessRequestSchema,
   consentWriteSchema,
@@ -151,7 +151,7 @@ async function policies(
 
 /** The exact text: what was replaced in it would be signed in its place. */
 function readText(file: string): string {
-  const bytes = orElse(() => readFileSync(file), null);
+  const bytes = tryOr(() => readFileSync(file), null);
   if (bytes === null) throw misused(`${file} cannot be read`);
   if (!isUtf8(bytes)) throw misused(`${file} is not UTF-8: convert it first (iconv -t UTF-8)`);
   return bytes.toString('utf8');

@@ -4,7 +4,7 @@ import { CsvError, parse } from 'csv-parse';
 import { z } from 'zod';
 import type { LastChoices } from '../../consent/import-store.ts';
 import type { ConsentRecord, ImportOutcome } from '../../consent/service.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { isPlainText } from '../../lib/text.ts';
 import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
@@ -68,7 +68,7 @@ function problemOf(line: number, error: z.ZodError): string {
 /** @throws {CommandFailed} when the file cannot be read */
 function isNdjson(file: string): boolean {
   const head = Buffer.alloc(64);
-  const handle = orElse(() => openSync(file, 'r'), null);
+  const handle = tryOr(() => openSync(file, 'r'), null);
   if (handle === null) throw notFound(`cannot read ${file}`);
   try {
     const text = head.toString('utf8', 0, readSync(handle, head)).replace(/^\u{feff}/u, '');
@@ -82,7 +82,7 @@ async function* ndjsonRows(file: string): AsyncGenerator<Row> {
   let line = 0;
   for await (const { text } of splitLines(createReadStream(file))) {
     line += 1;
-    if (text.trim() !== '') yield { line, value: orElse(() => JSON.parse(text) as unknown, undefined) };
+    if (text.trim() !== '') yield { line, value: tryOr(() => JSON.parse(text) as unknown, undefined) };
   }
 }
 

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/note.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries.ts';
@@ -44,7 +44,7 @@ const SAY_EVERY = 50_000;
 
 function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   if (file === undefined) return [];
-  const text = orElse(() => readFileSync(file, 'utf8'), null);
+  const text = tryOr(() => readFileSync(file, 'utf8'), null);
   if (text === null) throw misused(`cannot read ${file}`);
   const kept = readKeptNotes(text, vkey);
   if (kept.length === 0) throw misused(`${file} has no checkpoint that this log signed`);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { closing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { Report } from '../../ops/doctor/doctor.ts';
 import type { Status } from '../../ops/doctor/finding.ts';
@@ -42,7 +42,7 @@ async function examineAll({ config }: CommandContext, { url, all }: Flags<'url',
     import('../../ops/doctor/context.ts'),
   ]);
   const asked = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
-  const report = await closing(openContext(config, asked), (context) => examine(context));
+  const report = await withClosing(openContext(config, asked), (context) => examine(context));
   print(report, () => lines(report, all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { unnamedIn } from '../../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../../rights/dsar/signer.ts';
@@ -38,7 +38,7 @@ type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant: str
 
 function recipientOf(file: string | undefined): Recipient | undefined {
   if (file === undefined) return undefined;
-  const bytes = orElse(() => readFileSync(file), null);
+  const bytes = tryOr(() => readFileSync(file), null);
   if (bytes === null) throw notFound(`cannot read ${file}: name the recipient's certificate`);
   try {
     return readRecipient(bytes, Date.now());

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/db.ts';
-import { closing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/functions.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';
@@ -190,7 +190,7 @@ async function scrub(context: CommandContext, kid?: string): Promise<void> {
   if (kid !== undefined) await operator(kid);
   if (database.kind === 'sqlite') return resumeAll(context);
   const location = config.migrate_database_url ?? databaseLocation(config);
-  const scrubbed = await closing(openDatabase({ location }), (owner) =>
+  const scrubbed = await withClosing(openDatabase({ location }), (owner) =>
     scrubReceipts(database, owner, { now: Date.now(), kid }),
   ).catch((error: unknown) => {
     throw error instanceof NotTheOwner ? new CommandFailed('notAllowed', error.message) : error;

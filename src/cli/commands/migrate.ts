@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/db.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
-import { closing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/functions.ts';
 import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { print } from '../io.ts';
@@ -23,7 +23,7 @@ async function migrateSchema(
   const dryRun = options.dryRun === true;
   const apply = (database: Database) =>
     dryRun ? pendingMigrations(database) : migrateData(config, database);
-  const applied = await closing<Database, readonly string[]>(openData(config), apply);
+  const applied = await withClosing<Database, readonly string[]>(openData(config), apply);
   print({ applied, dryRun }, () =>
     applied.length === 0
       ? ['the schema is up to date']

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkWhole, type Flags } from '../input.ts';
@@ -59,7 +59,7 @@ function count(tally: Tally, line: ReplayLine, answer: ReplayAnswer): void {
 
 function sizeOf(file: string): number | null {
   if (file === '-') return null;
-  const size = orElse(() => statSync(file).size, null);
+  const size = tryOr(() => statSync(file).size, null);
   if (size === null) throw notFound(`cannot read ${file}; name an NDJSON file, or - for standard input`);
   return size;
 }

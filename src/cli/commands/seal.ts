@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { fetchPublicKey } from '../../egress/gpd-client.ts';
 import { SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
@@ -26,7 +26,7 @@ const NONCE_BYTES = 16;
 
 /** Fills in a missing nonce and clientTs; everything else is sealed as given, right or wrong. */
 function completePlaintext(input: string): Buffer {
-  const value = orElse(() => JSON.parse(input) as unknown, undefined);
+  const value = tryOr(() => JSON.parse(input) as unknown, undefined);
   if (value === undefined) throw misused('standard input is not JSON');
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw misused('standard input is not a JSON object');

@@ -15,7 +15,7 @@ export function define(witness: Command): void {
 /** How far the witnesses of GPD_WITNESSES have followed each log. */
 async function status({ config, services, open }: CommandContext): Promise<void> {
   const { database } = await open();
-  const { witnesses, least } = readPolicy(config);
+  const { witnesses, min: least } = readPolicy(config);
   const { tenants } = await services();
   const logs = await Promise.all(
     tenants.all().map(async ({ kid, signer }) => ({

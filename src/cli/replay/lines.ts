@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { z } from 'zod';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { visitorClassSchema } from '../../schema/responses.ts';
 import { io, misused } from '../io.ts';
 
@@ -58,7 +58,7 @@ export type ReplayLine = ReturnType<typeof parseLine>;
  * @throws {CommandFailed} `usage`
  */
 function parseLine(text: string, number: number) {
-  const value = orElse(() => JSON.parse(text) as unknown, null);
+  const value = tryOr(() => JSON.parse(text) as unknown, null);
   if (!isWrapped(value)) return { number, body: text, headers: {}, expect: {} };
   const parsed = wrappedSchema.safeParse(value);
   if (!parsed.success) {

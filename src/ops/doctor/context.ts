@@ -13,7 +13,7 @@ import { probe } from '../../egress/gpd-client.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
 import { makeMasterKey, parseMasterKey } from '../../keys/master-key.ts';
 import { Unavailable } from '../../lib/errors.ts';
-import { orElse, works } from '../../lib/functions.ts';
+import { succeeds, tryOr } from '../../lib/functions.ts';
 import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { openData, readServerSecret } from '../../tenants/installation-files.ts';
@@ -33,11 +33,11 @@ export type FileFact = NonNullable<ReturnType<typeof readFileFact>>;
 /** Null: it is not there, or nobody could look. `mode` is of the lower nine bits. */
 function readFileFact(given: string | null) {
   if (given === null) return null;
-  return orElse(() => {
+  return tryOr(() => {
     const { uid, mode, size } = statSync(given);
     const isOpen = descriptorOf(given) !== null;
     const path = isOpen ? readlinkSync(given) : given;
-    const readable = isOpen || works(() => accessSync(path, constants.R_OK));
+    const readable = isOpen || succeeds(() => accessSync(path, constants.R_OK));
     return { path, uid, mode: mode & 0o777, size, readable };
   }, null);
 }

@@ -5,7 +5,7 @@ import { readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import { readMeta } from '../../db/meta-store.ts';
 import { SERVER_SECRET } from '../../keys/master-key.ts';
 import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import { makeLostLines } from '../../rights/erase/ended.ts';
 import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';
@@ -108,7 +108,7 @@ function* checkDirectory({ uid, config, file, disk }: Context): Findings {
       'it is on a network file system',
       'Move it to a local disk: SQLite cannot lock over the network.',
     );
-  const left = orElse(() => readdirSync(config.data_dir), []).filter((name) => LEFTOVER.test(name));
+  const left = tryOr(() => readdirSync(config.data_dir), []).filter((name) => LEFTOVER.test(name));
   const remedy = 'When no backup or restore is running, delete them: erasures do not reach them.';
   yield* about(left, warn('an interrupted command left files', remedy));
 }

@@ -8,7 +8,7 @@ import { baseUrl, type Config } from '../../config.ts';
 import { EgressRefused } from '../../egress/guard.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import { hostReach, isLoopback } from '../../lib/ip.ts';
 import { countOutbox } from '../../notify/outbox.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';
@@ -77,7 +77,7 @@ function* checkCertificate({ config, now, file }: Context): Findings {
   if (cert === null || key === null) throw new Skipped('gpd does not terminate TLS');
   if (((file(key)?.mode ?? 0) & 0o007) !== 0)
     yield fail('anyone can read the TLS key', `Run chmod o-rwx ${key}, and renew it.`);
-  const leaf = orElse(() => readCertificate(config, cert, key), null);
+  const leaf = tryOr(() => readCertificate(config, cert, key), null);
   if (!leaf) {
     yield fail('GPD_TLS_CERT or GPD_TLS_KEY cannot be read', RENEW);
     return;

@@ -196,7 +196,7 @@ async function checkpointProblem({ keys, data }: Context, kid: string, head: Log
     const base = await baseOf({ database, book: unlocked.book }, kid, makeNoteSigner(head.origin, seed));
     return base && base.head.size > 0 && !base.head.checkpoint ? 'there is no checkpoint' : '';
   } catch (error) {
-    if (error instanceof NotSigned) return error.why;
+    if (error instanceof NotSigned) return error.detail;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { ConfigError, type ServiceManager } from '../../config.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 
 type Sockets = Record<'http' | 'metrics', number | null>;
 
@@ -19,7 +19,7 @@ const NAMES: Readonly<Record<string, keyof GivenSockets>> = {
   'gpd-metrics.socket': 'metrics',
 };
 
-const isSocket = (fd: number): boolean => orElse(() => fstatSync(fd).isSocket(), false);
+const isSocket = (fd: number): boolean => tryOr(() => fstatSync(fd).isSocket(), false);
 
 /** @throws {ConfigError} rather than leave a socket that takes connections nobody answers */
 export function takeSockets(given: ServiceManager['sockets']): GivenSockets {

@@ -5,7 +5,7 @@ import { ruleText } from '../../ingest/verdict/policy.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { bound } from '../../lib/functions.ts';
+import { bindAll } from '../../lib/functions.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import { requestsAlone } from '../subject.ts';
 import type { Contest } from './contest.ts';
@@ -95,7 +95,7 @@ async function answer(deps: CaseDeps, caseKey: string, text: string) {
   return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
 }
 
-export const makeCaseService = (deps: CaseDeps) => bound(deps, { file, view, answer });
+export const makeCaseService = (deps: CaseDeps) => bindAll(deps, { file, view, answer });
 
 /** The key of a case that was filed without an account: anyone who has it reads the case and answers (contract-2 section 15). */
 

@@ -2,7 +2,7 @@ import { isReconciled } from '../../ingest/decisions-service.ts';
 import { contestContext } from '../../keys/master-key.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
 import { Refusal } from '../../lib/errors.ts';
-import type { Extension, Outcome, Ruling } from '../../schema/rights.ts';
+import type { ContestOutcome, Extension, Ruling } from '../../schema/rights.ts';
 import type { RightsProfile } from '../../tenants/settings.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { quotedClass } from '../dsar/dsar.ts';
@@ -75,7 +75,7 @@ export interface Claim {
 }
 
 export interface Proposal {
-  readonly outcome: Outcome;
+  readonly outcome: ContestOutcome;
   readonly reason: string;
   readonly by: string;
   /** How they are called in the console; null: not by the console. */
@@ -102,7 +102,7 @@ export interface Contest extends Omit<Texts, 'proposedReason'> {
   readonly version: number;
   /** The class that is contested. */
   readonly class: string;
-  readonly outcome: Outcome | null;
+  readonly outcome: ContestOutcome | null;
   readonly resolvedAt: number | null;
   readonly resolvedBy: { readonly role: ResolverRole; readonly ref: string } | null;
   /** How they are called in the console; null: not by the console. */
@@ -318,7 +318,7 @@ export function due(dueAt: number, now: number) {
 }
 
 /** What an outcome means for the decision, of which some stay what they are. */
-export function outcomeText(outcome: Outcome, decided: string): string {
+export function outcomeText(outcome: ContestOutcome, decided: string): string {
   if (outcome === 'upheld') return 'the decision stands';
   if (isReconciled(decided)) return 'the decision no longer stands; it will count as a person';
   return `the objection is right; the decision said ${quotedClass(decided)}, and it stays that`;

@@ -7,7 +7,7 @@ import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
 import { makeUlid, type Random } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
-import { bound } from '../../lib/functions.ts';
+import { bindAll } from '../../lib/functions.ts';
 import { lockHead } from '../../log/entries.ts';
 import { notify } from '../../notify/notify.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
@@ -127,7 +127,7 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
 
 export function makeContestService(deps: ContestDeps) {
   return {
-    ...bound(deps, { file, extend, resolve }),
+    ...bindAll(deps, { file, extend, resolve }),
 
     claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
       change(deps, reviewer.kid, contestId, {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../../db/db.ts';
 import { type Columns, cellOf, countOf, countUpTo, fromColumns, toColumns } from '../../db/sql.ts';
 import { inChunks } from '../../lib/collections.ts';
-import type { Outcome } from '../../schema/rights.ts';
+import type { ContestOutcome } from '../../schema/rights.ts';
 import {
   type Contest,
   type ContestTexts,
@@ -26,7 +26,7 @@ type Texted = 'resolved_by' | `claimed_${'by' | 'label'}` | `proposed_${'by' | '
 export type ContestRow = Columns<Plain> &
   Readonly<Record<Texted, string | null> & Record<'claimed_until' | 'proposed_at', number | null>> & {
     readonly resolved_role: ResolverRole | null;
-    readonly proposed_outcome: Outcome | null;
+    readonly proposed_outcome: ContestOutcome | null;
   };
 
 function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestTexts: ContestTexts): Texts {

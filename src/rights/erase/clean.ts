@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { idsInFile, type Needles } from '../../db/byte-scan.ts';
+import { idsInFile, type SoughtIds } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/db.ts';
 import { releaseFreePages } from '../../db/files.ts';
 import { makeGroup } from '../../db/group-commit.ts';
@@ -31,19 +31,19 @@ export interface Wanted {
   readonly receiptId: string;
   readonly kid: string;
   /** Undefined: those of an attempt that could not search. If it is not known either, only rewriting is sure. */
-  readonly needles?: Needles | null;
+  readonly needles?: SoughtIds | null;
   /** An operator waits for it. */
   readonly rewriteNow?: boolean;
 }
 
-type Sought = Omit<Wanted, 'needles'> & { readonly needles: Needles | null };
+type Sought = Omit<Wanted, 'needles'> & { readonly needles: SoughtIds | null };
 
 /** Rewritten in about half a second: no write is refused. */
 const LARGE_FILE = 64 * 1024 * 1024;
 /** Less than a day, as the window opens at the same time each day. */
 const REWRITE_EVERY_MS = 23 * HOUR;
 const MAX_KEPT = 1000;
-const NOTHING: Needles = { requests: new Set(), others: new Set() };
+const NOTHING: SoughtIds = { requests: new Set(), others: new Set() };
 
 /** A device that visited again is rightly in the file. */
 async function notInUse({ read }: Database, kid: string, ids: readonly string[]): Promise<string[]> {
@@ -100,8 +100,8 @@ export function makeCleaner(deps: CleanDeps) {
     last = next.catch(() => {});
     return next;
   };
-  const kept = new Map<string, Needles>();
-  const keep = (receiptId: string, needles: Needles | null): void => {
+  const kept = new Map<string, SoughtIds>();
+  const keep = (receiptId: string, needles: SoughtIds | null): void => {
     if (needles && kept.size < MAX_KEPT) kept.set(receiptId, needles);
   };
 

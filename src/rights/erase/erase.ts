@@ -8,7 +8,7 @@ import { inPieces } from '../../db/purge.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
 import { makeUlid, type Random } from '../../lib/crypto.ts';
-import type { Fault } from '../../lib/jobs.ts';
+import type { JobFault } from '../../lib/jobs.ts';
 import { makeAnchoredPlaces } from '../../log/anchors.ts';
 import { lockHead } from '../../log/entries.ts';
 import { webhookRows } from '../../notify/notify.ts';
@@ -241,7 +241,7 @@ async function runSteps(run: Running, erasure: StoredErasure, gone: Gone): Promi
       for (const bytes of erased.others) gone?.others.add(bytes);
       return requests.length;
     };
-    await inPieces(database, ids, step, { minRows: STEP_ROWS, goesOn });
+    await inPieces(database, ids, step, { minRows: STEP_ROWS, shouldContinue: goesOn });
     if (!goesOn()) return erasure;
   }
   await endSteps(database, receiptId);
@@ -265,7 +265,7 @@ async function searchFiles(run: Running, erasure: StoredErasure, wanted: Searche
 /** Takes up what a crash, a full disk or a busy file left unfinished. What fails is tried again the next time, and holds up no other. */
 async function resumeAll(run: Running, isUnderWay: (receiptId: string) => boolean, wanted: Resumed) {
   const { database } = run;
-  const failures: Fault[] = [];
+  const failures: JobFault[] = [];
   const alone = async <T>(kid: string, work: () => Promise<T>): Promise<T | null> => {
     try {
       return await work();

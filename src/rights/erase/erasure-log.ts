@@ -17,7 +17,7 @@ import {
 import { dropMeta, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { hmacSha256 } from '../../lib/crypto.ts';
-import { orElse } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/functions.ts';
 import type { StoredErasure } from './receipts.ts';
 
 /**
@@ -58,7 +58,7 @@ export const isRemoval = (line: ErasureLine): line is Tombstone =>
 
 /** @param isAuthentic gpd wrote it: the shape of an erasure, by far the most lines, is not looked at again */
 export function parseLine(body: string, isAuthentic: boolean): ErasureLine | null {
-  return orElse(() => {
+  return tryOr(() => {
     const line = JSON.parse(body) as object;
     if ('event' in line) return eventSchema.parse(line);
     return isAuthentic ? (line as Tombstone) : tombstoneSchema.parse(line);

@@ -49,7 +49,7 @@ async function outlastReaders(connection: Knex, tries: number): Promise<void> {
  * @throws {Unavailable} when a table is in use for too long, or somebody may still read what was erased
  */
 export async function scrubFiles(owner: Database, tries = TRIES): Promise<void> {
-  await owner.alone(async (connection) => {
+  await owner.onOwnConnection(async (connection) => {
     if (rowsOf(await connection.raw(FOREIGN, [[...PERSONAL_TABLES]])).length > 0) throw new NotTheOwner();
     await outlastReaders(connection, tries);
     // Everything else queues up behind a lock that this waits for.

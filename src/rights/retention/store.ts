@@ -191,7 +191,7 @@ export async function retain(
     if (!goesOn()) return counts;
     const { key, ages } = rowOf(table);
     const removal: Removal = {
-      goesOn,
+      shouldContinue: goesOn,
       table,
       key: key.at(-1) ?? '',
       within: { kid },

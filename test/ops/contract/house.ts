@@ -1,7 +1,7 @@
 import { followClock } from '../../../src/db/clock-rule-store.ts';
 import type { Database } from '../../../src/db/db.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import type { Failure } from '../../../src/lib/jobs.ts';
+import type { JobFailure } from '../../../src/lib/jobs.ts';
 import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';
 import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { operatorAt } from '../../support/act.ts';
@@ -13,7 +13,7 @@ const SKEW_MS = 5 * MINUTE;
 export function makeHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
   let now = begin;
   let ticks = 0;
-  const failures: Failure[] = [];
+  const failures: JobFailure[] = [];
   const events: string[] = [];
   const rule = followClock(database, () => now, SKEW_MS);
   rule.catch(() => {});

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import { closing } from '../../../src/lib/functions.ts';
+import { withClosing } from '../../../src/lib/functions.ts';
 import { type Context, openContext } from '../../../src/ops/doctor/context.ts';
 import { CHECKS, examine, type Report } from '../../../src/ops/doctor/doctor.ts';
 import { Skipped } from '../../../src/ops/doctor/finding.ts';
@@ -24,7 +24,7 @@ async function byCommand(env: Environment): Promise<Report> {
 /** A check is handed a plain object, so that a test can change what it reads. */
 function byContext(environment: Environment, change: NonNullable<Row['context']>): Promise<Report> {
   const opened = openContext(loadConfig({ environment }), { version: '0.1.0', now: NOW });
-  return closing(opened, async (base: Context & { close(): Promise<void> }) =>
+  return withClosing(opened, async (base: Context & { close(): Promise<void> }) =>
     examine({ ...base, ...change(base) }),
   );
 }

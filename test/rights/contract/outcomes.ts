@@ -11,7 +11,7 @@ import { insertOutcome, readPatterns } from '../../../src/rights/outcomes.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { ruleReviews } from '../../../src/rights/tally-store.ts';
 import type { ReportedOutcome } from '../../../src/schema/responses.ts';
-import type { Outcome } from '../../../src/schema/rights.ts';
+import type { ContestOutcome } from '../../../src/schema/rights.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
@@ -96,7 +96,7 @@ export function outcomesContract(make: MakeDatabase): void {
           );
           return db.database.transaction((tx) => insertContest(tx, WORDS, contest));
         },
-        rule: (name: string, outcome: Outcome, on = other) =>
+        rule: (name: string, outcome: ContestOutcome, on = other) =>
           contestsOf(on).resolve(
             { kid, role: 'reviewer', ref: 'rita' },
             { contestId: `con_${kid}${name}`, outcome, reason: 'A reason of a reviewer.', version: null },

@@ -196,7 +196,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
       };
       const sizeOf = async (): Promise<number> => {
         if (database.kind === 'postgres') {
-          await database.alone((connection) => connection.raw('VACUUM decisions'));
+          await database.onOwnConnection((connection) => connection.raw('VACUUM decisions'));
           const size = await database.read.raw("SELECT pg_total_relation_size('decisions') AS n");
           return Number(rowsOf<{ n: unknown }>(size)[0]?.n);
         }

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../../src/ingest/verdict/policy.ts';
-import { bound } from '../../../src/lib/functions.ts';
+import { bindAll } from '../../../src/lib/functions.ts';
 import { openSpool, writeArchive } from '../../../src/rights/dsar/archive-files.ts';
 import { makeNotice } from '../../../src/rights/dsar/dsar.ts';
 import { type Dsar, describeDecision } from '../../../src/rights/dsar/service.ts';
@@ -67,7 +67,7 @@ function setUp() {
     version: 'test',
     spoolDirectory,
   };
-  return { archive: bound(deps, { writeArchive }), spoolDirectory, deps };
+  return { archive: bindAll(deps, { writeArchive }), spoolDirectory, deps };
 }
 
 describe('an archive that breaks off', () => {

@@ -1,4 +1,4 @@
-/** What the page says; one place, for a translation. */
+/** The English texts of the page, in one place for translation. */
 export const WORDS = {
   intro:
     'With your consent this site checks your device, to recognise it again and to tell people from programs. Here you can see what it holds about this browser, and have it erased. Many devices look alike. If yours does, its id may be shared, and only the one visit that is shown can be seen and erased here.',

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { removeLeftStaging, removeStaging, stagingFile } from '../../../../src/db/files.ts';
+import { removeAbandonedStaging, removeStaging, stagingFile } from '../../../../src/db/files.ts';
 import { own } from '../../../cli/support/own.ts';
 import { spawnGpd, tempDir } from '../../../support/command.ts';
 
@@ -15,7 +15,7 @@ describe('a copy in the clear', () => {
     writeFileSync(join(directory, `staging-${process.pid}-abcdef`, 'gpd.db'), '');
     const mine = stagingFile(directory, 'gpd.db');
     writeFileSync(mine, '');
-    removeLeftStaging(directory);
+    removeAbandonedStaging(directory);
     expect(readdirSync(directory)).toEqual([basename(dirname(mine))]);
     removeStaging(mine);
     expect(readdirSync(directory)).toEqual([]);
@@ -30,7 +30,7 @@ describe('a copy in the clear', () => {
     mkdirSync(old);
     mkdirSync(young);
     utimesSync(old, 0, Date.now() / 1000 - 13 * 3600);
-    removeLeftStaging(directory);
+    removeAbandonedStaging(directory);
     expect(readdirSync(directory)).toEqual([basename(young)]);
   });
 

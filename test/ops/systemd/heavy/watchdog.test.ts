@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { serviceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/db.ts';
-import { answers } from '../../../../src/db/meta-store.ts';
+import { databaseAnswers } from '../../../../src/db/meta-store.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
 import { startWatchdog } from '../../../../src/ops/systemd/supervisor.ts';
 import { tempDir } from '../../../support/command.ts';
@@ -103,7 +103,7 @@ describe('the probe of an SQLite database', () => {
     const { database } = await fresh();
     const version = async () => (await database.read.raw('PRAGMA data_version')) as unknown;
     const before = await version();
-    expect(await answers(database)).toBe(true);
+    expect(await databaseAnswers(database)).toBe(true);
     expect(await version()).toEqual(before);
   });
 
@@ -116,16 +116,16 @@ describe('the probe of an SQLite database', () => {
           release = resolve;
         }),
     );
-    expect(await answers(database)).toBe(false);
+    expect(await databaseAnswers(database)).toBe(false);
     release();
     await held;
-    expect(await answers(database)).toBe(true);
+    expect(await databaseAnswers(database)).toBe(true);
   });
 
   it('is answered by the lock of another process: a restart would not end it', async () => {
     const { database, dataDir } = await fresh();
     const unlock = await lockDatabase(dataDir);
-    expect(await answers(database)).toBe(true);
+    expect(await databaseAnswers(database)).toBe(true);
     await unlock();
   });
 
@@ -133,7 +133,7 @@ describe('the probe of an SQLite database', () => {
     const { database } = await fresh();
     await database.close();
     open.pop();
-    expect(await answers(database)).toBe(false);
+    expect(await databaseAnswers(database)).toBe(false);
   });
 });
 
@@ -154,15 +154,15 @@ describeWithTool('the probe of a PostgreSQL database', await missingPostgres(), 
     const location = `postgres://${username}:${password}@127.0.0.1:${near}${pathname}`;
     const database = await openDatabase({ location });
     await migrate(database);
-    expect(await answers(database)).toBe(true);
+    expect(await databaseAnswers(database)).toBe(true);
     for (const socket of pipes) socket.pause();
-    expect(await answers(database)).toBe(false);
+    expect(await databaseAnswers(database)).toBe(false);
     for (const socket of pipes) socket.resume();
-    expect(await answers(database)).toBe(true);
+    expect(await databaseAnswers(database)).toBe(true);
     proxy.close();
     for (const socket of pipes) socket.destroy();
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(await answers(database)).toBe(true);
+    expect(await databaseAnswers(database)).toBe(true);
     await database.close();
   });
 });
