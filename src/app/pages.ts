@@ -14,7 +14,7 @@ import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { makeCaseService } from '../rights/contests/case-service.ts';
-import { noticeOf } from '../rights/dsar/service.ts';
+import { readNotice } from '../rights/dsar/service.ts';
 import { makeSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { makeMeService } from '../rights/me/service.ts';
@@ -50,13 +50,13 @@ function loadOpenApi(): Promise<OpenApi> {
 const sitesOf = ({ database, tenants }: Services): Sites => ({
   notice(kid) {
     const tenant = tenants.find(kid);
-    return tenant ? noticeOf(database, tenant) : Promise.resolve(null);
+    return tenant ? readNotice(database, tenant) : Promise.resolve(null);
   },
   at(host) {
-    const all = tenants.all();
+    const allTenants = tenants.all();
     const shown = ({ origins }: Tenant): boolean =>
-      all.length === 1 || [...origins].some((one) => new URL(one).host === host);
-    return all.filter(shown).map(({ kid }) => kid);
+      allTenants.length === 1 || [...origins].some((one) => new URL(one).host === host);
+    return allTenants.filter(shown).map(({ kid }) => kid);
   },
 });
 

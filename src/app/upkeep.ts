@@ -11,7 +11,7 @@ import { notify, staffLanesOf } from '../notify/notify.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
-import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
+import { dropOldErasureLines, outsideOf } from '../rights/erase/erasure-log.ts';
 import { makeReapplying } from '../rights/erase/reapply.ts';
 import type { Server, Stop } from './server.ts';
 
@@ -134,7 +134,7 @@ function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Pro
     tellUnfinished,
     flushKeyUse: keyUse.flush,
     recordEnded: () => recordEnded(outside, clock()),
-    dropOldErasures: (committed) => dropOldErasures(outside, committed - config.erasure_lines_days * DAY),
+    dropOldErasures: (committed) => dropOldErasureLines(outside, committed - config.erasure_lines_days * DAY),
     keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
     cosignCheckpoints: startCosigning(server),
     async thinCheckpoints(now) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { baseUrl, type Config } from '../config.ts';
 import { orElse } from '../lib/functions.ts';
-import { unnamedIn } from '../rights/dsar/dsar.ts';
+import { unnamedSettings } from '../rights/dsar/dsar.ts';
 import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../rights/dsar/signer.ts';
 import { makeExports } from '../rights/dsar/staff-export-service.ts';
@@ -69,7 +69,7 @@ export async function exportArchive(options: ExportOptions): Promise<void> {
     });
     const dsar = await exports.find(kid, target);
     if (!dsar) throw notFound(`nothing is held about this id in ${kid}`);
-    const unnamed = unnamedIn((await requireTenant(database, kid)).settings);
+    const unnamed = unnamedSettings((await requireTenant(database, kid)).settings);
     if (unnamed.length > 0)
       say(
         `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,

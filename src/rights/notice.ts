@@ -16,7 +16,7 @@ export interface NoticeTexts {
 export type NoticeTenant = Pick<Tenant, 'kid' | 'settings' | 'purposes'>;
 
 /**
- * What a setting leaves open is in brackets, under the setting's name; so is what only the operator knows.
+ * Fills the settings into the texts. A name in brackets marks what no setting says, and what only the operator knows.
  * @param url where people reach gpd
  */
 export function fillNotices(

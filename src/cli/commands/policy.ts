@@ -1,7 +1,7 @@
 import { readPolicies, readShadowCounts, savePolicy } from '../../ingest/policy-store.ts';
 import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/verdict/policy.ts';
 import { readPatterns } from '../../rights/outcomes.ts';
-import { propose } from '../../rights/proposal.ts';
+import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
 import { withContext } from '../command.ts';
 import type { Actions } from '../define.ts';
@@ -33,7 +33,7 @@ async function proposeWeights(kid: string): Promise<void> {
     await requireTenant(database, kid);
     return { ...(await readPolicies(database, kid)), patterns: await readPatterns(database, kid) };
   });
-  const proposal = propose(patterns, live);
+  const proposal = suggestWeights(patterns, live);
   const { decisions, judged, rules, classes } = proposal;
   const rows = rules.map(({ rule, right, wrong, low, high, weight, proposed }) => {
     const range = [low, high].map((share) => Math.round(100 * share)).join('-');

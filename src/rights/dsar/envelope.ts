@@ -102,19 +102,19 @@ function wrapKey(recipient: Recipient, key: Uint8Array): forge.asn1.Asn1 {
 
 /** Everything before the encrypted bytes; the five layers it opens are closed by as many end-of-contents. */
 function envelopeHead(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Buffer {
-  const open = (tag: number): Buffer => Buffer.from([tag, 0x80]);
+  const openLayer = (tag: number): Buffer => Buffer.from([tag, 0x80]);
   const recipients = asn1.create(Class.UNIVERSAL, Type.SET, true, [wrapKey(recipient, key)]);
   return Buffer.concat([
-    open(0x30),
+    openLayer(0x30),
     der(oid(OID.envelopedData)),
-    open(0xa0),
-    open(0x30),
+    openLayer(0xa0),
+    openLayer(0x30),
     der(version()),
     der(recipients),
-    open(0x30),
+    openLayer(0x30),
     der(oid(OID.data)),
     der(sequence(oid(OID.aes256Cbc), octets(iv))),
-    open(0xa0),
+    openLayer(0xa0),
   ]);
 }
 const CLOSING = Buffer.concat([END, END, END, END, END]);
@@ -123,26 +123,26 @@ export function makeEnveloper(recipient: Recipient, random: Random): Transform {
   const [key, iv] = [random(32), random(16)];
   const cipher = createCipheriv('aes-256-cbc', key, iv);
   let pending = Buffer.alloc(0);
-  let begun = false;
+  let hasHead = false;
   /** Whole chunks; at the end the rest too. */
-  const emit = (to: Transform, bytes: Uint8Array, last: boolean): void => {
-    if (!begun) to.push(envelopeHead(recipient, key, iv));
-    begun = true;
+  const emit = (to: Transform, bytes: Uint8Array, isLast: boolean): void => {
+    if (!hasHead) to.push(envelopeHead(recipient, key, iv));
+    hasHead = true;
     pending = Buffer.concat([pending, bytes]);
-    while (pending.length >= CHUNK || (last && pending.length > 0)) {
+    while (pending.length >= CHUNK || (isLast && pending.length > 0)) {
       to.push(der(octets(pending.subarray(0, CHUNK))));
       pending = pending.subarray(CHUNK);
     }
   };
   return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
+    transform(chunk: Buffer, _encoding, onDone) {
       emit(this, cipher.update(chunk), false);
-      done();
+      onDone();
     },
-    flush(done) {
+    flush(onDone) {
       emit(this, cipher.final(), true);
       this.push(CLOSING);
-      done();
+      onDone();
     },
   });
 }

@@ -20,11 +20,16 @@ import {
   openByDue,
   queueCounts,
   queuePage,
+  readWorkload,
   resolvedPage,
   updateContest,
-  workload,
 } from '../../../src/rights/contests/store.ts';
-import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/rights/dsar/store.ts';
+import {
+  countTrail,
+  readDeviceContests,
+  readDeviceTrail,
+  readOldestDecision,
+} from '../../../src/rights/dsar/store.ts';
 import { listHolds, placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import {
@@ -202,7 +207,7 @@ export function consoleContract(make: MakeDatabase): void {
         held: 2,
         resolved: 0,
       });
-      expect(await workload(other, kid, NOW)).toMatchObject([
+      expect(await readWorkload(other, kid, NOW)).toMatchObject([
         { actor: 'me', label: 'me', claimed: 3 },
         { actor: 'you', label: 'you', claimed: 2 },
       ]);
@@ -262,7 +267,7 @@ export function consoleContract(make: MakeDatabase): void {
         );
       }
       await recorder.idle();
-      const trail = await deviceTrail(other, kid, 'dev', 2);
+      const trail = await readDeviceTrail(other, kid, 'dev', 2);
       expect(trail.map(({ requestId, needsAttestation }) => [requestId, needsAttestation])).toEqual([
         ['req_trail3', true],
         ['req_trail2', false],
@@ -270,10 +275,12 @@ export function consoleContract(make: MakeDatabase): void {
       expect([await countTrail(other, kid, 'dev', 10), await countTrail(other, kid, 'dev', 1)]).toEqual([
         3, 2,
       ]);
-      expect(await oldestDecision(other, kid)).toBe(NOW + 1);
-      expect(await oldestDecision(other, 'nobody')).toBeNull();
+      expect(await readOldestDecision(other, kid)).toBe(NOW + 1);
+      expect(await readOldestDecision(other, 'nobody')).toBeNull();
       const contestId = await addCase(kid, { i: 1, durable: 'dev' });
-      expect((await deviceContests(other, kid, 'dev', 5)).map((one) => one.contestId)).toEqual([contestId]);
+      expect((await readDeviceContests(other, kid, 'dev', 5)).map((one) => one.contestId)).toEqual([
+        contestId,
+      ]);
     });
 
     it('verdicts are counted once an hour and class, on two nodes at once, and not before they are settled', async () => {
@@ -375,7 +382,7 @@ export function consoleContract(make: MakeDatabase): void {
       expect(await listHolds(other, kid, { limit: 9 })).toEqual([hold]);
       const rules = { kid, days: 1, now: NOW + 10 * DAY };
       expect((await retain(db.database, rules)).decisions).toBe(1);
-      expect((await deviceTrail(other, kid, 'kept', 5)).length).toBe(1);
+      expect((await readDeviceTrail(other, kid, 'kept', 5)).length).toBe(1);
       const release = () => db.database.transaction((tx) => releaseHold(tx, { kid, durable: 'kept' }));
       expect(await release()).toBe(true);
       expect(await release()).toBe(false);

@@ -18,15 +18,15 @@ import {
 } from '../../../src/rights/contests/contest.ts';
 import {
   type ContestRow,
+  decryptRow,
   findContest,
   insertContest,
   insertOverride,
   listContests,
   lockContest,
-  openRow,
   updateContest,
 } from '../../../src/rights/contests/store.ts';
-import { countDecisions, heldContests, heldOverride } from '../../../src/rights/dsar/store.ts';
+import { countDecisions, readContests, readOverride } from '../../../src/rights/dsar/store.ts';
 import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { storedIds } from '../../../src/rights/erase/find.ts';
@@ -139,7 +139,7 @@ export function rightsContract(make: MakeDatabase): void {
         expect(JSON.stringify(row)).not.toContain('words"');
         expect(row.sealed).toMatch(/^[A-Za-z0-9+/=]{80,}$/);
         expect(await findContest(other.read, WORDS, { kid, requestId: 'req_w' })).toEqual(written(kid));
-        const open = openRow(row, WORDS);
+        const open = decryptRow(row, WORDS);
         expect(open).toMatchObject({ statement: 'stated words', proposed_reason: 'proposed words' });
         expect(open).not.toHaveProperty('sealed');
       });
@@ -474,11 +474,11 @@ export function rightsContract(make: MakeDatabase): void {
       const linked = [...others, 'req_l1', 'req_l2'];
       const reach = { durable: null, linked };
       expect(await countDecisions(other, kid, reach)).toBe(2);
-      expect(await heldContests(other, WORDS, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
-      expect(await heldOverride(other, kid, reach)).toMatchObject({ requestId: 'req_l1' });
+      expect(await readContests(other, WORDS, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
+      expect(await readOverride(other, kid, reach)).toMatchObject({ requestId: 'req_l1' });
       const both = { durable: 'l1', linked: ['req_l1', 'req_l2'] };
       expect(await countDecisions(other, kid, both)).toBe(2);
-      expect(await heldContests(other, WORDS, kid, both)).toHaveLength(1);
+      expect(await readContests(other, WORDS, kid, both)).toHaveLength(1);
       expect(await countDecisions(other, kid, { durable: null, linked: [] })).toBe(0);
     });
 
