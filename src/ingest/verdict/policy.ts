@@ -58,9 +58,9 @@ export function applyPolicy(policy: TenantPolicy): Policy {
 const applied = new WeakMap<TenantPolicy, Policy>();
 
 /** The table as this tenant weighs it, made once for each change; null: as it is. */
-export function policyOf(own: TenantPolicy | null): Policy {
-  if (own === null) return DEFAULT_POLICY;
-  const policy = applied.get(own) ?? applyPolicy(own);
-  applied.set(own, policy);
+export function policyOf(tenantPolicy: TenantPolicy | null): Policy {
+  if (tenantPolicy === null) return DEFAULT_POLICY;
+  const policy = applied.get(tenantPolicy) ?? applyPolicy(tenantPolicy);
+  applied.set(tenantPolicy, policy);
   return policy;
 }
