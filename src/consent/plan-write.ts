@@ -9,7 +9,7 @@ import type { StateMac } from '../tenants/state-mac.ts';
 
 export type WriteAction = 'grant' | 'deny' | 'withdraw';
 
-/** Who said it: the tenant's backend, the person in a session, a browser by its own secret, or an agent that signed the request. */
+/** Source of a choice: the tenant's backend, the person in a session, a browser by its own secret, or an agent that signed the request. */
 export type WriteSource = 'backend' | 'session' | 'browser' | 'cli' | `agent:${string}`;
 
 export interface WriteCommand {
@@ -47,12 +47,12 @@ export function planWrite(command: WriteCommand, termsOf: (purpose: string) => P
     const choice: ConsentChoice = bySignal ? 'gpc-opt-out' : CHOICE_OF[action];
     /** Epoch milliseconds, or null. */
     const expiresAt = action === 'grant' ? now + terms.ttlDays * DAY : null;
-    // What the entry's body commits to (contract section 7: detail).
+    // Detail that the entry's body commits to (contract section 7).
     return { purpose, choice, detail: { policyVersion, gpc, source, expiresAt, ...over } };
   });
 }
 
-/** What is appended to a tenant's log by a write of consent, and what comes of it. */
+/** A write of consent as it is appended to a tenant's log, and its result. */
 
 export interface PlacedEntry {
   readonly purpose: string;
@@ -81,7 +81,7 @@ export interface AppendRequest {
   readonly gpc: boolean | undefined;
   readonly isGrant: boolean;
   readonly now: number;
-  /** What webhooks get about an entry once its place is known; encrypted, because it may name a person. */
+  /** Makes the webhook events of an entry once its place is known; they are encrypted, because they may name a person. */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];
   /** The caller's Idempotency-Key with the hash of what it asked for. */
   readonly idempotency: { readonly caller: string; readonly key: string; readonly bodyHash: string } | null;

@@ -16,18 +16,23 @@ export async function issueReceipt(
   deps: { readonly database: Database; readonly clock: Clock },
   tenant: Tenant,
   seq: number,
-  asked: { readonly principal: string; readonly principalId: string } | null,
+  reader: { readonly principal: string; readonly principalId: string } | null,
 ): Promise<IssuedReceipt | 'not-yours' | null> {
   const { database, clock } = deps;
   const opening = await findOpening(database, tenant.kid, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;
-  if (asked && asked.principal !== opening.principal) return 'not-yours';
+  if (reader && reader.principal !== opening.principal) return 'not-yours';
   const settings = (await makeTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
-  const gone = { id: opening.purpose, title: opening.purpose, description: '', lawfulBasis: 'consent' };
+  const missingPurpose = {
+    id: opening.purpose,
+    title: opening.purpose,
+    description: '',
+    lawfulBasis: 'consent',
+  };
   const { id, title, description, lawfulBasis } =
-    tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? gone;
+    tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? missingPurpose;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
   const { policyVersion, expiresAt, gpc, overGpc, source } = opening.detail;
   const receipt: ConsentReceiptAnswer = {
@@ -36,7 +41,7 @@ export async function issueReceipt(
     receiptId: `${origin}/${seq}`,
     issuedAt: isoTime(clock()),
     // A secret key names no principal by an entry's number: the tenant knows whom it asked for.
-    piiPrincipalId: asked?.principalId ?? opening.principal,
+    piiPrincipalId: reader?.principalId ?? opening.principal,
     piiController: {
       name: settings?.['notice.controller'] ?? '',
       contact: settings?.['notice.contact'] ?? '',

@@ -32,7 +32,7 @@ export interface WriteRequest {
   readonly action: WriteAction;
   readonly body: ConsentWrite;
   readonly source: WriteSource;
-  /** Who may use an Idempotency-Key again. */
+  /** The caller to whom an Idempotency-Key belongs. */
   readonly caller: string;
   readonly idempotencyKey: string | null;
 }
@@ -87,19 +87,21 @@ async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readon
 const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly Check[]) =>
   (await decideAll(deps, tenant, checks)).map(toAnswer);
 
-/** Whether the principal ever said anything. */
+/** True when the principal ever made a choice. */
 const knows = ({ database }: Deps, tenant: Tenant, principalId: string) =>
   knowsPrincipal(database, tenant.kid, tenant.refOf(principalId));
 
-function policyVersionOf(tenant: Tenant, asked: number | undefined): number {
+function policyVersionOf(tenant: Tenant, requestedVersion: number | undefined): number {
   const { currentVersion } = tenant.rules;
-  if (asked === undefined) return currentVersion;
-  const known = asked === currentVersion || tenant.policies.some((policy) => policy.version === asked);
-  if (known) return asked;
+  if (requestedVersion === undefined) return currentVersion;
+  const isPublished =
+    requestedVersion === currentVersion ||
+    tenant.policies.some((policy) => policy.version === requestedVersion);
+  if (isPublished) return requestedVersion;
   throw new Refusal('invalid-request', { details: ['policyVersion: no such policy was published'] });
 }
 
-/** What a write names has to exist. @throws {Refusal} */
+/** Requires that the purposes and the version in a write exist. @throws {Refusal} */
 function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
@@ -112,7 +114,7 @@ async function write(
   tenant: Tenant,
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
-  // How long a grant lasts is one of the terms; a refusal needs none, and is always written.
+  // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
   const { principalId, purposes, gpc, overGpc } = body;
@@ -124,8 +126,8 @@ async function write(
     now,
   );
   // Keyed: a plain hash of a body that names somebody could be guessed.
-  const asked = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
-  const bodyHash = hmacSha256(tenant.principalKey, asked).toString('base64url');
+  const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
+  const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
   const answer = await appender.append({
     kid: tenant.kid,
     since: tenant.since,
@@ -143,22 +145,22 @@ async function write(
   });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');
   if (answer === 'erased') throw new Refusal('erased');
-  const last = answer.entries.at(-1);
-  if (!last) throw new Error('a write appended nothing');
-  return { entries: answer.entries, seq: last.seq, hash: last.hash };
+  const lastEntry = answer.entries.at(-1);
+  if (!lastEntry) throw new Error('a write appended nothing');
+  return { entries: answer.entries, seq: lastEntry.seq, hash: lastEntry.hash };
 }
 
 async function state(deps: Deps, tenant: Tenant, principalId: string) {
   const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
-  const said = new Map(rows.map((row) => [row.purpose, row]));
+  const rowsByPurpose = new Map(rows.map((row) => [row.purpose, row]));
   // Built in: nobody has to define it, and who agreed to it has to find it here.
-  const builtIn = said.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
+  const builtIn = rowsByPurpose.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
   const ids = new Set([...tenant.purposes, ...builtIn].map(({ id }) => id));
   const checks = [...ids].map((id) => ({ principalId, purpose: id }));
   const decisions = await checkAll(deps, tenant, checks);
   const purposes = decisions.map((decision, i) => {
     const purpose = checks[i]?.purpose ?? '';
-    const row = said.get(purpose);
+    const row = rowsByPurpose.get(purpose);
     return { purpose, choice: row?.choice ?? null, at: iso(row?.at ?? null), ...decision };
   });
   return { principalId, purposes };
@@ -194,7 +196,7 @@ export const makeConsentService = (deps: Deps) => ({
 
 export type ConsentService = ReturnType<typeof makeConsentService>;
 
-/** What this node does not know, another one may have defined a moment ago: looked up before it is refused. */
+/** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
 
 interface FreshDeps {
   readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
