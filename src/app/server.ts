@@ -42,10 +42,10 @@ type FaultLog = ReturnType<typeof makeFaultLog>;
 
 /** Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either. @throws {ConfigError} */
 async function startMetrics({ config, database }: Services, socket: number | null, { logFault }: FaultLog) {
-  const where = socket ?? config.metrics_listen;
-  if (where === null) return null;
+  const address = socket ?? config.metrics_listen;
+  if (address === null) return null;
   const metrics = await import('../ops/metrics/metrics.ts');
-  return metrics.startMetrics(config, where, database, logFault('metrics-failed'));
+  return metrics.startMetrics(config, address, database, logFault('metrics-failed'));
 }
 
 /** Tenants and the keys that decrypt their bundles, followed in the database; a thread decrypts with them. */
@@ -142,10 +142,10 @@ export async function openServer(config: Config, settings: Settings, options: Ap
     /** Hashes under a key of the day; `label` keeps two uses apart. */
     markerFor: (label: string) => makeDaySalt(day, label),
     knowsOrigin: (origin: string): boolean => {
-      const known = tenants.knowsOrigin(origin);
+      const isKnownOrigin = tenants.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.
-      if (!known && origin !== address.url) noteRefusal('unknown-origin');
-      return known;
+      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin');
+      return isKnownOrigin;
     },
     views: fileURLToPath(new URL('../../views', import.meta.url)),
   };

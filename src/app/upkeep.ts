@@ -15,7 +15,7 @@ import { dropOldErasureLines, outsideOf } from '../rights/erase/erasure-log.ts';
 import { makeReapplying } from '../rights/erase/reapply.ts';
 import type { Server, Stop } from './server.ts';
 
-/** How often a replaced GPD_MMDB_FILE is looked for. */
+/** Interval of the checks for a replaced GPD_MMDB_FILE. */
 const NETWORKS_MS = 30 * SECOND;
 
 const followNetworks = ({ logFault, settings: { networks } }: Server) =>

@@ -10,7 +10,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import type { FailedDeps, OpenedToken, Presented } from './ceremony.ts';
 import { relyingPartyOf } from './ceremony.ts';
 
-/** Who may hold a ceremony: a browser with a token for a visit that has to be told apart, and with consent to that. */
+/** Admits to a passkey ceremony: a browser needs a token for a visit with a shared id, and consent. */
 
 export interface AdmitDeps extends FailedDeps {
   readonly database: Database;
@@ -21,7 +21,7 @@ export interface AdmitDeps extends FailedDeps {
   readonly check: (kid: string, check: Check) => Promise<{ readonly allowed: boolean }>;
 }
 
-/** Of the request what says who asks. */
+/** The parts of a request that identify the browser. */
 export interface Asker {
   readonly presented: Presented;
   /** `Sec-GPC: 1`. */
@@ -63,14 +63,14 @@ export async function requireConsent(
 async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
   const tenant = opened ? deps.tenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
-  const found = await findDecision(deps.database, opened.kid, opened.requestId);
-  if (!found) throw new Refusal('no-retained-data');
-  const visit = { ...opened, tenant, verdict: found.verdict };
+  const decision = await findDecision(deps.database, opened.kid, opened.requestId);
+  if (!decision) throw new Refusal('no-retained-data');
+  const visit = { ...opened, tenant, verdict: decision.verdict };
   await requireConsent(deps, visit, gpc);
   return visit;
 }
 
-/** For a passkey. */
+/** Admits a browser to a passkey ceremony. */
 export async function admit(deps: AdmitDeps, { presented, gpc }: Asker) {
   const { origin = '', token } = presented;
   const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);

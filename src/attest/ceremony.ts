@@ -6,7 +6,7 @@ import { Refusal } from '../lib/errors.ts';
 import { orElse } from '../lib/functions.ts';
 import { parseUrl } from '../lib/text.ts';
 
-/** What a browser's answer proves, by @simplewebauthn/server, which is loaded by the first of them. Null: nothing. */
+/** Verifies a browser's answer with @simplewebauthn/server, which the first answer loads. Null: the answer proves nothing. */
 
 const MAX_TEXT = 24_000;
 /** 1,023 bytes (WebAuthn section 4). */
@@ -36,8 +36,8 @@ const clientDataSchema = z.object({ challenge: z.string(), crossOrigin: z.litera
 export type Presentation = NonNullable<ReturnType<typeof readCredential>>;
 
 /** Its parts, and the challenge that it says it answers. */
-export function readCredential(given: unknown) {
-  const { data } = credentialSchema.safeParse(given);
+export function readCredential(value: unknown) {
+  const { data } = credentialSchema.safeParse(value);
   if (!data) return null;
   const { response } = data;
   const text = Buffer.from(response.clientDataJSON, 'base64url').toString();
@@ -173,7 +173,7 @@ export function readChallenge(key: Uint8Array, now: number, challenge: string, b
   return isLive ? expiresAt - CHALLENGE_TTL_MS : null;
 }
 
-/** What the browser is asked (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
+/** Makes the options for the browser (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
 
 const TIMEOUT_MS = 120_000;
 const ES256 = -7;
@@ -238,7 +238,7 @@ export class Failed extends Error {
 
 export interface FailedDeps {
   readonly openToken: (presented: Presented) => OpenedToken | null;
-  /** Of whose ceremony what came. */
+  /** Counts the outcome of a ceremony of this tenant. */
   readonly onOutcome: (outcome: Outcome, kid: string) => void;
 }
 

@@ -41,10 +41,10 @@ export async function takeCredential(
   counters: { readonly from: number; readonly to: number },
   now: number,
 ): Promise<boolean> {
-  const used = await runSql(
+  const updatedRows = await runSql(
     tx,
     'UPDATE credentials SET counter = ?, last_at = ? WHERE kid = ? AND durable = ? AND counter = ? RETURNING kid',
     [counters.to, now, kid, durable, counters.from],
   );
-  return used.length === 1;
+  return updatedRows.length === 1;
 }
