@@ -108,10 +108,7 @@ export async function ingest(
   const parsed = readSignals(signals);
 
   // 3. Consent gate, after GPC. A stale bundle is refused as stale, and its answer has the consent state too.
-  const consent = consentGate(tenant, receipt, {
-    inHeader: hasGpcHeader(headers),
-    inSignals: parsed.gpc,
-  });
+  const consent = consentGate(tenant, receipt, { inHeader: hasGpcHeader(headers), inSignals: parsed.gpc });
   const { asserted, claimedGrant, mustProve } = consent;
   if (!isFresh(clientTs, now, services.config.max_clock_skew)) return refusal('stale', requestId, asserted);
   if (!consent.isAllowed) return refusal('consent-missing', requestId, asserted);
