@@ -36,7 +36,7 @@ export async function readSettings(config: Config) {
   };
 }
 
-export type Settings = Awaited<ReturnType<typeof readSettings>>;
+export type ServerSettings = Awaited<ReturnType<typeof readSettings>>;
 
 type FaultLog = ReturnType<typeof makeFaultLog>;
 
@@ -93,10 +93,15 @@ async function followSalts({ database, clock, random }: Services, { logFault }: 
 }
 
 /** A server's own parts, with the services. */
-export type Server = Awaited<ReturnType<typeof openServer>>;
+export type RunningServer = Awaited<ReturnType<typeof openServer>>;
 
 /** Opens the database, loads all tenants and follows what changes. @throws {ConfigError} with a plain sentence */
-export async function openServer(config: Config, settings: Settings, options: AppOptions, stops: Stop[]) {
+export async function openServer(
+  config: Config,
+  settings: ServerSettings,
+  options: AppOptions,
+  stops: Stop[],
+) {
   const { log, sockets = NO_SOCKETS } = options;
   const faults = makeFaultLog(log);
   const { logFault } = faults;

@@ -1,4 +1,4 @@
-import type { Check } from '../consent/service.ts';
+import type { ConsentCheck } from '../consent/service.ts';
 import type { Database } from '../db/db.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
@@ -18,11 +18,11 @@ export interface AdmitDeps extends FailedDeps {
   readonly clock: Clock;
   readonly tenantOf: (kid: string) => Tenant | undefined;
   /** From the database: a withdrawal counts at once. */
-  readonly check: (kid: string, check: Check) => Promise<{ readonly allowed: boolean }>;
+  readonly check: (kid: string, check: ConsentCheck) => Promise<{ readonly allowed: boolean }>;
 }
 
 /** The parts of a request that identify the browser. */
-export interface Asker {
+export interface PasskeyCaller {
   readonly presented: Presented;
   /** `Sec-GPC: 1`. */
   readonly gpc: boolean;
@@ -71,7 +71,7 @@ async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: stri
 }
 
 /** Admits a browser to a passkey ceremony. */
-export async function admit(deps: AdmitDeps, { presented, gpc }: Asker) {
+export async function admit(deps: AdmitDeps, { presented, gpc }: PasskeyCaller) {
   const { origin = '', token } = presented;
   const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);
   if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');

@@ -228,9 +228,9 @@ export type OpenedToken = Omit<Parameters<IssueToken>[0], 'origin' | 'now'>;
 /** A ceremony that failed, and how. */
 export class Failed extends Error {
   override readonly name = 'Failed';
-  readonly outcome: Outcome;
+  readonly outcome: CeremonyOutcome;
 
-  constructor(outcome: Outcome) {
+  constructor(outcome: CeremonyOutcome) {
     super(outcome);
     this.outcome = outcome;
   }
@@ -239,7 +239,7 @@ export class Failed extends Error {
 export interface FailedDeps {
   readonly openToken: (presented: Presented) => OpenedToken | null;
   /** Counts the outcome of a ceremony of this tenant. */
-  readonly onOutcome: (outcome: Outcome, kid: string) => void;
+  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
 }
 
 /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
@@ -264,4 +264,4 @@ export const OUTCOMES = [
   'cloned',
   'replay',
 ] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type CeremonyOutcome = (typeof OUTCOMES)[number];

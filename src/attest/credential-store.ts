@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { isTrue, runSql, type Transaction } from '../db/sql.ts';
 
 /** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */
-export type Credential = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
+export type StoredPasskey = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
 
 interface CredentialKey {
   readonly kid: string;
@@ -22,7 +22,7 @@ export async function findCredential({ read }: Database, { kid, durable }: Crede
 export async function addCredential(
   tx: Transaction,
   { kid, durable }: CredentialKey,
-  { publicKey, counter, deviceBound }: Credential,
+  { publicKey, counter, deviceBound }: StoredPasskey,
   now: number,
 ): Promise<boolean> {
   const added = await runSql(

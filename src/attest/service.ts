@@ -10,7 +10,7 @@ import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { IngestResponse } from '../schema/responses.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { type AdmitDeps, type Admitted, type Asker, admit, requireConsent } from './admit-service.ts';
+import { type AdmitDeps, type Admitted, admit, type PasskeyCaller, requireConsent } from './admit-service.ts';
 import {
   type Ceremony,
   challengeKeyOf,
@@ -25,7 +25,7 @@ import {
   verifyCreated,
   verifyUsed,
 } from './ceremony.ts';
-import { addCredential, type Credential, findCredential, takeCredential } from './credential-store.ts';
+import { addCredential, findCredential, type StoredPasskey, takeCredential } from './credential-store.ts';
 
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
 
@@ -47,7 +47,7 @@ const durableOf = ({ durableKey }: Tenant, credentialId: string): string =>
 
 interface Proven {
   readonly durable: string;
-  readonly credential: Credential;
+  readonly credential: StoredPasskey;
   /** Null: it is new. */
   readonly before: number | null;
 }
@@ -75,7 +75,7 @@ async function prove(deps: AttestDeps, admitted: Admitted, presentation: Present
 function decideOn(
   { epochDays, random }: AttestDeps,
   { tenant, verdict }: Admitted,
-  { requestId, network }: Asker,
+  { requestId, network }: PasskeyCaller,
   proven: Proven,
   { known: device, now }: { readonly known: KnownDevice; readonly now: number },
 ): RecordEntry {
@@ -108,7 +108,7 @@ function decideOn(
 async function recordProof(
   deps: AttestDeps,
   admitted: Admitted,
-  asker: Asker,
+  asker: PasskeyCaller,
   { proven, challenge, madeAt }: { proven: Proven; challenge: string; madeAt: number },
 ): Promise<RecordEntry> {
   const { kid, tenant } = admitted;
@@ -135,7 +135,7 @@ async function recordProof(
   return recorded;
 }
 
-async function attest(deps: AttestDeps, asker: Asker, credentialJson: unknown) {
+async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: unknown) {
   const admitted = await admit(deps, asker);
   const { kid, token, rpId, session, origin, principalId } = admitted;
   const { requestId } = asker;
@@ -159,7 +159,7 @@ async function attest(deps: AttestDeps, asker: Asker, credentialJson: unknown) {
 /** Each throws a Refusal: 401 for the token, 451 for the consent, 404 where nothing has to be told apart. */
 export function makeAttestService(deps: AttestDeps) {
   return {
-    async options(asker: Asker, ceremony: Ceremony) {
+    async options(asker: PasskeyCaller, ceremony: Ceremony) {
       const { token, kid, rpId } = await admit(deps, asker);
       const { random, clock } = deps;
       const challenge = makeChallenge(challengeKeyOf(deps), random, clock(), { token, kid, ceremony, rpId });
@@ -167,7 +167,7 @@ export function makeAttestService(deps: AttestDeps) {
       return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
     },
     /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-    verify: (asker: Asker, credential: unknown): Promise<IngestResponse> =>
+    verify: (asker: PasskeyCaller, credential: unknown): Promise<IngestResponse> =>
       telling(deps, asker.presented, attest(deps, asker, credential)),
   };
 }

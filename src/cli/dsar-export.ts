@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { baseUrl, type Config } from '../config.ts';
 import { orElse } from '../lib/functions.ts';
 import { unnamedSettings } from '../rights/dsar/dsar.ts';
-import { BadRecipient, type Recipient, readRecipient } from '../rights/dsar/envelope.ts';
+import { BadRecipient, type ExportRecipient, readRecipient } from '../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../rights/dsar/signer.ts';
 import { makeExports } from '../rights/dsar/staff-export-service.ts';
 import type { Store } from '../tenants/installation-files.ts';
@@ -17,7 +17,7 @@ import { checkKid, type Flags, requireTenant, type TargetOptions, targetBody } f
 export type ExportOptions = TargetOptions &
   Flags<'encryptTo'> & { readonly tenant: string; readonly out: string };
 
-function recipientOf(file: string | undefined): Recipient | undefined {
+function recipientOf(file: string | undefined): ExportRecipient | undefined {
   if (file === undefined) return undefined;
   const bytes = orElse(() => readFileSync(file), null);
   if (bytes === null) throw notFound(`cannot read ${file}: name the recipient's certificate`);

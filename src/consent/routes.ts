@@ -42,13 +42,13 @@ import type { createConsentApi } from './create-consent.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
 import { browserPrincipalId } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
-import type { Check } from './service.ts';
+import type { ConsentCheck } from './service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
 export interface ConsentLaneDeps extends AuthorizeDeps {
-  readonly check: (kid: string, request: Check) => Promise<DecisionAnswer>;
+  readonly check: (kid: string, request: ConsentCheck) => Promise<DecisionAnswer>;
   readonly admission: ConcurrencyLimit;
   readonly knowsOrigin: KnowsOrigin;
 }

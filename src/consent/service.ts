@@ -26,7 +26,7 @@ import { listHistory, listState } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
-export type Check = z.infer<typeof canProcessRequestSchema>;
+export type ConsentCheck = z.infer<typeof canProcessRequestSchema>;
 
 export interface WriteRequest {
   readonly action: WriteAction;
@@ -58,11 +58,11 @@ function requireTerms({ termsFit, kid }: Tenant): void {
   if (!termsFit) throw new ConsentStateInvalid(kid);
 }
 
-function queryOf(tenant: Tenant, { principalId, purpose }: Check): StateQuery {
+function queryOf(tenant: Tenant, { principalId, purpose }: ConsentCheck): StateQuery {
   return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
 }
 
-async function check({ reader, clock }: Deps, tenant: Tenant, request: Check) {
+async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCheck) {
   requireTerms(tenant);
   const query = queryOf(tenant, request);
   const { minSeq } = request;
@@ -77,14 +77,14 @@ async function check({ reader, clock }: Deps, tenant: Tenant, request: Check) {
 }
 
 /** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
-async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly Check[]) {
+async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
   const now = clock();
   return states.map((state, i) => decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now));
 }
 
-const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly Check[]) =>
+const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) =>
   (await decideAll(deps, tenant, checks)).map(toAnswer);
 
 /** True when the principal ever made a choice. */
@@ -216,8 +216,9 @@ export function makeFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
     return ask();
   };
   return {
-    check: (kid: string, request: Check) => twice(() => service.check(tenantOf(kid), request), isUnknown),
-    checkAll: (kid: string, checks: readonly Check[]) =>
+    check: (kid: string, request: ConsentCheck) =>
+      twice(() => service.check(tenantOf(kid), request), isUnknown),
+    checkAll: (kid: string, checks: readonly ConsentCheck[]) =>
       twice(
         () => service.checkAll(tenantOf(kid), checks),
         (answers) => answers.some(isUnknown),

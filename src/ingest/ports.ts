@@ -41,7 +41,7 @@ export interface Identity {
   readonly epoch: number;
 }
 
-export interface Identified extends Identity {
+export interface IdentifiedDevice extends Identity {
   readonly epochEndsAt: number;
   readonly network: string;
   readonly day: number;
@@ -97,7 +97,7 @@ export interface NonceClaim {
 /** One accepted bundle, to be written whole or not at all. */
 export interface RecordEntry {
   readonly kid: string;
-  readonly identified: Identified | null;
+  readonly identified: IdentifiedDevice | null;
   readonly verdict: Verdict;
   /** The verdict of the shadow policy. */
   readonly shadow: ShadowVerdict | null;

@@ -1,4 +1,4 @@
-import type { Policy } from '../ingest/verdict/policy.ts';
+import type { RulePolicy } from '../ingest/verdict/policy.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { PERIODS } from './contests/contest.ts';
 
@@ -22,7 +22,7 @@ export type NoticeTenant = Pick<Tenant, 'kid' | 'settings' | 'purposes'>;
 export function fillNotices(
   { notices, words }: NoticeTexts,
   tenant: NoticeTenant,
-  policy: Policy,
+  policy: RulePolicy,
   url: string,
 ) {
   const { kid, settings, purposes } = tenant;

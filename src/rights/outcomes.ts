@@ -9,7 +9,7 @@ import type { Answer } from '../schema/answer.ts';
 import type { outcomeRequestSchema, ReportedOutcome } from '../schema/responses.ts';
 import type { Outcome } from '../schema/rights.ts';
 import type { Pattern } from './proposal.ts';
-import { countReview, type Finding } from './tally-store.ts';
+import { countReview, type RuleFinding } from './tally-store.ts';
 
 export type OutcomeReporter = ReturnType<typeof makeOutcomeReporter>;
 
@@ -38,7 +38,7 @@ interface Stored {
 }
 
 /** The finding about the rules that an outcome implies, where the rules said automation. */
-const FINDINGS: Readonly<Record<ReportedOutcome, Finding | null>> = {
+const FINDINGS: Readonly<Record<ReportedOutcome, RuleFinding | null>> = {
   fraud: 'confirmed',
   chargeback: 'confirmed',
   'passed-step-up': 'mistaken',

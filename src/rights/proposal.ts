@@ -1,4 +1,4 @@
-import { applyPolicy, type Policy } from '../ingest/verdict/policy.ts';
+import { applyPolicy, type RulePolicy } from '../ingest/verdict/policy.ts';
 import { combine, countFired, countKinds, WEAK_CAP } from '../ingest/verdict/score.ts';
 import { wilson } from '../lib/wilson.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
@@ -27,18 +27,19 @@ const RAISE_FROM = 50;
 const sum = (patterns: readonly Pattern[], property: 'decisions' | 'right' | 'wrong'): number =>
   patterns.reduce((total, pattern) => total + pattern[property], 0);
 
-function classOf({ rules, incomplete, fixed }: Pattern, policy: Policy): VisitorClass {
+function classOf({ rules, incomplete, fixed }: Pattern, policy: RulePolicy): VisitorClass {
   const fired = policy.rules.filter(({ id }) => rules.includes(id));
   return fixed ?? combine(countKinds(countFired(fired)), incomplete);
 }
 
 /** Turning a rule off may accuse more people: another rule may have counted for less next to it. */
-function accusesMore(patterns: readonly Pattern[], earlier: Policy, proposed: Policy): boolean {
-  const accusedBy = (policy: Policy) => (one: Pattern) => classOf(one, policy) === 'undeclared_automation';
+function accusesMore(patterns: readonly Pattern[], earlier: RulePolicy, proposed: RulePolicy): boolean {
+  const accusedBy = (policy: RulePolicy) => (one: Pattern) =>
+    classOf(one, policy) === 'undeclared_automation';
   return patterns.filter(accusedBy(proposed)).some((one) => !accusedBy(earlier)(one));
 }
 
-function weightFor({ weight, kind }: Policy['rules'][number], rightCount: number, n: number): number {
+function weightFor({ weight, kind }: RulePolicy['rules'][number], rightCount: number, n: number): number {
   const share = (rightCount + PRIOR.right) / (n + PRIOR.all);
   const proposedWeight = Math.round(((weight * share) / USUAL) * 100) / 100;
   if (proposedWeight < weight) return n < LOWER_FROM ? weight : proposedWeight;
@@ -67,7 +68,7 @@ export function suggestWeights(patterns: readonly Pattern[], live: TenantPolicy)
       { rule: rule.id, right: rightCount, wrong: wrongCount, ...interval, weight: rule.weight, proposed },
     ];
   });
-  const countsBy = (basis: Policy) => {
+  const countsBy = (basis: RulePolicy) => {
     const names = patterns.map((one) => classOf(one, basis));
     const patternsOf = (name: VisitorClass) => patterns.filter((_, i) => names[i] === name);
     return (name: VisitorClass): number => sum(patternsOf(name), 'decisions');

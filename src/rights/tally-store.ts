@@ -133,10 +133,10 @@ export async function talliedUntil(database: Database, kid: string): Promise<num
 }
 
 /** The finding of a ruling, or of a reported outcome, about the rules of a decision. */
-export type Finding = Outcome | 'confirmed' | 'mistaken';
-const FINDINGS: readonly Finding[] = ['upheld', 'overturned', 'confirmed', 'mistaken'];
+export type RuleFinding = Outcome | 'confirmed' | 'mistaken';
+const FINDINGS: readonly RuleFinding[] = ['upheld', 'overturned', 'confirmed', 'mistaken'];
 
-export type RuleReview = Readonly<Record<Finding, number>> & { readonly rule: string };
+export type RuleReview = Readonly<Record<RuleFinding, number>> & { readonly rule: string };
 
 /**
  * Counts a finding under every rule that had fired, or takes it back. Only decisions that said automation count, except overturned
@@ -147,7 +147,7 @@ export async function countReview(
   tx: Knex.Transaction,
   kid: string,
   requestId: string,
-  finding: Finding,
+  finding: RuleFinding,
   step: 1 | -1 = 1,
 ): Promise<void> {
   const text = await cellOf<string>(tx('decisions').where({ kid, request_id: requestId }), 'verdict');

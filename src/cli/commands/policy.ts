@@ -1,5 +1,5 @@
 import { readPolicies, readShadowCounts, savePolicy } from '../../ingest/policy-store.ts';
-import { applyPolicy, DEFAULT_POLICY, type Policy, RULES } from '../../ingest/verdict/policy.ts';
+import { applyPolicy, DEFAULT_POLICY, RULES, type RulePolicy } from '../../ingest/verdict/policy.ts';
 import { readPatterns } from '../../rights/outcomes.ts';
 import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, tenantPolicySchema } from '../../schema/policy.ts';
@@ -9,12 +9,12 @@ import { misused, print, table } from '../output.ts';
 import { readPolicyFile } from '../policy-file.ts';
 import { type Flags, requireTenant } from '../run.ts';
 
-function weightIn(policy: Policy | null, id: string): string {
+function weightIn(policy: RulePolicy | null, id: string): string {
   if (!policy) return '';
   return policy.rules.find((rule) => rule.id === id)?.weight.toFixed(2) ?? 'off';
 }
 
-function ruleTable(live: Policy, shadow: Policy | null): string[] {
+function ruleTable(live: RulePolicy, shadow: RulePolicy | null): string[] {
   return table([
     ['RULE', 'KIND', 'DEFAULT', 'LIVE', 'SHADOW', 'WHAT IT MEANS'],
     ...RULES.map(({ id, kind, weight, text }) => [

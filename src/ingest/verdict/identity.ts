@@ -4,7 +4,7 @@ import { hmacSha256, hmacSha256Text } from '../../lib/crypto.ts';
 import type { Json } from '../../lib/json.ts';
 import { type Signals, saysAnything } from '../../schema/signals.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import type { Identified, Identity, KeyedSignals, KnownDevice } from '../ports.ts';
+import type { IdentifiedDevice, Identity, KeyedSignals, KnownDevice } from '../ports.ts';
 import type { Facts } from './facts.ts';
 
 /** Identifies a device: the stable signals, the ids computed from them, and when such an id may belong to several people. */
@@ -162,8 +162,8 @@ export function identify(tenant: Tenant, facts: DeviceFacts, epoch: number): Ide
 export const identifiedOn = (
   identity: Identity,
   epochDays: number,
-  visit: Pick<Identified, 'network' | 'day' | 'marked'>,
-): Identified => ({ ...identity, epochEndsAt: epochEnd(identity.epoch, epochDays), ...visit });
+  visit: Pick<IdentifiedDevice, 'network' | 'day' | 'marked'>,
+): IdentifiedDevice => ({ ...identity, epochEndsAt: epochEnd(identity.epoch, epochDays), ...visit });
 
 /** interface 2: confidence in the identity, not in bot-ness. */
 export function confidenceOf(identity: Identity | null, isSeen: boolean): number {

@@ -7,12 +7,12 @@ import { finished, pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { ZipFile } from 'yazl';
-import { type Policy, RULES } from '../../ingest/verdict/policy.ts';
+import { RULES, type RulePolicy } from '../../ingest/verdict/policy.ts';
 import { type Bytes, meter } from '../../lib/pass-bytes.ts';
 import { type Cell, csvRecord, visibleText } from '../../lib/text.ts';
 import type { ContestResponse } from '../../schema/rights.ts';
 import { classText } from './dsar.ts';
-import { makeEnveloper, type Recipient } from './envelope.ts';
+import { type ExportRecipient, makeEnveloper } from './envelope.ts';
 import { type Dsar, type DsarDecision, type DsarHead, dsarJson } from './service.ts';
 import type { ArchiveSigner } from './signer.ts';
 
@@ -23,7 +23,7 @@ import type { ArchiveSigner } from './signer.ts';
 
 export interface ArchiveDeps {
   /** Rules that the tenant's decisions come from today. */
-  readonly policyOf: (kid: string) => Policy;
+  readonly policyOf: (kid: string) => RulePolicy;
   readonly signer: () => Promise<ArchiveSigner>;
   /** The version of gpd. */
   readonly version: string;
@@ -33,7 +33,7 @@ export interface ArchiveDeps {
 
 export interface ArchiveOptions {
   /** The ZIP is signed first and then encrypted to this certificate. */
-  readonly recipient?: Recipient | undefined;
+  readonly recipient?: ExportRecipient | undefined;
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
   readonly signal?: AbortSignal;
 }
@@ -179,7 +179,7 @@ export interface DecisionSummary {
 
 export interface PageFacts extends Readonly<DecisionSummary> {
   readonly head: DsarHead;
-  readonly policy: Policy;
+  readonly policy: RulePolicy;
   /** The version of gpd. */
   readonly version: string;
   /** Fingerprint of the certificate that signs. */
@@ -218,7 +218,7 @@ async function render(name: string, data: object): Promise<string> {
 }
 
 /** Rules as they weigh in the tenant's decisions; one that is switched off has no weight. */
-function rulesOf(policy: Policy) {
+function rulesOf(policy: RulePolicy) {
   const weights = new Map(policy.rules.map(({ id, weight }) => [id, weight]));
   return RULES.map(({ id, kind, text }) => ({ id, kind, text, weight: weights.get(id) ?? null }));
 }

@@ -27,7 +27,7 @@ const CHUNK = 64 * 1024;
 const END = Buffer.from([0, 0]);
 
 /** Whom an export is encrypted to. */
-export interface Recipient {
+export interface ExportRecipient {
   readonly key: KeyObject;
   /** The certificate's own bytes: what openssl finds the recipient by. */
   readonly issuer: forge.asn1.Asn1;
@@ -48,7 +48,7 @@ const nothing = () => asn1.create(Class.UNIVERSAL, Type.NULL, false, '');
 const der = (part: forge.asn1.Asn1): Buffer => Buffer.from(asn1.toDer(part).getBytes(), 'binary');
 const version = () => asn1.create(Class.UNIVERSAL, Type.INTEGER, false, '\0');
 
-function namesOf(certificate: X509Certificate): Pick<Recipient, 'issuer' | 'serial'> {
+function namesOf(certificate: X509Certificate): Pick<ExportRecipient, 'issuer' | 'serial'> {
   const whole = asn1.fromDer(binary(certificate.raw));
   const fields = ((whole.value as forge.asn1.Asn1[])[0]?.value ?? []) as forge.asn1.Asn1[];
   // [0] version is left out of certificates of version 1 (RFC 5280 section 4.1).
@@ -67,7 +67,7 @@ function mayEncipher(pem: string): boolean {
 }
 
 /** @throws {BadRecipient} */
-export function readRecipient(file: Uint8Array, now: number): Recipient {
+export function readRecipient(file: Uint8Array, now: number): ExportRecipient {
   let certificate: X509Certificate;
   try {
     certificate = new X509Certificate(file);
@@ -87,7 +87,7 @@ export function readRecipient(file: Uint8Array, now: number): Recipient {
   return { key, ...namesOf(certificate), fingerprint: certificate.fingerprint256 };
 }
 
-function wrapKey(recipient: Recipient, key: Uint8Array): forge.asn1.Asn1 {
+function wrapKey(recipient: ExportRecipient, key: Uint8Array): forge.asn1.Asn1 {
   const sha256 = (): forge.asn1.Asn1 => sequence(oid(OID.sha256), nothing());
   const oaep = sequence(explicit(0, sha256()), explicit(1, sequence(oid(OID.mgf1), sha256())));
   const padding = constants.RSA_PKCS1_OAEP_PADDING;
@@ -101,7 +101,7 @@ function wrapKey(recipient: Recipient, key: Uint8Array): forge.asn1.Asn1 {
 }
 
 /** Everything before the encrypted bytes; the five layers it opens are closed by as many end-of-contents. */
-function envelopeHead(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Buffer {
+function envelopeHead(recipient: ExportRecipient, key: Uint8Array, iv: Uint8Array): Buffer {
   const openLayer = (tag: number): Buffer => Buffer.from([tag, 0x80]);
   const recipients = asn1.create(Class.UNIVERSAL, Type.SET, true, [wrapKey(recipient, key)]);
   return Buffer.concat([
@@ -119,7 +119,7 @@ function envelopeHead(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Bu
 }
 const CLOSING = Buffer.concat([END, END, END, END, END]);
 
-export function makeEnveloper(recipient: Recipient, random: Random): Transform {
+export function makeEnveloper(recipient: ExportRecipient, random: Random): Transform {
   const [key, iv] = [random(32), random(16)];
   const cipher = createCipheriv('aes-256-cbc', key, iv);
   let pending = Buffer.alloc(0);
