@@ -28,7 +28,7 @@ import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { VERSION } from '../version.ts';
 import type { Lanes } from './lanes.ts';
-import type { RunningServer } from './server.ts';
+import type { OpenServer } from './server.ts';
 
 type PagesHealth = Omit<HealthDeps, 'version' | 'degraded'> & Pick<DecisionDeps, 'findDecision'>;
 
@@ -61,7 +61,7 @@ const sitesOf = ({ database, tenants }: Services): Sites => ({
 });
 
 /** Distinguishes identical devices by a passkey. */
-function createAttest({ services, monotonic, log, metrics, markerFor }: RunningServer, lanes: Lanes) {
+function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServer, lanes: Lanes) {
   const { config, database, serverSecret, clock, random, tenants } = services;
   const service = makeAttestService({
     database,
@@ -83,7 +83,7 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: RunningS
 }
 
 /** The services that only the routes of people's rights need. */
-function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: RunningServer) {
+function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: OpenServer) {
   const { config, database, serverSecret, clock, random, tenants, rights } = services;
   const { api, contestTexts, eraser } = rights;
   const tenantOf = tenants.find;
@@ -121,7 +121,7 @@ function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFaul
 
 /** A handler for each row of the table: with one too few or too many the server does not start. */
 function handlersOf(
-  server: RunningServer,
+  server: OpenServer,
   lanes: Lanes,
   health: PagesHealth & DecisionDeps,
   rights: ReturnType<typeof createRightsPages>,
@@ -160,7 +160,7 @@ function handlersOf(
 }
 
 function createConsole(
-  { services, settings, limiters, views, onFault, logFault }: RunningServer,
+  { services, settings, limiters, views, onFault, logFault }: OpenServer,
   origin: () => string,
 ) {
   const { config, database, clock, random, serverSecret, tenants, book, log, rights } = services;
@@ -189,7 +189,7 @@ function createConsole(
  * @param extra further routers
  */
 export function createPages(
-  server: RunningServer,
+  server: OpenServer,
   lanes: Lanes,
   health: PagesHealth,
   extra: readonly Router[],

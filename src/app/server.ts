@@ -93,7 +93,7 @@ async function followSalts({ database, clock, random }: Services, { logFault }: 
 }
 
 /** A server's own parts, with the services. */
-export type RunningServer = Awaited<ReturnType<typeof openServer>>;
+export type OpenServer = Awaited<ReturnType<typeof openServer>>;
 
 /** Opens the database, loads all tenants and follows what changes. @throws {ConfigError} with a plain sentence */
 export async function openServer(

@@ -13,16 +13,16 @@ import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { dropOldErasureLines, outsideOf } from '../rights/erase/erasure-log.ts';
 import { makeReapplying } from '../rights/erase/reapply.ts';
-import type { RunningServer, Stop } from './server.ts';
+import type { OpenServer, Stop } from './server.ts';
 
 /** Interval of the checks for a replaced GPD_MMDB_FILE. */
 const NETWORKS_MS = 30 * SECOND;
 
-const followNetworks = ({ logFault, settings: { networks } }: RunningServer) =>
+const followNetworks = ({ logFault, settings: { networks } }: OpenServer) =>
   every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
 
 /** Before the first request: what refuses consent leaves the database as it was. */
-export async function noteEpochs({ services, log, logFault }: RunningServer): Promise<void> {
+export async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {
   const { config, database, clock } = services;
   await noteEpochLength(database, config.epoch_days, clock())
     .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
@@ -33,7 +33,7 @@ export async function noteEpochs({ services, log, logFault }: RunningServer): Pr
  * An older backup may have brought back what was erased: erased again before anybody is answered.
  * @returns does the same again, for a standby that takes over
  */
-export async function eraseAgainFirst({ services, polling, log, logFault }: RunningServer) {
+export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
   const { config, database, clock, tenants, rights } = services;
   const outside = outsideOf(services, config);
   const reapply = makeReapplying({
@@ -58,7 +58,7 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Runn
 }
 
 /** Null: no relay is set. */
-function createMailer({ services, address }: RunningServer): DispatcherDeps['mail'] {
+function createMailer({ services, address }: OpenServer): DispatcherDeps['mail'] {
   const { config, database, rights } = services;
   if (config.smtp_url === null) return null;
   return {
@@ -73,7 +73,7 @@ function createMailer({ services, address }: RunningServer): DispatcherDeps['mai
 }
 
 /** Delivers what waits in the outbox. */
-function startWebhooks(server: RunningServer, findDecision: DispatcherDeps['findDecision']) {
+function startWebhooks(server: OpenServer, findDecision: DispatcherDeps['findDecision']) {
   const { database, clock, tenants } = server.services;
   const mail = createMailer(server);
   return startDispatcher(
@@ -94,7 +94,7 @@ function startWebhooks(server: RunningServer, findDecision: DispatcherDeps['find
 }
 
 /** Asks the witnesses for each checkpoint that is kept. */
-function startCosigning({ services, settings: { witnesses }, metrics, log }: RunningServer) {
+function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
   const { database, book, tenants, clock } = services;
   const cosign = makeCosigning({
     database,
@@ -117,7 +117,7 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Run
 }
 
 /** Starts the jobs that time alone makes due. */
-function startUpkeep(server: RunningServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
+function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
   const { services, log, logFault, options } = server;
   const { config, database, clock, book, tenants, keyUse, rights } = services;
   const { eraser, tellDue, tellUnfinished } = rights;
@@ -151,7 +151,7 @@ function startUpkeep(server: RunningServer, clockRule: ClockRule, eraseAgain: ()
 
 /** Starts all that runs without a request: deliveries, jobs, and the look for a replaced network file. */
 export function startBackground(
-  server: RunningServer,
+  server: OpenServer,
   clockRule: ClockRule,
   work: {
     readonly findDecision: DispatcherDeps['findDecision'];
