@@ -13,7 +13,7 @@ import {
   tailRow,
 } from './lib/subjects.ts';
 
-/** What a check of consent costs beside its floor, and how flat that stays when many people have a grant. */
+/** Measures the cost of a consent check next to its floor, and how flat it stays when many people have a grant. */
 
 export interface CheckPlan {
   readonly rounds: number;

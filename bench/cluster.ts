@@ -9,7 +9,7 @@ import { drive, PURPOSE, personId, writeRequests } from './lib/requests.ts';
 import { ORIGIN, type Rig, type Running, running } from './lib/rig.ts';
 import { median, pairedRatio } from './lib/stats.ts';
 
-/** What several nodes on one PostgreSQL cost beside one: CPU per request, and what two cores give altogether. */
+/** Measures several nodes on one PostgreSQL next to one node: CPU per request, and the throughput of two cores. */
 
 export interface ClusterPlan {
   readonly pairs: number;
@@ -41,11 +41,11 @@ async function makeSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): 
     const { stdout } = await runNode(rig.gpdArgs(...args, '--json'), { cwd: rig.directory, env });
     return JSON.parse(stdout) as Record<string, string>;
   };
-  const made = await gpd('init', '--tenant', rig.kid, '--origin', ORIGIN);
+  const initResult = await gpd('init', '--tenant', rig.kid, '--origin', ORIGIN);
   const { key } = await gpd('apikeys', 'create', rig.kid, '--scope', 'secret', '--name', 'bench');
   const count = plan.nodes * (plan.warmUp + plan.count);
   const ingest = join(rig.directory, 'cluster.ingest');
-  const publicKey = Buffer.from(made['publicKey'] ?? '', 'base64');
+  const publicKey = Buffer.from(initResult['publicKey'] ?? '', 'base64');
   await writeBundles({ kid: rig.kid, publicKey, origin: ORIGIN, count, seed: plan.seed, file: ingest });
   const check = await writeRequests(join(rig.directory, 'cluster.check'), count, (i) => ({
     path: '/v1/consent/can-process',
@@ -70,8 +70,8 @@ function databaseSeconds(template: string): number {
   const master = processes.find(
     ({ command }) => command.includes('postgres') && command.includes(` ${port} `),
   );
-  const own = processes.filter(({ pid, parent }) => pid === master?.pid || parent === master?.pid);
-  return own.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
+  const ownShare = processes.filter(({ pid, parent }) => pid === master?.pid || parent === master?.pid);
+  return ownShare.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
 }
 
 interface Measured {
@@ -104,16 +104,20 @@ async function run(
       running(startNode(rig.gpdArgs('serve', '--port', '0', '--json'), { cwd: rig.directory, env })),
     ),
   );
-  const used = (): number => nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
+  const readCpuSeconds = (): number => nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
   try {
     await driveAll(site.loads[of], nodes, 0, plan.warmUp);
-    const [own, theirs, begun] = [used(), databaseSeconds(site.template), performance.now()];
+    const [ownBefore, databaseBefore, startedAt] = [
+      readCpuSeconds(),
+      databaseSeconds(site.template),
+      performance.now(),
+    ];
     await driveAll(site.loads[of], nodes, nodes.length * plan.warmUp, plan.count);
-    const seconds = (performance.now() - begun) / 1000;
+    const seconds = (performance.now() - startedAt) / 1000;
     const answered = nodes.length * plan.count;
     return {
-      nodeMicros: ((used() - own) / answered) * 1e6,
-      databaseMicros: ((databaseSeconds(site.template) - theirs) / answered) * 1e6,
+      nodeMicros: ((readCpuSeconds() - ownBefore) / answered) * 1e6,
+      databaseMicros: ((databaseSeconds(site.template) - databaseBefore) / answered) * 1e6,
       perSecond: answered / seconds,
     };
   } finally {

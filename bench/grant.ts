@@ -4,7 +4,7 @@ import { grantRequest, writeRequests } from './lib/requests.ts';
 import type { Rig } from './lib/rig.ts';
 import { type Asked, compare, measureServer, runRounds, type Subject } from './lib/subjects.ts';
 
-/** What a grant costs beside its floor. Every grant is a new person's, and each run begins with an empty log. */
+/** Measures the cost of a grant next to its floor. Every grant is a new person's, and each run begins with an empty log. */
 
 export interface GrantPlan {
   readonly rounds: number;

@@ -23,7 +23,7 @@ const USAGE =
 
 type Size = 'smoke' | 'quick' | 'whole';
 
-/** How much each bench does. `smoke` shows that it still runs: nothing can be read off its figures. */
+/** Amount of work per bench. `smoke` only shows that it still runs: its figures mean nothing. */
 const PLANS = {
   smoke: {
     ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },

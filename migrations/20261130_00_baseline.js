@@ -75,7 +75,8 @@ async function createTenants(knex) {
     t.text('name').primary();
     texts(t, 'value');
   });
-  // What running processes look at once a second. A writer raises the number in its own transaction: they are ordered as commits are.
+  // Running processes read these numbers once a second. A writer raises a number in its own transaction, so that numbers have the order
+  // of the commits.
   await knex.schema.createTable('revisions', (t) => {
     t.text('scope').primary();
     counts(t, 'revision');
@@ -195,7 +196,7 @@ async function createLog(knex) {
 
 /** @param {Knex} knex */
 async function createAudit(knex) {
-  // Who did what to which object, by keyed references: nobody is named once the tenant's key or the subject is gone.
+  // The audit log names actors and objects by keyed references: nobody is named once the tenant's key or the subject is gone.
   await knex.schema.createTable('audit_log', (t) => {
     t.bigIncrements('seq');
     texts(t, 'kid');
@@ -241,7 +242,7 @@ async function createWebhooks(knex) {
   const on = 'ON webhook_outbox (kid,';
   await knex.raw(`CREATE INDEX webhook_outbox_lane ${on} webhook, next_at, seq) WHERE state = 'waiting'`);
   await knex.raw(`CREATE INDEX webhook_outbox_failed ${on} webhook) WHERE state = 'failed'`);
-  // For an erasure and the retention, which look for the messages of a request.
+  // Erasures and the retention find the messages of a request by this index.
   await knex.raw(`CREATE INDEX webhook_outbox_request ${on} request_id) WHERE request_id IS NOT NULL`);
   await store(knex, 'webhook_outbox', SHORT_LIVED, UPDATED);
 }
@@ -313,8 +314,8 @@ async function createConsent(knex) {
   await knex.raw(
     'CREATE INDEX consent_state_doubted ON consent_state (kid, seq) WHERE doubt_seq IS NOT NULL',
   );
-  // What opens the commitment of an entry. `principal_id` is encrypted, for a doubted grant alone: the entry that clears it commits to
-  // the id as well.
+  // An opening has the values behind the commitment of an entry. `principal_id` is stored, encrypted, for a doubted grant alone: the
+  // entry that clears the doubt commits to the id as well.
   await knex.schema.createTable('consent_openings', (t) => {
     texts(t, 'kid');
     counts(t, 'seq');
@@ -395,7 +396,7 @@ async function createDecisions(knex) {
   // A device's decisions, newest first, as one range of one index.
   await knex.raw('CREATE INDEX decisions_device ON decisions (kid, durable, request_id)');
   await knex.raw('CREATE INDEX decisions_decided_at ON decisions (kid, decided_at)');
-  // Which decision a later one of the same browser session supersedes (ADR 0054).
+  // A later decision of the same browser session supersedes an earlier one (ADR 0054).
   await knex.schema.createTable('decision_updates', (t) => {
     texts(t, 'kid', 'earlier', 'request_id');
     t.primary(['kid', 'earlier']);
@@ -410,14 +411,14 @@ async function createDecisions(knex) {
     t.primary(['kid', 'request_id']);
     ofDecision(t, 'request_id');
   });
-  // How rare each signal of a request is, for transparency.
+  // The rarity of each signal of a request, for transparency.
   await knex.schema.createTable('signal_summaries', (t) => {
     texts(t, 'kid', 'request_id');
     t.bigInteger('expires_at').notNullable().index();
     texts(t, 'summary');
     t.primary(['kid', 'request_id']);
   });
-  // Whose request it is, where a person signed in.
+  // A link has the principal of a request, where a person signed in.
   await knex.schema.createTable('links', (t) => {
     texts(t, 'kid', 'request_id', 'principal');
     moments(t, 'linked_at');
@@ -427,8 +428,8 @@ async function createDecisions(knex) {
 }
 
 /**
- * How many share an id. The day comes first in the keys: a day that is over is one range at the start of the table, and needs no
- * index.
+ * These tables count how many networks share an id. The day comes first in the keys: a day that is over is one range at the start of
+ * the table, and needs no index.
  * @param {Knex} knex
  */
 async function createNetworks(knex) {
@@ -463,7 +464,7 @@ async function createPolicies(knex) {
     texts(t, 'mode', 'policy');
     t.primary(['kid', 'mode']);
   });
-  // How often the shadow would have decided otherwise.
+  // Counts of decisions that the shadow policy would have made otherwise.
   await knex.schema.createTable('shadow_counts', (t) => {
     texts(t, 'kid');
     integers(t, 'day');
@@ -471,7 +472,7 @@ async function createPolicies(knex) {
     counts(t, 'verdicts');
     t.primary(['kid', 'day', 'policy_version', 'live_class', 'shadow_class']);
   });
-  // How many devices had a value, by keyed hash of it.
+  // Counts of devices per value, by a keyed hash of the value.
   await knex.schema.createTable('population', (t) => {
     texts(t, 'kid', 'signal', 'value');
     counts(t, 'devices');
@@ -495,7 +496,7 @@ function contestColumns(t) {
   integers(t, 'version');
   // The class that is contested, so that the queue filters without opening verdicts.
   texts(t, 'class');
-  // What the person and the reviewers wrote, and the e-mail address.
+  // Encrypted texts of the person and the reviewers, and the e-mail address.
   optionalTexts(t, 'sealed');
   optionalMoments(t, 'asked_at', 'answered_at');
   // A contest without an account: keyed hash of its case key, and the network that filed it, hashed under a key of that day.
@@ -525,7 +526,7 @@ async function createContests(knex) {
     t.index(['kid', 'status', 'resolved_at', 'contest_id']);
     t.index(['kid', 'status', 'claimed_until']);
   });
-  // How often a review upheld or overturned a rule, and a report confirmed or contradicted it.
+  // Counts of reviews that upheld or overturned a rule, and of reports that confirmed or contradicted it.
   await knex.schema.createTable('rule_reviews', (t) => {
     texts(t, 'kid', 'rule');
     counts(t, 'upheld', 'overturned');
@@ -549,7 +550,7 @@ async function createErasures(knex) {
   });
   // A repeated request of a person finds the receipt of the first.
   await knex.raw('CREATE INDEX erasures_subject ON erasures (kid, subject)');
-  // What a large erasure still has to delete: the requests of a device up to this one, or one request (the device is empty then).
+  // Requests that a large erasure still has to delete: those of a device up to this one, or one request (the device is empty then).
   await createKeyed(
     knex,
     `erasing (receipt_id text NOT NULL, kid text NOT NULL, durable text NOT NULL, request_id text NOT NULL,
@@ -616,7 +617,7 @@ async function createTallies(knex) {
     counts(t, 'n');
     t.primary(['kid', 'kind', 'hour', 'name']);
   });
-  // How far each kind is counted: a moment for verdicts, a place in the log for consent.
+  // The mark up to which each kind is counted: a time for verdicts, a place in the log for consent.
   await knex.schema.createTable('tally_marks', (t) => {
     texts(t, 'kid', 'kind');
     counts(t, 'upto');

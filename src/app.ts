@@ -1,5 +1,5 @@
 import { createLanes } from './app/lanes.ts';
-import { openServer, readSettings, type Settings, type Stop } from './app/server.ts';
+import { openServer, readSettings, type ServerSettings, type Stop } from './app/server.ts';
 import { eraseAgainFirst, noteEpochs, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
 import { databaseAnswers } from './db/meta-store.ts';
@@ -42,7 +42,7 @@ export async function startApp(config: Config, options: AppOptions): Promise<Run
 
 async function start(
   config: Config,
-  settings: Settings,
+  settings: ServerSettings,
   options: AppOptions,
   stops: Stop[],
 ): Promise<RunningApp> {

@@ -41,7 +41,7 @@ export interface ServiceOptions {
   readonly witnesses?: WitnessPolicy;
   /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault?: (error: unknown) => void;
-  /** How long an answer waits for an erasure; a command waits for ever. */
+  /** Milliseconds that an answer waits for an erasure; a command waits without a limit. */
   readonly patienceMs?: number;
 }
 

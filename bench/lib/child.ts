@@ -13,9 +13,9 @@ export interface SpawnOptions {
 }
 
 /** The caller's environment without any GPD_*: a setting of the caller must not change a figure. */
-export function cleanEnvironment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('GPD_'));
-  return { ...Object.fromEntries(kept), ...more };
+export function cleanEnvironment(extraVariables: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('GPD_'));
+  return { ...Object.fromEntries(inherited), ...extraVariables };
 }
 
 export function startNode(args: readonly string[], options: SpawnOptions): ChildProcess {

@@ -1,6 +1,6 @@
 import { openDatabase } from '../../src/db/db.ts';
 
-/** What many devices with one visit each leave behind, made by SQLite itself. One visit in ten has left its verdict, half of these long ago. */
+/** Fills a database, by SQL alone, as many devices with one visit each would. One visit in ten has left its verdict, half of these long ago. */
 
 const DAY = 86_400_000;
 /** Keys as gpd makes them: random, and of the same length. */
@@ -18,10 +18,10 @@ export async function fillTables(file: string, kid: string, rows: number): Promi
       await tx.raw('CREATE TEMP TABLE made (durable text, visitor text, network text)');
       await tx.raw(`INSERT INTO made ${COUNT} SELECT ${KEY_43}, ${KEY_22}, ${KEY_22} FROM i`, [rows]);
       await tx.raw('DROP INDEX visitor_index_device');
-      const made = 'FROM made ORDER BY durable';
-      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ?, ?, 1 ${made}`, [kid, now, now]);
-      await tx.raw(`INSERT INTO network_marks SELECT ?, ?, durable, network ${made}`, [today, kid]);
-      await tx.raw(`INSERT INTO network_days SELECT ?, ?, durable, 1 ${made}`, [today, kid]);
+      const madeRows = 'FROM made ORDER BY durable';
+      await tx.raw(`INSERT INTO sightings SELECT ?, durable, ?, ?, 1 ${madeRows}`, [kid, now, now]);
+      await tx.raw(`INSERT INTO network_marks SELECT ?, ?, durable, network ${madeRows}`, [today, kid]);
+      await tx.raw(`INSERT INTO network_days SELECT ?, ?, durable, 1 ${madeRows}`, [today, kid]);
       await tx.raw(`INSERT INTO visitor_index SELECT ?, visitor, durable, ?, ? FROM made ORDER BY visitor`, [
         kid,
         epoch,

@@ -40,14 +40,20 @@ function formatGoal(goal: Goal | null): string {
   return 'atMost' in goal ? `<= ${goal.atMost}` : `>= ${goal.atLeast}`;
 }
 
-const BESIDE = ['rate', 'p50', 'p99', 'p999', 'rss'] as const;
+const EXTRA_COLUMNS = ['rate', 'p50', 'p99', 'p999', 'rss'] as const;
 
 function cellsOf(row: Row): string[] {
-  const beside = BESIDE.map((name) => {
+  const extraCells = EXTRA_COLUMNS.map((name) => {
     const value = row.beside?.[name];
     return value === undefined ? '' : formatNumber(value);
   });
-  return [row.name, `${formatNumber(row.value)} ${row.unit}`, formatGoal(row.goal), statusOf(row), ...beside];
+  return [
+    row.name,
+    `${formatNumber(row.value)} ${row.unit}`,
+    formatGoal(row.goal),
+    statusOf(row),
+    ...extraCells,
+  ];
 }
 
 export function formatTable(rows: readonly Row[]): string {

@@ -95,7 +95,7 @@ export interface Comparison {
   readonly goal: Goal | null;
 }
 
-const BESIDE: Readonly<Record<keyof Beside, (run: Measured) => number>> = {
+const EXTRA_MEASURES: Readonly<Record<keyof Beside, (run: Measured) => number>> = {
   rate: (run) => run.rate,
   p50: (run) => run.p50,
   p99: (run) => run.p99,
@@ -105,13 +105,13 @@ const BESIDE: Readonly<Record<keyof Beside, (run: Measured) => number>> = {
 
 /** CPU for one request is the value; the rest stands beside it. */
 export function compare({ name, pair, unit, goal }: Comparison, results: Results): Row {
-  const [ours, other] = [results.get(pair[0]) ?? [], results.get(pair[1]) ?? []];
-  const ratio = (of: (run: Measured) => number): number => pairedRatio(ours.map(of), other.map(of));
-  const beside = Object.entries(BESIDE).map(([column, of]) => [column, ratio(of)] as const);
-  const plain = Object.entries({ cpuMicros: (run: Measured) => run.cpuMicros, ...BESIDE }).flatMap(
+  const [ours, floorRuns] = [results.get(pair[0]) ?? [], results.get(pair[1]) ?? []];
+  const ratio = (of: (run: Measured) => number): number => pairedRatio(ours.map(of), floorRuns.map(of));
+  const extraRatios = Object.entries(EXTRA_MEASURES).map(([column, of]) => [column, ratio(of)] as const);
+  const plain = Object.entries({ cpuMicros: (run: Measured) => run.cpuMicros, ...EXTRA_MEASURES }).flatMap(
     ([column, of]) => [
       [`ours ${column}`, median(ours.map(of))] as const,
-      [`other ${column}`, median(other.map(of))] as const,
+      [`other ${column}`, median(floorRuns.map(of))] as const,
     ],
   );
   return {
@@ -119,15 +119,15 @@ export function compare({ name, pair, unit, goal }: Comparison, results: Results
     value: ratio((run) => run.cpuMicros),
     unit,
     goal,
-    beside: Object.fromEntries(beside),
+    beside: Object.fromEntries(extraRatios),
     details: {
       ...Object.fromEntries(plain),
-      ratios: ours.map((run, i) => run.cpuMicros / (other[i]?.cpuMicros ?? Number.NaN)),
+      ratios: ours.map((run, i) => run.cpuMicros / (floorRuns[i]?.cpuMicros ?? Number.NaN)),
     },
   };
 }
 
-/** How long the slow ones take beside the ordinary ones, both in the same run below its capacity. */
+/** Measures slow requests next to ordinary ones, both in one run below its capacity. */
 export function tailRow(name: string, runs: readonly Measured[]): Row {
   return {
     name: `${name} p99 at ${LOADED * 100} % load`,

@@ -191,7 +191,7 @@ function bundleOf({ fingerprint, headers }: BrowserFingerprintWithHeaders, rando
   return { signals, headers: headersOf(headers as Record<string, string>) };
 }
 
-/** By its own words, anywhere in names, brands or headers. */
+/** True when its names, brands or headers say it is automated. */
 function saysHeadless({ signals, headers }: Captured): boolean {
   return /HeadlessChrome/.test(JSON.stringify([signals.page, headers]));
 }
@@ -203,7 +203,7 @@ export interface CorpusResult {
   /** Rows beside them that call themselves headless. */
   readonly headless: number;
   readonly byClass: Readonly<Record<string, number>>;
-  /** How often a rule fired, over all rows. */
+  /** Number of rows in which a rule fired, by its id. */
   readonly byRule: Readonly<Record<string, number>>;
   /** The rules of every row that was called automation. */
   readonly automation: readonly string[];

@@ -10,7 +10,7 @@ import { SECOND } from '../lib/clock.ts';
 import { eraseOwn } from '../rights/erase/erase.ts';
 import { issueToken as makeToken } from '../rights/me/transparency.ts';
 import type { Services } from '../services.ts';
-import type { Server } from './server.ts';
+import type { OpenServer } from './server.ts';
 
 const createTokenIssuer =
   ({ serverSecret, random }: Services): IssueToken =>
@@ -20,7 +20,7 @@ const createTokenIssuer =
 /** The lanes answer before Express is loaded; the routes share the rest. */
 export type Lanes = Awaited<ReturnType<typeof createLanes>>;
 
-export async function createLanes(server: Server) {
+export async function createLanes(server: OpenServer) {
   const { services, settings, metrics, monotonic, logFault, knowsOrigin } = server;
   const { config, database, clock, random, serverSecret, tenants, keyUse, rights } = services;
   const botAuth = makeBotAuth(config, () => server.address.url, {

@@ -14,7 +14,7 @@ import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
 import { makeCaseService } from '../rights/contests/case-service.ts';
-import { noticeOf } from '../rights/dsar/service.ts';
+import { readNotice } from '../rights/dsar/service.ts';
 import { makeSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
 import { makeMeService } from '../rights/me/service.ts';
@@ -28,7 +28,7 @@ import { pubkeyRoutes } from '../tenants/pubkey-routes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { VERSION } from '../version.ts';
 import type { Lanes } from './lanes.ts';
-import type { Server } from './server.ts';
+import type { OpenServer } from './server.ts';
 
 type PagesHealth = Omit<HealthDeps, 'version' | 'degraded'> & Pick<DecisionDeps, 'findDecision'>;
 
@@ -50,18 +50,18 @@ function loadOpenApi(): Promise<OpenApi> {
 const sitesOf = ({ database, tenants }: Services): Sites => ({
   notice(kid) {
     const tenant = tenants.find(kid);
-    return tenant ? noticeOf(database, tenant) : Promise.resolve(null);
+    return tenant ? readNotice(database, tenant) : Promise.resolve(null);
   },
   at(host) {
-    const all = tenants.all();
+    const allTenants = tenants.all();
     const shown = ({ origins }: Tenant): boolean =>
-      all.length === 1 || [...origins].some((one) => new URL(one).host === host);
-    return all.filter(shown).map(({ kid }) => kid);
+      allTenants.length === 1 || [...origins].some((one) => new URL(one).host === host);
+    return allTenants.filter(shown).map(({ kid }) => kid);
   },
 });
 
 /** Distinguishes identical devices by a passkey. */
-function createAttest({ services, monotonic, log, metrics, markerFor }: Server, lanes: Lanes) {
+function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServer, lanes: Lanes) {
   const { config, database, serverSecret, clock, random, tenants } = services;
   const service = makeAttestService({
     database,
@@ -83,7 +83,7 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: Server, 
 }
 
 /** The services that only the routes of people's rights need. */
-function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: Server) {
+function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFault }: OpenServer) {
   const { config, database, serverSecret, clock, random, tenants, rights } = services;
   const { api, contestTexts, eraser } = rights;
   const tenantOf = tenants.find;
@@ -121,7 +121,7 @@ function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFaul
 
 /** A handler for each row of the table: with one too few or too many the server does not start. */
 function handlersOf(
-  server: Server,
+  server: OpenServer,
   lanes: Lanes,
   health: PagesHealth & DecisionDeps,
   rights: ReturnType<typeof createRightsPages>,
@@ -160,7 +160,7 @@ function handlersOf(
 }
 
 function createConsole(
-  { services, settings, limiters, views, onFault, logFault }: Server,
+  { services, settings, limiters, views, onFault, logFault }: OpenServer,
   origin: () => string,
 ) {
   const { config, database, clock, random, serverSecret, tenants, book, log, rights } = services;
@@ -189,7 +189,7 @@ function createConsole(
  * @param extra further routers
  */
 export function createPages(
-  server: Server,
+  server: OpenServer,
   lanes: Lanes,
   health: PagesHealth,
   extra: readonly Router[],

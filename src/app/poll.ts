@@ -9,9 +9,9 @@ import { opens } from '../ops/escrow.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../tenants/snapshot-store.ts';
 
-/** What the CLI changes a running server sees within 5 s (contract section 5): it looks every second. */
+/** Looks every second for changes, so that a running server sees those of the CLI within 5 s (contract section 5). */
 const INTERVAL_MS = SECOND;
-/** What was loaded is older than the contract allows, whether looks failed or hang. */
+/** The loaded state is stale after this time (contract section 5), whether reads failed or hang. */
 const STALE_MS = 5 * SECOND;
 
 export interface PollOptions {
@@ -54,7 +54,7 @@ async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTe
 }
 
 async function look(poll: Poll): Promise<void> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const [page, writable] = await Promise.all([
     readSnapshot(poll.database, poll.revision),
     isWritable(poll.database),
@@ -62,8 +62,8 @@ async function look(poll: Poll): Promise<void> {
   poll.writable = writable;
   for (const tenant of await apply(poll, page)) poll.options.onDamaged(tenant);
   poll.revision = page.revision;
-  // As of the start: what was committed later may be missing.
-  poll.lookedAt = begun;
+  // The time of the start counts: a later commit may be missing in what was read.
+  poll.lookedAt = startedAt;
 }
 
 /** Loads all tenants once, then what changed. @throws when the first load fails */

@@ -36,16 +36,16 @@ export async function readSettings(config: Config) {
   };
 }
 
-export type Settings = Awaited<ReturnType<typeof readSettings>>;
+export type ServerSettings = Awaited<ReturnType<typeof readSettings>>;
 
 type FaultLog = ReturnType<typeof makeFaultLog>;
 
 /** Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either. @throws {ConfigError} */
 async function startMetrics({ config, database }: Services, socket: number | null, { logFault }: FaultLog) {
-  const where = socket ?? config.metrics_listen;
-  if (where === null) return null;
+  const address = socket ?? config.metrics_listen;
+  if (address === null) return null;
   const metrics = await import('../ops/metrics/metrics.ts');
-  return metrics.startMetrics(config, where, database, logFault('metrics-failed'));
+  return metrics.startMetrics(config, address, database, logFault('metrics-failed'));
 }
 
 /** Tenants and the keys that decrypt their bundles, followed in the database; a thread decrypts with them. */
@@ -93,10 +93,15 @@ async function followSalts({ database, clock, random }: Services, { logFault }: 
 }
 
 /** A server's own parts, with the services. */
-export type Server = Awaited<ReturnType<typeof openServer>>;
+export type OpenServer = Awaited<ReturnType<typeof openServer>>;
 
 /** Opens the database, loads all tenants and follows what changes. @throws {ConfigError} with a plain sentence */
-export async function openServer(config: Config, settings: Settings, options: AppOptions, stops: Stop[]) {
+export async function openServer(
+  config: Config,
+  settings: ServerSettings,
+  options: AppOptions,
+  stops: Stop[],
+) {
   const { log, sockets = NO_SOCKETS } = options;
   const faults = makeFaultLog(log);
   const { logFault } = faults;
@@ -142,10 +147,10 @@ export async function openServer(config: Config, settings: Settings, options: Ap
     /** Hashes under a key of the day; `label` keeps two uses apart. */
     markerFor: (label: string) => makeDaySalt(day, label),
     knowsOrigin: (origin: string): boolean => {
-      const known = tenants.knowsOrigin(origin);
+      const isKnownOrigin = tenants.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.
-      if (!known && origin !== address.url) noteRefusal('unknown-origin');
-      return known;
+      if (!isKnownOrigin && origin !== address.url) noteRefusal('unknown-origin');
+      return isKnownOrigin;
     },
     views: fileURLToPath(new URL('../../views', import.meta.url)),
   };

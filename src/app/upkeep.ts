@@ -11,18 +11,18 @@ import { notify, staffLanesOf } from '../notify/notify.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
-import { dropOldErasures, outsideOf } from '../rights/erase/erasure-log.ts';
+import { dropOldErasureLines, outsideOf } from '../rights/erase/erasure-log.ts';
 import { makeReapplying } from '../rights/erase/reapply.ts';
-import type { Server, Stop } from './server.ts';
+import type { OpenServer, Stop } from './server.ts';
 
-/** How often a replaced GPD_MMDB_FILE is looked for. */
+/** Interval of the checks for a replaced GPD_MMDB_FILE. */
 const NETWORKS_MS = 30 * SECOND;
 
-const followNetworks = ({ logFault, settings: { networks } }: Server) =>
+const followNetworks = ({ logFault, settings: { networks } }: OpenServer) =>
   every(networks.refresh, { ms: NETWORKS_MS, timer: setInterval, onFault: logFault('mmdb-unread') });
 
 /** Before the first request: what refuses consent leaves the database as it was. */
-export async function noteEpochs({ services, log, logFault }: Server): Promise<void> {
+export async function noteEpochs({ services, log, logFault }: OpenServer): Promise<void> {
   const { config, database, clock } = services;
   await noteEpochLength(database, config.epoch_days, clock())
     .then((was) => was !== null && log.warn({ event: 'epoch-days-changed', was, now: config.epoch_days }))
@@ -33,7 +33,7 @@ export async function noteEpochs({ services, log, logFault }: Server): Promise<v
  * An older backup may have brought back what was erased: erased again before anybody is answered.
  * @returns does the same again, for a standby that takes over
  */
-export async function eraseAgainFirst({ services, polling, log, logFault }: Server) {
+export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
   const { config, database, clock, tenants, rights } = services;
   const outside = outsideOf(services, config);
   const reapply = makeReapplying({
@@ -58,7 +58,7 @@ export async function eraseAgainFirst({ services, polling, log, logFault }: Serv
 }
 
 /** Null: no relay is set. */
-function createMailer({ services, address }: Server): DispatcherDeps['mail'] {
+function createMailer({ services, address }: OpenServer): DispatcherDeps['mail'] {
   const { config, database, rights } = services;
   if (config.smtp_url === null) return null;
   return {
@@ -73,7 +73,7 @@ function createMailer({ services, address }: Server): DispatcherDeps['mail'] {
 }
 
 /** Delivers what waits in the outbox. */
-function startWebhooks(server: Server, findDecision: DispatcherDeps['findDecision']) {
+function startWebhooks(server: OpenServer, findDecision: DispatcherDeps['findDecision']) {
   const { database, clock, tenants } = server.services;
   const mail = createMailer(server);
   return startDispatcher(
@@ -94,7 +94,7 @@ function startWebhooks(server: Server, findDecision: DispatcherDeps['findDecisio
 }
 
 /** Asks the witnesses for each checkpoint that is kept. */
-function startCosigning({ services, settings: { witnesses }, metrics, log }: Server) {
+function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
   const { database, book, tenants, clock } = services;
   const cosign = makeCosigning({
     database,
@@ -117,7 +117,7 @@ function startCosigning({ services, settings: { witnesses }, metrics, log }: Ser
 }
 
 /** Starts the jobs that time alone makes due. */
-function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
+function startUpkeep(server: OpenServer, clockRule: ClockRule, eraseAgain: () => Promise<void>) {
   const { services, log, logFault, options } = server;
   const { config, database, clock, book, tenants, keyUse, rights } = services;
   const { eraser, tellDue, tellUnfinished } = rights;
@@ -134,7 +134,7 @@ function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Pro
     tellUnfinished,
     flushKeyUse: keyUse.flush,
     recordEnded: () => recordEnded(outside, clock()),
-    dropOldErasures: (committed) => dropOldErasures(outside, committed - config.erasure_lines_days * DAY),
+    dropOldErasures: (committed) => dropOldErasureLines(outside, committed - config.erasure_lines_days * DAY),
     keepCheckpoints: (kid) => keepCheckpoints({ database, book, keysOf: tenants.find, clock }, kid),
     cosignCheckpoints: startCosigning(server),
     async thinCheckpoints(now) {
@@ -151,7 +151,7 @@ function startUpkeep(server: Server, clockRule: ClockRule, eraseAgain: () => Pro
 
 /** Starts all that runs without a request: deliveries, jobs, and the look for a replaced network file. */
 export function startBackground(
-  server: Server,
+  server: OpenServer,
   clockRule: ClockRule,
   work: {
     readonly findDecision: DispatcherDeps['findDecision'];

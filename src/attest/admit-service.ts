@@ -1,4 +1,4 @@
-import type { Check } from '../consent/service.ts';
+import type { ConsentCheck } from '../consent/service.ts';
 import type { Database } from '../db/db.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
@@ -10,7 +10,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import type { FailedDeps, OpenedToken, Presented } from './ceremony.ts';
 import { relyingPartyOf } from './ceremony.ts';
 
-/** Who may hold a ceremony: a browser with a token for a visit that has to be told apart, and with consent to that. */
+/** Admits to a passkey ceremony: a browser needs a token for a visit with a shared id, and consent. */
 
 export interface AdmitDeps extends FailedDeps {
   readonly database: Database;
@@ -18,11 +18,11 @@ export interface AdmitDeps extends FailedDeps {
   readonly clock: Clock;
   readonly tenantOf: (kid: string) => Tenant | undefined;
   /** From the database: a withdrawal counts at once. */
-  readonly check: (kid: string, check: Check) => Promise<{ readonly allowed: boolean }>;
+  readonly check: (kid: string, check: ConsentCheck) => Promise<{ readonly allowed: boolean }>;
 }
 
-/** Of the request what says who asks. */
-export interface Asker {
+/** The parts of a request that identify the browser. */
+export interface PasskeyCaller {
   readonly presented: Presented;
   /** `Sec-GPC: 1`. */
   readonly gpc: boolean;
@@ -63,15 +63,15 @@ export async function requireConsent(
 async function visitOf(deps: AdmitDeps, opened: OpenedToken | null, origin: string, gpc: boolean) {
   const tenant = opened ? deps.tenantOf(opened.kid) : undefined;
   if (!opened || !tenant?.origins.has(origin)) throw new Refusal('unauthenticated');
-  const found = await findDecision(deps.database, opened.kid, opened.requestId);
-  if (!found) throw new Refusal('no-retained-data');
-  const visit = { ...opened, tenant, verdict: found.verdict };
+  const decision = await findDecision(deps.database, opened.kid, opened.requestId);
+  if (!decision) throw new Refusal('no-retained-data');
+  const visit = { ...opened, tenant, verdict: decision.verdict };
   await requireConsent(deps, visit, gpc);
   return visit;
 }
 
-/** For a passkey. */
-export async function admit(deps: AdmitDeps, { presented, gpc }: Asker) {
+/** Admits a browser to a passkey ceremony. */
+export async function admit(deps: AdmitDeps, { presented, gpc }: PasskeyCaller) {
   const { origin = '', token } = presented;
   const visit = await visitOf(deps, deps.openToken(presented), origin, gpc);
   if (!visit.verdict.needsAttestation) throw new Refusal('no-retained-data');

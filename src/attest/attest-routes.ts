@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type Call, json, type ServedRoute } from '../http/register.ts';
 import { cookieValues, hasGpcHeader } from '../http/request.ts';
 import { ROUTES } from '../schema/routes.ts';
-import type { Asker } from './admit-service.ts';
+import type { PasskeyCaller } from './admit-service.ts';
 import type { Presented } from './ceremony.ts';
 import type { AttestService } from './service.ts';
 
@@ -22,7 +22,7 @@ export interface AttestRoutesDeps {
 
 /** POST /_fp/attest/v1/options and verify (contract-2 section 16). */
 export function attestRoutes({ service, markNetwork }: AttestRoutesDeps): readonly ServedRoute[] {
-  const askerOf = ({ headers, network, requestId }: Asked, token: unknown): Asker => ({
+  const askerOf = ({ headers, network, requestId }: Asked, token: unknown): PasskeyCaller => ({
     presented: present(headers, token),
     gpc: hasGpcHeader(headers),
     requestId,

@@ -6,7 +6,7 @@ import { Refusal } from '../lib/errors.ts';
 import { tryOr } from '../lib/functions.ts';
 import { parseUrl } from '../lib/text.ts';
 
-/** What a browser's answer proves, by @simplewebauthn/server, which is loaded by the first of them. Null: nothing. */
+/** Verifies a browser's answer with @simplewebauthn/server, which the first answer loads. Null: the answer proves nothing. */
 
 const MAX_TEXT = 24_000;
 /** 1,023 bytes (WebAuthn section 4). */
@@ -36,8 +36,8 @@ const clientDataSchema = z.object({ challenge: z.string(), crossOrigin: z.litera
 export type Presentation = NonNullable<ReturnType<typeof readCredential>>;
 
 /** Its parts, and the challenge that it says it answers. */
-export function readCredential(given: unknown) {
-  const { data } = credentialSchema.safeParse(given);
+export function readCredential(value: unknown) {
+  const { data } = credentialSchema.safeParse(value);
   if (!data) return null;
   const { response } = data;
   const text = Buffer.from(response.clientDataJSON, 'base64url').toString();
@@ -176,7 +176,7 @@ export function readChallenge(key: Uint8Array, now: number, challenge: string, b
   return isLive ? expiresAt - CHALLENGE_TTL_MS : null;
 }
 
-/** What the browser is asked (WebAuthn JSON): a discoverable credential, no attestation. */
+/** Makes the options for the browser (WebAuthn JSON): a discoverable credential, no attestation, user verification preferred. */
 
 const TIMEOUT_MS = 120_000;
 const ES256 = -7;
@@ -232,9 +232,9 @@ export type OpenedToken = Omit<Parameters<IssueToken>[0], 'origin' | 'now'>;
 /** A ceremony that failed, and how. */
 export class Failed extends Error {
   override readonly name = 'Failed';
-  readonly outcome: Outcome;
+  readonly outcome: CeremonyOutcome;
 
-  constructor(outcome: Outcome) {
+  constructor(outcome: CeremonyOutcome) {
     super(outcome);
     this.outcome = outcome;
   }
@@ -242,8 +242,8 @@ export class Failed extends Error {
 
 export interface FailedDeps {
   readonly openToken: (presented: Presented) => OpenedToken | null;
-  /** Of whose ceremony what came. */
-  readonly onOutcome: (outcome: Outcome, kid: string) => void;
+  /** Counts the outcome of a ceremony of this tenant. */
+  readonly onOutcome: (outcome: CeremonyOutcome, kid: string) => void;
 }
 
 /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
@@ -268,4 +268,4 @@ export const OUTCOMES = [
   'cloned',
   'replay',
 ] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type CeremonyOutcome = (typeof OUTCOMES)[number];

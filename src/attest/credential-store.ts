@@ -2,7 +2,7 @@ import type { Database } from '../db/db.ts';
 import { isTrue, runSql, type Transaction } from '../db/sql.ts';
 
 /** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */
-export type Credential = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
+export type StoredPasskey = Readonly<NonNullable<Awaited<ReturnType<typeof findCredential>>>>;
 
 interface CredentialKey {
   readonly kid: string;
@@ -22,7 +22,7 @@ export async function findCredential({ read }: Database, { kid, durable }: Crede
 export async function addCredential(
   tx: Transaction,
   { kid, durable }: CredentialKey,
-  { publicKey, counter, deviceBound }: Credential,
+  { publicKey, counter, deviceBound }: StoredPasskey,
   now: number,
 ): Promise<boolean> {
   const added = await runSql(
@@ -41,10 +41,10 @@ export async function takeCredential(
   counters: { readonly from: number; readonly to: number },
   now: number,
 ): Promise<boolean> {
-  const used = await runSql(
+  const updatedRows = await runSql(
     tx,
     'UPDATE credentials SET counter = ?, last_at = ? WHERE kid = ? AND durable = ? AND counter = ? RETURNING kid',
     [counters.to, now, kid, durable, counters.from],
   );
-  return used.length === 1;
+  return updatedRows.length === 1;
 }

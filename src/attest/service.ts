@@ -10,7 +10,7 @@ import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { IngestResponse } from '../schema/responses.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { type AdmitDeps, type Admitted, type Asker, admit, requireConsent } from './admit-service.ts';
+import { type AdmitDeps, type Admitted, admit, type PasskeyCaller, requireConsent } from './admit-service.ts';
 import {
   type Ceremony,
   challengeKeyOf,
@@ -25,7 +25,7 @@ import {
   verifyCreated,
   verifyUsed,
 } from './ceremony.ts';
-import { addCredential, type Credential, findCredential, takeCredential } from './credential-store.ts';
+import { addCredential, findCredential, type StoredPasskey, takeCredential } from './credential-store.ts';
 
 /** Distinguishes identical devices by a passkey (contract-2 section 16). */
 
@@ -47,53 +47,53 @@ const durableOf = ({ durableKey }: Tenant, credentialId: string): string =>
 
 interface Proven {
   readonly durable: string;
-  readonly credential: Credential;
+  readonly credential: StoredPasskey;
   /** Null: it is new. */
   readonly before: number | null;
 }
 
 /** @throws {Failed} */
-async function prove(deps: AttestDeps, admitted: Admitted, given: Presentation): Promise<Proven> {
+async function prove(deps: AttestDeps, admitted: Admitted, presentation: Presentation): Promise<Proven> {
   const { kid, tenant, origin, rpId } = admitted;
-  const { challenge } = given;
+  const { challenge } = presentation;
   const expected = { challenge, origin, rpId };
-  const durable = durableOf(tenant, given.credential.id);
-  if (given.ceremony === 'create') {
-    const credential = await verifyCreated(given.credential, expected);
+  const durable = durableOf(tenant, presentation.credential.id);
+  if (presentation.ceremony === 'create') {
+    const credential = await verifyCreated(presentation.credential, expected);
     if (!credential) throw new Failed('signature');
     return { durable, credential, before: null };
   }
   const stored = await findCredential(deps.database, { kid, durable });
   if (!stored) throw new Failed('unknown');
-  const counter = await verifyUsed(given.credential, stored.publicKey, expected);
+  const counter = await verifyUsed(presentation.credential, stored.publicKey, expected);
   if (counter === null) throw new Failed('signature');
   if (isCloned(stored.counter, counter)) throw new Failed('cloned');
   return { durable, credential: { ...stored, counter }, before: stored.counter };
 }
 
-/** The same class, score and rules, for the device that the passkey told apart; an override comes from the reviewer, not the passkey. */
+/** Moves the verdict, with its class, score and rules, to the passkey's own device. An override comes from the reviewer, not the passkey. */
 function decideOn(
   { epochDays, random }: AttestDeps,
   { tenant, verdict }: Admitted,
-  { requestId, network }: Asker,
+  { requestId, network }: PasskeyCaller,
   proven: Proven,
-  { known, now }: { readonly known: KnownDevice; readonly now: number },
+  { known: device, now }: { readonly known: KnownDevice; readonly now: number },
 ): RecordEntry {
   const { durable, credential } = proven;
   const day = Math.floor(now / DAY);
   const epoch = currentEpoch(now, epochDays);
   const identity = { durable, epoch, visitorId: visitorIdOf(tenant, durable, epoch) };
-  const same = known.neverAutomation ? { ...reconcile(verdict), overridden: true } : verdict;
+  const reconciled = device.neverAutomation ? { ...reconcile(verdict), overridden: true } : verdict;
   return {
     kid: tenant.kid,
-    identified: identifiedOn(identity, epochDays, { network, day, marked: known.marked }),
+    identified: identifiedOn(identity, epochDays, { network, day, marked: device.marked }),
     verdict: {
-      ...same,
+      ...reconciled,
       requestId,
       decidedAt: now,
       durable,
       epoch,
-      confidence: confidenceOf(identity, known.seen),
+      confidence: confidenceOf(identity, device.seen),
       needsAttestation: false,
       attested: { by: 'passkey', deviceBound: credential.deviceBound },
     },
@@ -108,11 +108,11 @@ function decideOn(
 async function recordProof(
   deps: AttestDeps,
   admitted: Admitted,
-  asker: Asker,
+  asker: PasskeyCaller,
   { proven, challenge, madeAt }: { proven: Proven; challenge: string; madeAt: number },
 ): Promise<RecordEntry> {
   const { kid, tenant } = admitted;
-  const { durable, credential, before } = proven;
+  const { durable, credential, before: previousVerdict } = proven;
   const now = deps.clock();
   const nonce = sha256(`gpd/attest ${challenge}`).subarray(0, 16).toString('base64url');
   const recorded = await deps.record(
@@ -123,11 +123,11 @@ async function recordProof(
     },
     async (tx) => {
       const key = { kid, durable };
-      const written =
-        before === null
+      const result =
+        previousVerdict === null
           ? await addCredential(tx, key, credential, now)
-          : await takeCredential(tx, key, { from: before, to: credential.counter }, now);
-      if (!written) throw new Failed(before === null ? 'unknown' : 'cloned');
+          : await takeCredential(tx, key, { from: previousVerdict, to: credential.counter }, now);
+      if (!result) throw new Failed(previousVerdict === null ? 'unknown' : 'cloned');
     },
   );
   if (recorded === 'gone') throw new Refusal('unauthenticated');
@@ -135,17 +135,17 @@ async function recordProof(
   return recorded;
 }
 
-async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
+async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: unknown) {
   const admitted = await admit(deps, asker);
   const { kid, token, rpId, session, origin, principalId } = admitted;
   const { requestId } = asker;
-  const read = readCredential(given);
-  if (!read) throw new Failed('malformed');
-  const { ceremony, challenge } = read;
+  const presentation = readCredential(credentialJson);
+  if (!presentation) throw new Failed('malformed');
+  const { ceremony, challenge } = presentation;
   const binding = { token, kid, ceremony, rpId };
   const madeAt = readChallenge(challengeKeyOf(deps), deps.clock(), challenge, binding);
   if (madeAt === null) throw new Failed('challenge');
-  const proven = await prove(deps, admitted, read);
+  const proven = await prove(deps, admitted, presentation);
   // Once more: a signature takes its time, and what was withdrawn meanwhile is withdrawn.
   await requireConsent(deps, admitted, asker.gpc);
   const entry = await recordProof(deps, admitted, asker, { proven, challenge, madeAt });
@@ -159,7 +159,7 @@ async function attest(deps: AttestDeps, asker: Asker, given: unknown) {
 /** Each throws a Refusal: 401 for the token, 451 for the consent, 404 where nothing has to be told apart. */
 export function makeAttestService(deps: AttestDeps) {
   return {
-    async options(asker: Asker, ceremony: Ceremony) {
+    async options(asker: PasskeyCaller, ceremony: Ceremony) {
       const { token, kid, rpId } = await admit(deps, asker);
       const { random, clock } = deps;
       const challenge = makeChallenge(challengeKeyOf(deps), random, clock(), { token, kid, ceremony, rpId });
@@ -167,7 +167,7 @@ export function makeAttestService(deps: AttestDeps) {
       return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
     },
     /** @throws {Refusal} `attestation-failed` for every failed ceremony alike */
-    verify: (asker: Asker, credential: unknown): Promise<IngestResponse> =>
+    verify: (asker: PasskeyCaller, credential: unknown): Promise<IngestResponse> =>
       telling(deps, asker.presented, attest(deps, asker, credential)),
   };
 }

@@ -65,52 +65,52 @@ async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | ItemF
   const outcomes: Outcomes = new Map();
   // Heads are locked in one order on every node.
   for (const kid of [...new Set(batch.map((request) => request.kid))].sort()) {
-    const own = batch.filter((request) => request.kid === kid);
-    await appendTenant(tx, kid, own, outcomes);
+    const tenantBatch = batch.filter((request) => request.kid === kid);
+    await appendTenant(tx, kid, tenantBatch, outcomes);
   }
   return batch.map((request) => outcomes.get(request) as Answer | ItemFault);
 }
 
 /** @param outcomes gets the answer to each request */
 async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes: Outcomes) {
-  // Those behind the lock see what its last holder wrote.
+  // Reads after the lock see what its last holder wrote.
   const [head, answers, rows] = await sendTogether(
     tx,
     () => tryLockHead(tx, kid),
     () => loadAnswers(tx, kid, batch),
     () => loadPrincipals(tx, kid, batch),
   );
-  const gone = new ItemFault(head instanceof Error ? head : new TenantGone());
-  for (const request of batch) outcomes.set(request, gone);
+  const tenantGone = new ItemFault(head instanceof Error ? head : new TenantGone());
+  for (const request of batch) outcomes.set(request, tenantGone);
   if (head instanceof Error) return;
   const present = batch.filter(({ since }) => since === Number(head.since));
-  const [any] = present;
-  if (!any) return;
+  const [firstRequest] = present;
+  if (!firstRequest) return;
 
   const { unanswered, repeated } = answerKnown(present, answers, outcomes);
 
   const unrefused = await refuseRecords(tx, kid, unanswered, outcomes);
-  const principals = openPrincipals(rows, kid, unrefused, makeMasterKey(any.wrapKey, randomBytes));
-  const fresh: AppendRequest[] = [];
-  const written = unrefused.flatMap((request) => {
+  const principals = openPrincipals(rows, kid, unrefused, makeMasterKey(firstRequest.wrapKey, randomBytes));
+  const newRequests: AppendRequest[] = [];
+  const newEntries = unrefused.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | ItemFault;
     if (principal instanceof ItemFault) {
       outcomes.set(request, principal);
       return [];
     }
     applyToPrincipal(principal, request);
-    fresh.push(request);
+    newRequests.push(request);
     return buildEntries(request, principal);
   });
 
   const log = placeEntries(
     head,
-    written.map((entry) => entry.bytes),
+    newEntries.map((entry) => entry.bytes),
   );
-  const placed = written.map((entry, i): Placed => ({ ...entry, ...(log.appended[i] as AppendedEntry) }));
-  for (const request of fresh) {
-    const own = placed.filter((entry) => entry.request === request);
-    const entries = own.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
+  const placed = newEntries.map((entry, i): Placed => ({ ...entry, ...(log.appended[i] as AppendedEntry) }));
+  for (const request of newRequests) {
+    const requestEntries = placed.filter((entry) => entry.request === request);
+    const entries = requestEntries.map(({ entry, seq, hash }) => ({ purpose: entry.purpose, seq, hash }));
     outcomes.set(request, { entries });
   }
   await sendTogether(
@@ -118,13 +118,13 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     () => writePlaced(tx, kid, log),
     () => saveOpenings(tx, kid, placed),
     () => saveState(tx, kid, placed),
-    () => savePrincipals(tx, kid, principals, any.stateMac),
+    () => savePrincipals(tx, kid, principals, firstRequest.stateMac),
     () => enqueue(tx, placed.flatMap(outboxEntries)),
-    () => saveAnswers(tx, kid, fresh, outcomes),
+    () => saveAnswers(tx, kid, newRequests, outcomes),
   );
-  for (const [request, first] of repeated) {
-    const isSame = first.idempotency?.bodyHash === request.idempotency?.bodyHash;
-    outcomes.set(request, isSame ? (outcomes.get(first) as Answer | ItemFault) : 'conflict');
+  for (const [request, original] of repeated) {
+    const isSame = original.idempotency?.bodyHash === request.idempotency?.bodyHash;
+    outcomes.set(request, isSame ? (outcomes.get(original) as Answer | ItemFault) : 'conflict');
   }
 }
 
@@ -134,7 +134,7 @@ const IDEMPOTENCY_MS = DAY;
 
 /** In the column of the caller: the key column is a MAC of caller and key. A client's key may contain an order number or an address. */
 const MARKED = '';
-/** The same, after the person was erased. */
+/** Value of that column once the person was erased. */
 const ERASED = 'erased';
 
 type KnownAnswer = { readonly bodyHash: string; readonly answer: Appended | 'erased' };
@@ -145,7 +145,7 @@ const retryMark = ({ idempotency, stateMac }: AppendRequest): string | null =>
 
 const RETRIES = { caller: 'text', key: 'text' } as const;
 
-/** What was answered before, by the mark of its key. */
+/** Reads stored answers, by the MAC of their idempotency key. */
 async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
   const marks = [...new Set(batch.flatMap((request) => retryMark(request) ?? []))];
   const rows = marks.flatMap((mark) => [MARKED, ERASED].map((caller): Bindings => [caller, mark]));
@@ -153,14 +153,14 @@ async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
     FROM q ${joinRow(tx, 'idempotency_keys', 'k', 'k.kid = ? AND k.caller = q.caller AND k.key = q.key')}
     WHERE k.expires_at > ?`;
   const now = Math.max(...batch.map((request) => request.now));
-  const found = await runAsked<Readonly<Record<'caller' | 'mark' | 'hash' | 'answer', string>>>(
+  const answerRows = await runAsked<Readonly<Record<'caller' | 'mark' | 'hash' | 'answer', string>>>(
     tx,
     { columns: RETRIES, rows, sql },
     kid,
     now,
   );
   return new Map(
-    found.map(({ caller, mark, hash, answer }): [string, KnownAnswer] => [
+    answerRows.map(({ caller, mark, hash, answer }): [string, KnownAnswer] => [
       mark,
       caller === ERASED
         ? { bodyHash: '', answer: 'erased' }
@@ -171,20 +171,20 @@ async function loadAnswers(tx: Transaction, kid: string, batch: Batch) {
 
 /** Answers what was answered before. `repeated`: each request whose key an earlier one of the batch has, with that one. */
 function answerKnown(batch: Batch, answers: ReadonlyMap<string, KnownAnswer>, outcomes: Outcomes) {
-  const first = new Map<string, AppendRequest>();
+  const firstByKey = new Map<string, AppendRequest>();
   const unanswered: AppendRequest[] = [];
   const repeated: [AppendRequest, AppendRequest][] = [];
   for (const request of batch) {
     const mark = retryMark(request);
-    const known = mark === null ? undefined : answers.get(mark);
-    const earlier = mark === null ? undefined : first.get(mark);
-    if (known?.answer === 'erased') outcomes.set(request, 'erased');
-    else if (known)
-      outcomes.set(request, known.bodyHash === request.idempotency?.bodyHash ? known.answer : 'conflict');
+    const stored = mark === null ? undefined : answers.get(mark);
+    const earlier = mark === null ? undefined : firstByKey.get(mark);
+    if (stored?.answer === 'erased') outcomes.set(request, 'erased');
+    else if (stored)
+      outcomes.set(request, stored.bodyHash === request.idempotency?.bodyHash ? stored.answer : 'conflict');
     else if (earlier) repeated.push([request, earlier]);
     else {
       unanswered.push(request);
-      if (mark !== null) first.set(mark, request);
+      if (mark !== null) firstByKey.set(mark, request);
     }
   }
   return { unanswered, repeated };
@@ -193,8 +193,8 @@ function answerKnown(batch: Batch, answers: ReadonlyMap<string, KnownAnswer>, ou
 const INSERT_ANSWERS =
   'INSERT INTO idempotency_keys (kid, caller, key, body_hash, principal, answer, expires_at)';
 
-async function saveAnswers(tx: Transaction, kid: string, fresh: Batch, outcomes: Outcomes) {
-  const rows = fresh.flatMap((request): Bindings[] => {
+async function saveAnswers(tx: Transaction, kid: string, newRequests: Batch, outcomes: Outcomes) {
+  const rows = newRequests.flatMap((request): Bindings[] => {
     const { idempotency, now, principal } = request;
     if (!idempotency) return [];
     const answer = JSON.stringify(outcomes.get(request));
@@ -232,9 +232,9 @@ interface Principal {
   erasedAt: number | null;
 }
 
-const NEW: PrincipalRow = { gpc: false, except: null, erasedAt: null };
+const NEW_PRINCIPAL: PrincipalRow = { gpc: false, except: null, erasedAt: null };
 /** The signal is taken as given: a write must not make a forged row believed, and a withdrawal has to go through. */
-const FORGED: PrincipalRow = { ...NEW, gpc: true };
+const FORGED: PrincipalRow = { ...NEW_PRINCIPAL, gpc: true };
 
 interface StoredPrincipal extends PrincipalColumns {
   readonly principal: string;
@@ -248,13 +248,13 @@ async function loadPrincipals(tx: Transaction, kid: string, batch: Batch) {
   const sql = `SELECT p.principal AS principal, p.wrapped_key AS wrapped_key, p.gpc AS gpc, p.gpc_except AS gpc_except,
       p.erased_at AS erased_at, p.mac AS mac
     FROM q ${joinRow(tx, 'consent_principals', 'p', 'p.kid = ? AND p.principal = q.principal')} WHERE p.principal IS NOT NULL`;
-  const asked = {
+  const question = {
     columns: { principal: 'text' },
     rows: [...refs].map((ref): Bindings => [ref]),
     sql,
   } as const;
-  const found = await runAsked<StoredPrincipal>(tx, asked, kid);
-  return new Map(found.map((row) => [row.principal, row]));
+  const principalRows = await runAsked<StoredPrincipal>(tx, question, kid);
+  return new Map(principalRows.map((row) => [row.principal, row]));
 }
 
 function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal): PrincipalRow {
@@ -276,7 +276,7 @@ function openPrincipals(
     if (principals.has(ref)) continue;
     try {
       const stored = rows.get(ref);
-      const { gpc, except, erasedAt } = stored ? readRow(kid, stateMac, stored) : NEW;
+      const { gpc, except, erasedAt } = stored ? readRow(kid, stateMac, stored) : NEW_PRINCIPAL;
       const context = principalKeyContext(kid, ref);
       const wrapped = stored?.wrapped_key ?? null;
       const key = wrapped === null ? randomBytes(KEY_BYTES) : wrapper.unwrap(wrapped, context);
@@ -289,7 +289,7 @@ function openPrincipals(
   return principals;
 }
 
-/** What is known of GPC and of the tombstone after this write (contract-2 section 13). */
+/** Applies a write to the principal's GPC state and tombstone (contract-2 section 13). */
 function applyToPrincipal(principal: Principal, { gpc, isGrant, entries }: AppendRequest): void {
   if (gpc === true) {
     principal.gpc = true;
@@ -321,7 +321,7 @@ async function savePrincipals(
   );
 }
 
-/** How many entries of the log name the principal and can still be opened. */
+/** Counts the entries of the log that name the principal and can still be opened. */
 export const countOpenings = (tx: Knex, kid: string, principal: string): Promise<number> =>
   countOf(tx('consent_openings').where({ kid, principal }));
 
@@ -383,8 +383,8 @@ async function saveState(tx: Transaction, kid: string, placed: readonly Placed[]
     const { purpose, choice } = entry;
     const { policyVersion, expiresAt, overGpc = false, source } = entry.detail;
     const given = choice === 'granted' && source.startsWith('agent:') ? 'agent' : null;
-    const said = { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq: null } as const;
-    const mac = stateMac.ofState(principal, purpose, said);
+    const row = { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq: null } as const;
+    const mac = stateMac.ofState(principal, purpose, row);
     const event = [choice, policyVersion, expiresAt, at, seq, hash, overGpc, given];
     rows.set(`${principal}|${purpose}`, [kid, principal, purpose, ...event, mac]);
   }

@@ -12,7 +12,7 @@ import { bannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
 
-/** What the consent banner of a tenant gets; the log records that it did. */
+/** Serves the consent banner of a tenant its texts and script, which the log records before they are shown. */
 
 interface Deps {
   readonly database: Database;
@@ -30,8 +30,8 @@ interface BannerRequest {
 
 /** In the words that gpd gave it, which it has in every language; a tenant that wrote its own writes the others, too. */
 function hasFirstWords({ id, title, description }: Purpose): boolean {
-  const first = firstPurpose();
-  return id === first.id && title === first.title && description === first.description;
+  const purpose = firstPurpose();
+  return id === purpose.id && title === purpose.title && description === purpose.description;
 }
 
 function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'description'> {
@@ -52,17 +52,17 @@ function allTexts({ kid, settings, purposes, rules }: Tenant): string {
 export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, purposes, rules, kid } = tenant;
   const banner = bannerSettings(settings);
-  const own = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
-  const named = own?.purposes ?? {};
+  const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
+  const named = languageTexts?.purposes ?? {};
   return {
     kid,
     policy: {
       version: rules.currentVersion,
       material: rules.materialVersion,
-      url: own?.policyUrl ?? banner.policyUrl,
+      url: languageTexts?.policyUrl ?? banner.policyUrl,
     },
-    title: own?.title ?? banner.title,
-    body: own?.body ?? banner.body,
+    title: languageTexts?.title ?? banner.title,
+    body: languageTexts?.body ?? banner.body,
     purposes: purposes.map((purpose) => ({
       id: purpose.id,
       ...((Object.hasOwn(named, purpose.id) && named[purpose.id]) || wordsOf(purpose, language)),
@@ -74,14 +74,14 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
 }
 
 export function makeBanner({ database, clock, script }: Deps) {
-  /** What this process knows to be in the log, by kid; a failure is forgotten and tried again. */
-  const told = new Map<string, { tenant: Tenant; hash: string; done: Promise<unknown> }>();
+  /** Banners that this process knows to be in the log, by kid; a failed publication is retried. */
+  const publishedBanners = new Map<string, { tenant: Tenant; hash: string; done: Promise<unknown> }>();
 
   function publish(tenant: Tenant, hash: string): Promise<unknown> {
     const { kid, revision, rules } = tenant;
-    const known = told.get(kid);
+    const publication = publishedBanners.get(kid);
     // The directory makes a new object of a tenant that changed.
-    if (known?.tenant === tenant && known.hash === hash) return known.done;
+    if (publication?.tenant === tenant && publication.hash === hash) return publication.done;
     const shown = {
       kid,
       revision,
@@ -89,12 +89,12 @@ export function makeBanner({ database, clock, script }: Deps) {
       script: hash,
       policyVersion: rules.currentVersion,
     };
-    const done = publishBanner(database, shown, clock(), tenant.stateMac);
-    told.set(kid, { tenant, hash, done });
-    done.catch(() => {
-      if (told.get(kid)?.done === done) told.delete(kid);
+    const publishing = publishBanner(database, shown, clock(), tenant.stateMac);
+    publishedBanners.set(kid, { tenant, hash, done: publishing });
+    publishing.catch(() => {
+      if (publishedBanners.get(kid)?.done === publishing) publishedBanners.delete(kid);
     });
-    return done;
+    return publishing;
   }
 
   /** Nothing is shown that the log does not know of. @throws {Unavailable} when it cannot be told */
@@ -104,10 +104,10 @@ export function makeBanner({ database, clock, script }: Deps) {
   };
 }
 
-/** What a tenant's banner shows, as one node knows it. */
+/** A tenant's banner, as one node knows it. */
 export interface ShownBanner {
   readonly kid: string;
-  /** Of the tenant: a node that is behind must not publish what was replaced. */
+  /** Revision of the tenant: a node that is behind must not publish a replaced banner. */
   readonly revision: number;
   /** Canonical JSON of all texts, in all languages. */
   readonly texts: string;
@@ -135,17 +135,17 @@ export function publishBanner(database: Database, banner: ShownBanner, now: numb
   return database.transaction(async (tx) => {
     await lockHead(tx, kid);
     const table = () => tx('banners').where({ kid });
-    const last = await table()
+    const lastEntry = await table()
       .orderBy('seq', 'desc')
       .first<Columns<ListedBanner & Pick<ShownBanner, 'revision'>> | undefined>();
-    if (last?.texts_sha256 === digest && last.script_sha256 === script) return null;
-    if (last && last.revision > revision) return null;
-    const same = { revision, texts_sha256: digest, script_sha256: script };
-    if (await table().where(same).first()) return null;
+    if (lastEntry?.texts_sha256 === digest && lastEntry.script_sha256 === script) return null;
+    if (lastEntry && lastEntry.revision > revision) return null;
+    const content = { revision, texts_sha256: digest, script_sha256: script };
+    if (await table().where(content).first()) return null;
     const body = { texts: digest, script, policyVersion };
     const entry = impersonalEntry({ type: 'banner.published', at: now, purpose: null }, body);
     const appended = await appendOne(tx, kid, entry, macs);
-    await tx('banners').insert({ kid, seq: appended.seq, ...same, texts, published_at: now });
+    await tx('banners').insert({ kid, seq: appended.seq, ...content, texts, published_at: now });
     return appended;
   });
 }

@@ -35,7 +35,7 @@ export interface ConsentApiNeeds {
   readonly knowsOrigin: KnowsOrigin;
   readonly findApiKey: FindApiKey;
   readonly limits: ConsentLimits;
-  /** What the principal of a session asks for itself. */
+  /** Erases the data of a principal, who asks in its own session. */
   readonly eraseOwn: (tenant: Tenant, session: PrincipalSession) => Promise<ErasureReceipt>;
   readonly keyUse: KeyUseCounter;
   /** Reads what changed in the database before this call. */
@@ -58,7 +58,7 @@ export function createConsentApi(needs: ConsentApiNeeds) {
   const grants = makeGrants({ reader, marker: makeMarker(database), tenantOf, onFault: needs.onDoubtFault });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(tenants.find, token) : Promise.resolve(null);
-  const fresh = makeFreshConsent({ service, tenantOf, refresh });
+  const freshConsent = makeFreshConsent({ service, tenantOf, refresh });
   const embed = makeEmbed();
   return {
     /** When nothing is being written any more. */
@@ -66,13 +66,13 @@ export function createConsentApi(needs: ConsentApiNeeds) {
     grants,
     proveConsent: makeProveConsent(database, service, tenantOf),
     authorization: { findApiKey, findSession, limits },
-    check: fresh.check,
+    check: freshConsent.check,
     routes: {
       database,
       clock,
       tenantOf,
       service,
-      fresh,
+      fresh: freshConsent,
       refresh,
       limits,
       botAuth: needs.botAuth,

@@ -6,17 +6,17 @@ import type { ConsentRules } from '../tenants/tenant.ts';
 
 export type Reason = (typeof REASONS)[number];
 
-/** Where a decision can be looked up in the tenant's log. */
+/** Place in the tenant's log where a decision can be looked up. */
 export interface ProofRef {
   readonly seq: number;
   /** Lower-case hex of SHA-256(0x00 ‖ entry). */
   readonly hash: string;
 }
 
-/** What somebody last said about one purpose. */
+/** The last choice of a principal about one purpose. */
 export type ConsentEvent = Omit<StateRow, 'at'>;
 
-/** Of the verdict that rode on it. */
+/** Giver of a grant, by the class of the verdict whose bundle claimed it. */
 export const GIVEN_BY = {
   human: 'person',
   declared_agent: 'agent',
@@ -27,7 +27,7 @@ export const GIVEN_BY = {
 export const isDoubted = ({ given }: Pick<ConsentEvent, 'given'>): boolean =>
   given === 'agent' || given === 'automation';
 
-/** What is known of a principal and one purpose. */
+/** The state of a principal for one purpose. */
 export interface PrincipalState {
   /** A tombstone stands, and no grant came after it. */
   readonly erased: boolean;
@@ -48,7 +48,7 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   // Only the policy `ask` lets a yes overrule the signal; what came after that yes is decided below.
   const overruled = gpcPolicy === 'ignore' || (gpcPolicy === 'ask' && event?.overGpc === true);
   if (state.gpc && !overruled) return 'gpc-opt-out';
-  // What a browser's signal decided is no choice of the person's: once the signal is gone, they are asked.
+  // A browser's signal is not the person's choice: without the signal the person is asked.
   if (!event || event.choice === 'gpc-opt-out') return 'never-asked';
   if (event.choice !== 'granted') return event.choice;
   if (event.expiresAt !== null && event.expiresAt <= now) return 'expired';
@@ -63,16 +63,16 @@ export function decideConsent(purpose: string, state: PrincipalState, rules: Con
   const reason = reasonOf(purpose, state, rules, now);
   const { event, head } = state;
   const allowed = reason === 'granted';
-  const own = event !== null && !WITHOUT_OWN_ENTRY.has(reason);
+  const hasOwnEntry = event !== null && !WITHOUT_OWN_ENTRY.has(reason);
   return {
     allowed,
     reason,
-    proof: own ? { seq: event.seq, hash: event.hash } : head,
-    policyVersion: own ? event.policyVersion : rules.currentVersion,
+    proof: hasOwnEntry ? { seq: event.seq, hash: event.hash } : head,
+    policyVersion: hasOwnEntry ? event.policyVersion : rules.currentVersion,
     expiresAt: allowed && event !== null ? event.expiresAt : null,
     /** It is allowed by a grant that was made over a GPC signal, under the policy `ask`. */
     overGpc: allowed && event?.overGpc === true && rules.gpcOf(purpose) === 'ask',
-    /** Of the grant that it rests on. */
-    given: (own && event.given) || ('unknown' as const),
+    /** Giver of the grant behind the decision. */
+    given: (hasOwnEntry && event.given) || ('unknown' as const),
   };
 }

@@ -13,7 +13,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { type ConsentEvent, GIVEN_BY, isDoubted, type ProofRef } from './decide.ts';
 import { type ConsentStateReader, type StateColumns, toStateRow } from './state-store.ts';
 
-/** What a verdict says of the grant that its bundle rode on (contract-2 section 18). */
+/** Records the doubt that a verdict casts on the grant its bundle claimed (contract-2 section 18). */
 
 interface Deps {
   readonly reader: ConsentStateReader;
@@ -38,8 +38,8 @@ export function makeGrants({ reader, marker, tenantOf, onFault }: Deps) {
         const { refOf, stateMac: mac } = tenantOf(kid);
         const principal = refOf(principalId);
         const { event } = await reader.read({ kid, principal, purpose, mac });
-        const same = event?.seq === proof.seq && event.hash === proof.hash;
-        return same && event.choice === 'granted' ? event : null;
+        const isSameGrant = event?.seq === proof.seq && event.hash === proof.hash;
+        return isSameGrant && event.choice === 'granted' ? event : null;
       } catch (error) {
         if (error instanceof ConsentStateInvalid || error instanceof TenantGone) return null;
         throw error;
@@ -91,19 +91,19 @@ function isDue({ detail }: Mark, state: StateRow): boolean {
 /** All that the same write granted: one press gave them. */
 async function dueRows(tx: Transaction, mark: Mark): Promise<readonly (StateRow & { purpose: string })[]> {
   const { tenant, principal, seq } = mark;
-  const own = 'kid = ? AND principal = ?';
-  const sql = `SELECT * FROM consent_state WHERE ${own} AND choice = 'granted'
-    AND at = (SELECT at FROM consent_state WHERE ${own} AND seq = ?) ORDER BY seq`;
+  const ofPrincipal = 'kid = ? AND principal = ?';
+  const sql = `SELECT * FROM consent_state WHERE ${ofPrincipal} AND choice = 'granted'
+    AND at = (SELECT at FROM consent_state WHERE ${ofPrincipal} AND seq = ?) ORDER BY seq`;
   const bindings = [tenant.kid, principal, tenant.kid, principal, seq];
   const rows = await runSql<StateColumns & { purpose: string; mac: string }>(tx, sql, bindings);
   return rows.flatMap(({ purpose, mac, ...columns }) => {
     const state = toStateRow(columns);
-    const fits = macFits(mac, tenant.stateMac.ofState(principal, purpose, state));
-    return fits && isDue(mark, state) ? [{ purpose, ...state }] : [];
+    const isAuthentic = macFits(mac, tenant.stateMac.ofState(principal, purpose, state));
+    return isAuthentic && isDue(mark, state) ? [{ purpose, ...state }] : [];
   });
 }
 
-/** What the entries are made under; null: the principal was erased. */
+/** Reads the key of the person for the entries; null: the principal was erased. */
 async function readSubjectKey(tx: Transaction, { tenant, principal, principalId }: Mark) {
   const { kid, wrapper } = tenant;
   const sql = `SELECT p.wrapped_key AS wrapped, (SELECT o.principal_id FROM consent_openings o WHERE o.kid = p.kid
@@ -130,8 +130,18 @@ async function tellLog(tx: Transaction, mark: Mark, purposes: readonly string[])
   );
   const seqs = (await appendEntries(tx, kid, entries)).map(({ seq }) => seq);
   const rows = salts.map((bytes, i): Bindings => {
-    const [salt, said] = [bytes.toString('base64url'), JSON.stringify(detail)];
-    return [kid, seqs[i] ?? 0, principal, purposes[i] ?? '', 'doubted', at, salt, said, subject.wrappedId];
+    const [salt, detailJson] = [bytes.toString('base64url'), JSON.stringify(detail)];
+    return [
+      kid,
+      seqs[i] ?? 0,
+      principal,
+      purposes[i] ?? '',
+      'doubted',
+      at,
+      salt,
+      detailJson,
+      subject.wrappedId,
+    ];
   });
   const columns = 'kid, seq, principal, purpose, choice, at, salt, detail, principal_id';
   await insertMany(tx, `INSERT INTO consent_openings (${columns})`, rows);
@@ -152,20 +162,21 @@ async function markWithin(tx: Transaction, mark: Mark): Promise<void> {
     const { given, doubtSeq } = state;
     const mac = tenant.stateMac.ofState(principal, purpose, state);
     const sql = 'UPDATE consent_state SET given = ?, doubt_seq = ?, mac = ?';
-    const where = 'WHERE kid = ? AND principal = ? AND purpose = ?';
-    await runSql(tx, `${sql} ${where}`, [given, doubtSeq, mac, tenant.kid, principal, purpose]);
+    const stateKey = 'WHERE kid = ? AND principal = ? AND purpose = ?';
+    await runSql(tx, `${sql} ${stateKey}`, [given, doubtSeq, mac, tenant.kid, principal, purpose]);
   }
 }
 
 /** A review found a verdict on this grant wrong. The head of the log has to be locked. */
 export async function clearDoubt(tx: Transaction, tenant: Marked, requestId: string, at: number) {
   const { kid } = tenant;
-  const found = 'SELECT verdict FROM decisions WHERE kid = ? AND request_id = ?';
-  const [decision] = await runSql<{ verdict: string }>(tx, found, [kid, requestId]);
+  const verdictQuery = 'SELECT verdict FROM decisions WHERE kid = ? AND request_id = ?';
+  const [decision] = await runSql<{ verdict: string }>(tx, verdictQuery, [kid, requestId]);
   const { grantSeq: seq } = JSON.parse(decision?.verdict ?? '{}') as { readonly grantSeq?: number };
   if (seq === undefined) return;
-  const whose = 'SELECT principal FROM consent_state WHERE kid = ? AND seq = ? AND doubt_seq IS NOT NULL';
-  const [row] = await runSql<{ principal: string }>(tx, whose, [kid, seq]);
+  const principalQuery =
+    'SELECT principal FROM consent_state WHERE kid = ? AND seq = ? AND doubt_seq IS NOT NULL';
+  const [row] = await runSql<{ principal: string }>(tx, principalQuery, [kid, seq]);
   const detail = { class: 'human', source: 'contest' } as const;
   if (row) await markWithin(tx, { tenant, ...row, seq, detail, principalId: null, at });
 }

@@ -9,10 +9,10 @@ import type { StateMac } from '../tenants/state-mac.ts';
 
 export type WriteAction = 'grant' | 'deny' | 'withdraw';
 
-/** Who said it: the tenant's backend, the person in a session, a browser by its own secret, an agent that signed the request, or another system's record. */
+/** Source of a choice: the tenant's backend, the person in a session, a browser by its own secret, an agent that signed the request, or another system's record. */
 export type WriteSource = 'backend' | 'session' | 'browser' | 'cli' | 'import' | `agent:${string}`;
 
-/** What another system recorded, before gpd did. */
+/** A choice that another system recorded before gpd did. */
 export interface ImportedRecord {
   /** Epoch milliseconds; null: nobody knows any more. */
   readonly recordedAt: number | null;
@@ -60,12 +60,12 @@ export function planWrite(command: WriteCommand, termsOf: (purpose: string) => P
     const choice: ConsentChoice = bySignal ? 'gpc-opt-out' : CHOICE_OF[action];
     /** Epoch milliseconds, or null. */
     const expiresAt = action === 'grant' ? (recordedAt ?? now) + terms.ttlDays * DAY : null;
-    // What the entry's body commits to (contract section 7: detail).
+    // Detail that the entry's body commits to (contract section 7).
     return { purpose, choice, detail: { policyVersion, gpc, source, expiresAt, ...over, ...record } };
   });
 }
 
-/** What is appended to a tenant's log by a write of consent, and what comes of it. */
+/** A write of consent as it is appended to a tenant's log, and its result. */
 
 export interface PlacedEntry {
   readonly purpose: string;
@@ -96,7 +96,7 @@ export interface AppendRequest {
   /** Compared with what is known under the lock of the log: an older record replaces nothing. */
   readonly imported?: ImportedRecord | undefined;
   readonly now: number;
-  /** What webhooks get about an entry once its place is known; encrypted, because it may name a person. */
+  /** Makes the webhook events of an entry once its place is known; they are encrypted, because they may name a person. */
   readonly notify: (entry: PlacedEntry) => readonly Notification[];
   /** The caller's Idempotency-Key with the hash of what it asked for. */
   readonly idempotency: { readonly caller: string; readonly key: string; readonly bodyHash: string } | null;

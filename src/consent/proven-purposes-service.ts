@@ -7,7 +7,7 @@ import type { GrantClaim } from './doubts.ts';
 import type { ConsentService } from './service.ts';
 import { findOpening } from './terms-store.ts';
 
-/** What a tenant's own ledger says of the consent that a bundle names (contract 3.3). */
+/** Asks a tenant's own ledger about the consent that a bundle names (contract 3.3). */
 
 /**
  * Asks the tenant's own ledger which purposes it grants now; none where the proof names no live grant of the needed one
@@ -15,11 +15,11 @@ import { findOpening } from './terms-store.ts';
  */
 export type ProveConsent = (claim: ConsentClaim) => Promise<readonly string[]>;
 
-/** By the purpose that is needed. */
+/** Results by purpose. */
 interface ConsentClaim extends GrantClaim {
   /** The needed one among them. */
   readonly purposes: readonly string[];
-  /** Those of them that only a grant over a GPC signal allows. */
+  /** Purposes that only a grant over a GPC signal allows. */
   readonly overGpc: readonly string[];
 }
 
@@ -35,8 +35,9 @@ async function isLiveGrant(
   const principal = tenant.refOf(principalId);
   const opening = await findOpening(database, tenant.kid, proof.seq);
   const [entry] = await readEntries(database, tenant.kid, proof.seq, 1);
-  const own = opening?.principal === principal && opening.purpose === purpose && opening.choice === 'granted';
-  return own && entry?.hash === proof.hash;
+  const isOwnGrant =
+    opening?.principal === principal && opening.purpose === purpose && opening.choice === 'granted';
+  return isOwnGrant && entry?.hash === proof.hash;
 }
 
 /** All purposes come from one snapshot: one withdrawn together with the needed one is not reported as proven. */

@@ -16,18 +16,23 @@ export async function issueReceipt(
   deps: { readonly database: Database; readonly clock: Clock },
   tenant: Tenant,
   seq: number,
-  asked: { readonly principal: string; readonly principalId: string } | null,
+  reader: { readonly principal: string; readonly principalId: string } | null,
 ): Promise<IssuedReceipt | 'not-yours' | null> {
   const { database, clock } = deps;
   const opening = await findOpening(database, tenant.kid, seq);
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;
-  if (asked && asked.principal !== opening.principal) return 'not-yours';
+  if (reader && reader.principal !== opening.principal) return 'not-yours';
   const settings = (await makeTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
-  const gone = { id: opening.purpose, title: opening.purpose, description: '', lawfulBasis: 'consent' };
+  const missingPurpose = {
+    id: opening.purpose,
+    title: opening.purpose,
+    description: '',
+    lawfulBasis: 'consent',
+  };
   const { id, title, description, lawfulBasis } =
-    tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? gone;
+    tenant.purposes.find((purpose) => purpose.id === opening.purpose) ?? missingPurpose;
   const policy = tenant.policies.find(({ version }) => version === opening.detail.policyVersion);
   const { policyVersion, expiresAt, gpc, overGpc, source, recordedAt, evidence } = opening.detail;
   const receipt: ConsentReceiptAnswer = {
@@ -36,7 +41,7 @@ export async function issueReceipt(
     receiptId: `${origin}/${seq}`,
     issuedAt: isoTime(clock()),
     // A secret key names no principal by an entry's number: the tenant knows whom it asked for.
-    piiPrincipalId: asked?.principalId ?? opening.principal,
+    piiPrincipalId: reader?.principalId ?? opening.principal,
     piiController: {
       name: settings?.['notice.controller'] ?? '',
       contact: settings?.['notice.contact'] ?? '',
@@ -59,12 +64,15 @@ export async function issueReceipt(
     },
     proof: { log: origin, seq, hash: entry.hash },
   };
-  const { publicX, seed } = tenant.receiptKey;
-  const jwk = { kty: 'OKP', crv: 'Ed25519', x: publicX } as const;
-  const key = await importJWK({ ...jwk, d: seed }, 'EdDSA');
-  const header = { alg: 'EdDSA', typ: 'consent-receipt+jws', kid: origin };
+  return { receipt, ...(await signReceipt(tenant, receipt)) };
+}
+
+async function signReceipt({ receiptKey, signer }: Tenant, receipt: ConsentReceiptAnswer) {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: receiptKey.publicX } as const;
+  const key = await importJWK({ ...jwk, d: receiptKey.seed }, 'EdDSA');
+  const header = { alg: 'EdDSA', typ: 'consent-receipt+jws', kid: signer.name };
   const jws = await new CompactSign(Buffer.from(JSON.stringify(receipt)))
     .setProtectedHeader(header)
     .sign(key);
-  return { receipt, jws, jwk };
+  return { jws, jwk };
 }

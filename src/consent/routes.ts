@@ -42,13 +42,13 @@ import type { createConsentApi } from './create-consent.ts';
 import type { WriteAction, WriteSource } from './plan-write.ts';
 import { browserPrincipalId } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
-import type { Check } from './service.ts';
+import type { ConsentCheck } from './service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';
 
 /** POST /v1/consent/can-process: one keyed read between a request and its answer. */
 
 export interface ConsentLaneDeps extends AuthorizeDeps {
-  readonly check: (kid: string, request: Check) => Promise<DecisionAnswer>;
+  readonly check: (kid: string, request: ConsentCheck) => Promise<DecisionAnswer>;
   readonly admission: ConcurrencyLimit;
   readonly knowsOrigin: KnowsOrigin;
 }
@@ -70,8 +70,8 @@ async function answer(deps: ConsentLaneDeps, request: HotRequest): Promise<HotRe
   const body = await request.readBody(MAX_BODY_BYTES);
   if (!body) throw new Refusal('payload-too-large', closing);
   if (deps.admission.isFull()) return fullReply();
-  const asked = parseBody(body, bodySchema);
-  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, asked)));
+  const consentRequest = parseBody(body, bodySchema);
+  return jsonReply(200, await deps.admission.admit(deps.check(caller.kid, consentRequest)));
 }
 
 function refused(thrown: unknown): HotReply {
@@ -103,8 +103,8 @@ function requireOrigin(deps: ConsentRouteDeps, caller: Caller, { origin }: Incom
 /** … and only for a browser principal whose secret it shows. */
 function requireBrowserPrincipal(caller: Caller, { principalId, principalSecret }: ConsentWrite): void {
   if (!isBrowser(caller)) return;
-  const own = principalSecret === undefined ? null : browserPrincipalId(principalSecret);
-  if (own === null || own !== principalId) throw new Refusal('not-your-principal');
+  const browserId = principalSecret === undefined ? null : browserPrincipalId(principalSecret);
+  if (browserId === null || browserId !== principalId) throw new Refusal('not-your-principal');
 }
 
 function sourceOf(caller: Caller): WriteSource {
@@ -146,8 +146,8 @@ async function countBrowserWrite(
   body: ConsentWrite,
 ): Promise<void> {
   if (!isBrowser(caller) || action === 'withdraw') return;
-  const known = await service.knows(tenantOf(caller.kid), body.principalId);
-  if (!known) await charge(limits.newcomer, client);
+  const isKnown = await service.knows(tenantOf(caller.kid), body.principalId);
+  if (!isKnown) await charge(limits.newcomer, client);
   if (action === 'grant') await charge(limits.key, caller.key.hash);
 }
 
@@ -168,10 +168,10 @@ async function write(
   requireOwnPrincipal(caller, body.principalId);
   requireBrowserPrincipal(caller, body);
   await countBrowserWrite(deps, action, call, body);
-  const { principalSecret: _secret, ...written } = body;
+  const { principalSecret: _secret, ...publicBody } = body;
   return deps.service.write(deps.tenantOf(caller.kid), {
     action,
-    body: heedSignal(caller, headers, written),
+    body: heedSignal(caller, headers, publicBody),
     source: action === 'grant' ? await grantSource(deps, call, body) : sourceOf(caller),
     caller: caller.kind === 'key' ? caller.key.id : `session ${caller.session.principal}`,
     idempotencyKey,
@@ -269,12 +269,15 @@ export function embedRoutes({ files, manifest }: Embed): readonly ServedRoute[] 
       if (params.version !== version) throw new Refusal('not-found');
       sendBuilt(response, await files('embed.js'), { type: SCRIPT, cache: FOREVER });
     }),
-    sending(ROUTES.getBannerLanguage, async ({ params: { version: asked, language } }, response) => {
-      const { version, languages } = await manifest();
-      if (language === null || !languages.includes(language)) throw new Refusal('not-found');
-      // A script of another version still finds words, and falls back to its own English for what they lack.
-      const cache = asked === version ? FOREVER : FIVE_MINUTES;
-      sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
-    }),
+    sending(
+      ROUTES.getBannerLanguage,
+      async ({ params: { version: requestedVersion, language } }, response) => {
+        const { version, languages } = await manifest();
+        if (language === null || !languages.includes(language)) throw new Refusal('not-found');
+        // A script of another version still finds words, and falls back to its own English for what they lack.
+        const cache = requestedVersion === version ? FOREVER : FIVE_MINUTES;
+        sendBuilt(response, await files(`${language}.json`), { type: 'application/json', cache });
+      },
+    ),
   ];
 }

@@ -33,13 +33,13 @@ import { listHistory, listState } from './terms-store.ts';
 
 /** The consent API's operations over one tenant, behind authentication (contract section 7). */
 
-export type Check = z.infer<typeof canProcessRequestSchema>;
+export type ConsentCheck = z.infer<typeof canProcessRequestSchema>;
 
 export interface WriteRequest {
   readonly action: WriteAction;
   readonly body: ConsentWrite;
   readonly source: WriteSource;
-  /** Who may use an Idempotency-Key again. */
+  /** The caller to whom an Idempotency-Key belongs. */
   readonly caller: string;
   readonly idempotencyKey: string | null;
 }
@@ -65,11 +65,11 @@ function requireTerms({ termsFit, kid }: Tenant): void {
   if (!termsFit) throw new ConsentStateInvalid(kid);
 }
 
-function queryOf(tenant: Tenant, { principalId, purpose }: Check): StateQuery {
+function queryOf(tenant: Tenant, { principalId, purpose }: ConsentCheck): StateQuery {
   return { kid: tenant.kid, principal: tenant.refOf(principalId), purpose, mac: tenant.stateMac };
 }
 
-async function check({ reader, clock }: Deps, tenant: Tenant, request: Check) {
+async function check({ reader, clock }: Deps, tenant: Tenant, request: ConsentCheck) {
   requireTerms(tenant);
   const query = queryOf(tenant, request);
   const { minSeq } = request;
@@ -84,29 +84,31 @@ async function check({ reader, clock }: Deps, tenant: Tenant, request: Check) {
 }
 
 /** All of them of one snapshot, in the order of the checks, with what only gpd asks for. */
-async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly Check[]) {
+async function decideAll({ reader, clock }: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) {
   requireTerms(tenant);
   const states = await reader.readAll(checks.map((request) => queryOf(tenant, request)));
   const now = clock();
   return states.map((state, i) => decideConsent(checks[i]?.purpose ?? '', state, tenant.rules, now));
 }
 
-const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly Check[]) =>
+const checkAll = async (deps: Deps, tenant: Tenant, checks: readonly ConsentCheck[]) =>
   (await decideAll(deps, tenant, checks)).map(toAnswer);
 
-/** Whether the principal ever said anything. */
+/** True when the principal ever made a choice. */
 const knows = ({ database }: Deps, tenant: Tenant, principalId: string) =>
   knowsPrincipal(database, tenant.kid, tenant.refOf(principalId));
 
-function policyVersionOf(tenant: Tenant, asked: number | undefined): number {
+function policyVersionOf(tenant: Tenant, requestedVersion: number | undefined): number {
   const { currentVersion } = tenant.rules;
-  if (asked === undefined) return currentVersion;
-  const known = asked === currentVersion || tenant.policies.some((policy) => policy.version === asked);
-  if (known) return asked;
+  if (requestedVersion === undefined) return currentVersion;
+  const isPublished =
+    requestedVersion === currentVersion ||
+    tenant.policies.some((policy) => policy.version === requestedVersion);
+  if (isPublished) return requestedVersion;
   throw new Refusal('invalid-request', { details: ['policyVersion: no such policy was published'] });
 }
 
-/** What a write names has to exist. @throws {Refusal} */
+/** Requires that the purposes and the version in a write exist. @throws {Refusal} */
 function checkTerms(tenant: Tenant, body: ConsentWrite): void {
   const unknown = body.purposes.filter((purpose) => tenant.termsOf(purpose) === undefined);
   if (body.overGpc === true) unknown.push(...body.purposes.filter((id) => tenant.termsOf(id)?.gpc !== 'ask'));
@@ -122,7 +124,7 @@ interface Choice extends Pick<WriteRequest, 'action' | 'body' | 'source'> {
 /** The terms are checked, and the append is asked for before anything is waited for: choices are appended in their order. */
 function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
   const { action, body, source, imported, idempotency } = choice;
-  // How long a grant lasts is one of the terms; a refusal needs none, and is always written.
+  // The lifetime of a grant is one of the terms; a refusal needs no terms, and is always written.
   if (action === 'grant') requireTerms(tenant);
   checkTerms(tenant, body);
   const { principalId, purposes, gpc, overGpc } = body;
@@ -164,9 +166,9 @@ async function write(
   const answer = await append(deps, tenant, { action, body, source, idempotency });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');
   if (answer === 'erased') throw new Refusal('erased');
-  const last = answer === 'outdated' ? undefined : answer.entries.at(-1);
-  if (answer === 'outdated' || !last) throw new Error('a write appended nothing');
-  return { entries: answer.entries, seq: last.seq, hash: last.hash };
+  const lastEntry = answer === 'outdated' ? undefined : answer.entries.at(-1);
+  if (answer === 'outdated' || !lastEntry) throw new Error('a write appended nothing');
+  return { entries: answer.entries, seq: lastEntry.seq, hash: lastEntry.hash };
 }
 
 /** A choice that another system recorded. */
@@ -209,15 +211,15 @@ async function previewImport(
 
 async function state(deps: Deps, tenant: Tenant, principalId: string) {
   const rows = await listState(deps.database, tenant.kid, tenant.refOf(principalId));
-  const said = new Map(rows.map((row) => [row.purpose, row]));
+  const rowsByPurpose = new Map(rows.map((row) => [row.purpose, row]));
   // Built in: nobody has to define it, and who agreed to it has to find it here.
-  const builtIn = said.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
+  const builtIn = rowsByPurpose.has(DEVICE_ATTESTATION) ? [attestationPurpose] : [];
   const ids = new Set([...tenant.purposes, ...builtIn].map(({ id }) => id));
   const checks = [...ids].map((id) => ({ principalId, purpose: id }));
   const decisions = await checkAll(deps, tenant, checks);
   const purposes = decisions.map((decision, i) => {
     const purpose = checks[i]?.purpose ?? '';
-    const row = said.get(purpose);
+    const row = rowsByPurpose.get(purpose);
     return { purpose, choice: row?.choice ?? null, at: iso(row?.at ?? null), ...decision };
   });
   return { principalId, purposes };
@@ -265,7 +267,7 @@ export const makeConsentService = (deps: Deps) => ({
 
 export type ConsentService = ReturnType<typeof makeConsentService>;
 
-/** What this node does not know, another one may have defined a moment ago: looked up before it is refused. */
+/** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
 
 interface FreshDeps {
   readonly service: Pick<ConsentService, 'check' | 'checkAll' | 'checkTerms'>;
@@ -285,8 +287,9 @@ export function makeFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
     return ask();
   };
   return {
-    check: (kid: string, request: Check) => twice(() => service.check(tenantOf(kid), request), isUnknown),
-    checkAll: (kid: string, checks: readonly Check[]) =>
+    check: (kid: string, request: ConsentCheck) =>
+      twice(() => service.check(tenantOf(kid), request), isUnknown),
+    checkAll: (kid: string, checks: readonly ConsentCheck[]) =>
       twice(
         () => service.checkAll(tenantOf(kid), checks),
         (answers) => answers.some(isUnknown),

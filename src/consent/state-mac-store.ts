@@ -10,7 +10,7 @@ import type { TermsOf } from './terms-store.ts';
 
 const PAGE = 2000;
 
-/** Of either table. */
+/** Columns of a row of either table. */
 type Row = Readonly<Record<string, string | number | null>> &
   Readonly<Record<'principal' | 'purpose', string>> &
   PrincipalColumns &
@@ -45,7 +45,7 @@ const rowsOf = (read: Knex, kid: string, { table, columns }: MacTable): Knex.Que
     .where({ kid })
     .select([...columns.split(', '), 'mac']);
 
-/** How many rows of a tenant do not carry their MAC. */
+/** Counts rows of a tenant that lack their MAC. */
 export async function countInvalid(database: Database, { kid, stateMac }: TermsOf): Promise<number> {
   let invalid = 0;
   for (const table of MAC_TABLES) {

@@ -18,7 +18,7 @@ const MAX_BATCH = 400;
 /** A net below the gate of the lane, which is narrower. */
 const MAX_WAITING = 2000;
 
-/** What somebody said last of a purpose, as the columns have it. */
+/** Columns of a principal's last choice for a purpose. */
 export type StateColumns = Columns<Omit<StateRow, 'overGpc'>> & { readonly over_gpc: unknown };
 
 const numberOf = (cell: number | null): number | null => (cell === null ? null : Number(cell));
@@ -35,7 +35,7 @@ export const toStateRow = (row: StateColumns): StateRow => ({
   doubtSeq: numberOf(row.doubt_seq),
 });
 
-/** What is known of a principal, as the columns have it. */
+/** Columns of a principal. */
 export interface PrincipalColumns {
   readonly gpc: unknown;
   readonly gpc_except: string | null;
@@ -81,28 +81,30 @@ const select = (
 /** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
 function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | ItemFault {
   const { choice } = row;
-  const who = toPrincipalRow(row);
+  const principalState = toPrincipalRow(row);
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
-  const said = choice !== null && toStateRow({ ...row, choice });
-  const known = row.principal !== null;
+  const purposeState = choice !== null && toStateRow({ ...row, choice });
+  const isKnown = row.principal !== null;
   // No event without its principal: that row has the signal.
-  const fits = known ? macFits(row.principal_mac, mac.ofPrincipal(principal, who)) : !said;
-  if (!fits || (said && !macFits(row.mac, mac.ofState(principal, purpose, said))))
+  const isAuthentic = isKnown
+    ? macFits(row.principal_mac, mac.ofPrincipal(principal, principalState))
+    : !purposeState;
+  if (!isAuthentic || (purposeState && !macFits(row.mac, mac.ofState(principal, purpose, purposeState))))
     return new ItemFault(new ConsentStateInvalid(kid));
-  const gpc = known && isOptedOut(who.gpc, who.except, purpose);
-  return { erased: known && who.erasedAt !== null, gpc, event: said || null, head };
+  const gpc = isKnown && isOptedOut(principalState.gpc, principalState.except, purpose);
+  return { erased: isKnown && principalState.erasedAt !== null, gpc, event: purposeState || null, head };
 }
 
 /** One statement, so that states, principals and the head of the log are of one moment. */
 async function readTenant({ read }: Database, kid: string, queries: readonly StateQuery[]) {
   const rows = queries.map(({ principal, purpose }): Bindings => [principal, purpose]);
-  const found = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: select(read) }, kid, kid, kid);
-  if (found.length === 0) {
-    const lost = new ItemFault(await missingLogError(read, kid));
-    return queries.map(() => lost);
+  const stateRows = await runAsked<Row>(read, { columns: COLUMNS, rows, sql: select(read) }, kid, kid, kid);
+  if (stateRows.length === 0) {
+    const logFault = new ItemFault(await missingLogError(read, kid));
+    return queries.map(() => logFault);
   }
   const states: (PrincipalState | ItemFault)[] = [];
-  for (const row of found) states[Number(row.i)] = toState(row, queries[Number(row.i)] as StateQuery);
+  for (const row of stateRows) states[Number(row.i)] = toState(row, queries[Number(row.i)] as StateQuery);
   return states;
 }
 
@@ -110,9 +112,9 @@ async function readTenant({ read }: Database, kid: string, queries: readonly Sta
 async function readBatch(database: Database, queries: readonly StateQuery[]) {
   const states = new Map<StateQuery, PrincipalState | ItemFault>();
   for (const kid of new Set(queries.map((query) => query.kid))) {
-    const own = queries.filter((query) => query.kid === kid);
-    for (const [i, state] of (await readTenant(database, kid, own)).entries())
-      states.set(own[i] as StateQuery, state);
+    const tenantQueries = queries.filter((query) => query.kid === kid);
+    for (const [i, state] of (await readTenant(database, kid, tenantQueries)).entries())
+      states.set(tenantQueries[i] as StateQuery, state);
   }
   return queries.map((query) => states.get(query) as PrincipalState | ItemFault);
 }

@@ -17,7 +17,7 @@ export interface TermsDeps {
   readonly refresh: () => Promise<void>;
 }
 
-/** Who changed it: the key, by its id. */
+/** Id of the key that changed it. */
 function actOf({ clock }: TermsDeps, { rightsKey }: Tenant, apiKey: string): Act {
   return { ...operatorActor(rightsKey, 'gpd api key', apiKey), at: clock(), apiKey };
 }

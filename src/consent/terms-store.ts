@@ -22,7 +22,7 @@ import { type StateColumns, toStateRow } from './state-store.ts';
 
 /** Purposes and policies are defined in the open: the log says so, and running servers see it within 5 s. */
 
-/** Whose terms they are, with the key of their MACs. */
+/** The tenant of the terms, with the key of their MACs. */
 export interface TermsOf {
   readonly kid: string;
   readonly stateMac: StateMac;
@@ -159,8 +159,8 @@ export interface CommitmentRow {
 
 function rowToEvent({ principal, purpose, choice, at, salt, ...row }: CommitmentRow) {
   // A doubt is of no policy and does not expire.
-  const none = { policyVersion: null, gpc: false, expiresAt: null };
-  const detail = { ...none, ...(JSON.parse(row.detail) as EntryDetail) };
+  const emptyDetail = { policyVersion: null, gpc: false, expiresAt: null };
+  const detail = { ...emptyDetail, ...(JSON.parse(row.detail) as EntryDetail) };
   return { seq: Number(row.seq), principal, purpose, choice, at, salt, detail };
 }
 
@@ -177,7 +177,7 @@ export async function listHistory(
   return (rows as CommitmentRow[]).map(rowToEvent);
 }
 
-/** What opens one entry, with whose it is; null: no personal entry, or erased. */
+/** Reads the opening of one entry with its principal; null: the entry is not personal, or was erased. */
 export async function findOpening(database: Database, kid: string, seq: number) {
   const row = await database.read<CommitmentRow>('consent_openings').where({ kid, seq }).first();
   return row ? rowToEvent(row as CommitmentRow) : null;

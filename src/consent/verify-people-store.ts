@@ -23,7 +23,7 @@ const ABOUT_PEOPLE = /^consent\./;
 export interface PeopleCheck {
   readonly database: Database;
   readonly kid: string;
-  /** Of the tenant, for the keys of its principals; null: commitments are not opened. */
+  /** Wrapping key of the tenant for its principals' keys; null: commitments are not opened. */
   readonly wrapKey: Uint8Array | null;
   readonly problems: Problems;
 }
@@ -81,9 +81,9 @@ export async function checkOpenings(
     if (type === 'subject.erased') missing = null;
     if (!row && ABOUT_PEOPLE.test(String(type))) missing ??= seq;
     if (!row) continue;
-    const same =
+    const isSameGrant =
       type === `consent.${row.choice}` && purpose === row.purpose && time === entryTime(Number(row.at));
-    if (!same || !opens(check, row, body))
+    if (!isSameGrant || !opens(check, row, body))
       problems.add('opening-changed', `the opening of entry ${seq} does not match the entry`, seq);
     else if (row.state_seq === null || Math.max(Number(row.state_seq), Number(row.doubt_seq)) < seq)
       problems.add('state-changed', `the person’s state does not include entry ${seq}`, seq);
@@ -91,7 +91,7 @@ export async function checkOpenings(
   return missing;
 }
 
-/** Of the opening, of the entry (`leaf`), and of the opening of the doubt. */
+/** Columns of the opening, of the entry (`leaf`), and of the opening of the doubt. */
 type Joined = 'opening' | 'owner' | 'about' | 'was' | 'leaf' | 'doubt' | 'doubter' | 'doubted';
 
 interface StateRow extends StateColumns, Readonly<Record<Joined, string | null>> {
@@ -100,13 +100,13 @@ interface StateRow extends StateColumns, Readonly<Record<Joined, string | null>>
   readonly told_at: number | null;
 }
 
-/** Who gave the grant, as the log says it; that a person did is no entry, unless a review said so. */
+/** Checks the giver of a grant against the log, which has an entry for a person only if a review made one. */
 function isGivenAsSaid(row: StateRow, source: string): boolean {
   const { given, seq, doubtSeq } = toStateRow(row);
   if (doubtSeq === null) return given === 'agent' ? source.startsWith('agent:') : given !== 'automation';
   const by = row.doubt === null ? null : (JSON.parse(row.doubt) as DoubtDetail).class;
-  const own = row.doubter === row.principal && row.doubted === row.purpose && doubtSeq > seq;
-  return own && by !== null && GIVEN_BY[by] === given;
+  const isOwnDoubt = row.doubter === row.principal && row.doubted === row.purpose && doubtSeq > seq;
+  return isOwnDoubt && by !== null && GIVEN_BY[by] === given;
 }
 
 function isSaid(row: StateRow): boolean {
@@ -125,7 +125,7 @@ function isSaid(row: StateRow): boolean {
   );
 }
 
-/** What checks are answered from, against the opening that it says it is from. That this is the last one, openings show. */
+/** Checks the state that answers consent checks against the opening it names; the openings show whether that one is the last. */
 export async function checkState({ database, kid, problems }: PeopleCheck): Promise<void> {
   const query = database
     .read('consent_state as s')
@@ -152,7 +152,7 @@ export async function checkState({ database, kid, problems }: PeopleCheck): Prom
 interface PrincipalRow extends PrincipalColumns {
   readonly principal: string;
   readonly wrapped_key: string | null;
-  /** Of the last opening. */
+  /** Choice of the last opening. */
   readonly detail: string | null;
   readonly purpose: string | null;
   readonly seq: number | null;
@@ -172,21 +172,24 @@ function principalProblem({ wrapped_key: key, erased_at: erased, ...row }: Princ
   return null;
 }
 
-const LAST = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal AND o.choice <> 'doubted' ORDER BY o.seq DESC LIMIT 1`;
+const LAST_OPENING = `SELECT o.seq FROM consent_openings o WHERE o.kid = p.kid AND o.principal = p.principal AND o.choice <> 'doubted' ORDER BY o.seq DESC LIMIT 1`;
 const GRANTED = `SELECT 1 FROM consent_state g WHERE g.kid = p.kid AND g.principal = p.principal AND g.choice = 'granted' LIMIT 1`;
 
 export async function checkPrincipals({ database, kid, problems }: PeopleCheck): Promise<void> {
   const { read } = database;
   const query = read('consent_principals as p')
-    .leftJoin('consent_openings as l', (on) => on.on('l.kid', 'p.kid').andOn('l.seq', read.raw(`(${LAST})`)))
+    .leftJoin('consent_openings as l', (on) =>
+      on.on('l.kid', 'p.kid').andOn('l.seq', read.raw(`(${LAST_OPENING})`)),
+    )
     .where('p.kid', kid)
     .select('p.principal', 'p.wrapped_key', 'p.gpc', 'p.gpc_except', 'p.erased_at')
     .select('l.detail', 'l.purpose', 'l.seq')
     .select({ granted: read.raw(`(${GRANTED})`) });
   for await (const rows of pagesOf<PrincipalRow>(query, ['p.principal'], PAGE))
     for (const row of rows) {
-      const what = principalProblem(row);
-      if (what !== null) problems.add('state-changed', what, row.seq === null ? undefined : Number(row.seq));
+      const problem = principalProblem(row);
+      if (problem !== null)
+        problems.add('state-changed', problem, row.seq === null ? undefined : Number(row.seq));
     }
 }
 

@@ -37,7 +37,7 @@ export interface LogCheck {
   readonly problems: readonly LogProblem[];
 }
 
-/** What the database is not believed about. */
+/** Facts that are checked without trust in the database. */
 export interface Trusted {
   readonly book: CheckpointBook;
   readonly keys: LogKeys & { readonly principalWrap: Uint8Array };
@@ -67,7 +67,7 @@ async function readBook({ book, keys }: Trusted, problems: Problems): Promise<re
 
 /** All that was signed, read before the head: a server may append entries and sign them meanwhile. */
 async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trusted | undefined) {
-  const kept = trusted ? await readBook(trusted, problems) : [];
+  const trustedCheckpoints = trusted ? await readBook(trusted, problems) : [];
   const stored = await listCheckpoints(database, kid);
   const head = await readHead(database, kid);
   if (!head) return { head, claims: [] };
@@ -75,11 +75,11 @@ async function claimsOf({ database, kid, problems }: PeopleCheck, trusted: Trust
   const claims: Claim[] = [];
   for (const { text, size } of stored) {
     const checkpoint = signedCheckpoint(text, trusted?.keys.signer.vkey ?? head.vkey);
-    const what = `a stored checkpoint of ${size} entries was not signed by this log`;
+    const problem = `a stored checkpoint of ${size} entries was not signed by this log`;
     if (checkpoint?.size === size) claims.push({ ...checkpoint, from: 'the database' });
-    else problems.add('checkpoint-not-extended', what);
+    else problems.add('checkpoint-not-extended', problem);
   }
-  for (const checkpoint of kept) claims.push({ ...checkpoint, from: 'checkpoints.log' });
+  for (const checkpoint of trustedCheckpoints) claims.push({ ...checkpoint, from: 'checkpoints.log' });
   for (const checkpoint of trusted?.against ?? []) claims.push({ ...checkpoint, from: 'the given file' });
   return { head, claims };
 }
@@ -92,8 +92,8 @@ async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys 
       problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
   } catch (error) {
     if (!(error instanceof NotSigned)) throw error;
-    const known = problems.found.some(({ what }) => what === error.detail);
-    if (!known) problems.add(error.problem, error.detail);
+    const isReported = problems.found.some(({ what }) => what === error.detail);
+    if (!isReported) problems.add(error.problem, error.detail);
   }
 }
 
@@ -103,20 +103,23 @@ function checkClaims(
   roots: ReadonlyMap<number, Buffer>,
   problems: Problems,
 ): void {
-  const told = new Set<number>();
+  const reportedEntries = new Set<number>();
   for (const { size: claimed, root, from } of claims) {
-    if ((claimed <= size && (claimed === 0 || roots.get(claimed)?.equals(root))) || told.has(claimed))
+    if (
+      (claimed <= size && (claimed === 0 || roots.get(claimed)?.equals(root))) ||
+      reportedEntries.has(claimed)
+    )
       continue;
-    told.add(claimed);
-    const what = claimed > size ? `has more entries than the log` : `is of other entries`;
-    problems.add('checkpoint-not-extended', `a checkpoint of ${claimed} entries in ${from} ${what}`);
+    reportedEntries.add(claimed);
+    const problem = claimed > size ? `has more entries than the log` : `is of other entries`;
+    problems.add('checkpoint-not-extended', `a checkpoint of ${claimed} entries in ${from} ${problem}`);
   }
 }
 
 async function checkPeople(check: PeopleCheck, size: number, unopened: number | null): Promise<void> {
   if (unopened !== null && !(await erasedSince(check, size))) {
-    const what = `the opening of entry ${unopened} is missing, and nobody was erased since`;
-    check.problems.add('opening-changed', what, unopened);
+    const problem = `the opening of entry ${unopened} is missing, and nobody was erased since`;
+    check.problems.add('opening-changed', problem, unopened);
   }
   await checkStrayOpenings(check);
   await checkState(check);

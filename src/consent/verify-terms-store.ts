@@ -24,8 +24,9 @@ async function policyProblem({ database, kid }: TermsCheck, version: number, fol
   if (!row) return `policy ${version} is missing`;
   if (sha256(row.text).toString('hex') !== entry.sha256 || row.sha256 !== entry.sha256)
     return `the text of policy ${version} was changed`;
-  const same = isTrue(row.material) === entry.material && entryTime(Number(row.published_at)) === entry.time;
-  return same ? null : `policy ${version} was changed`;
+  const isSameTerms =
+    isTrue(row.material) === entry.material && entryTime(Number(row.published_at)) === entry.time;
+  return isSameTerms ? null : `policy ${version} was changed`;
 }
 
 /** A text may be long: one is read at a time. */
@@ -34,8 +35,8 @@ export async function checkPolicies(check: TermsCheck, fold: Fold): Promise<void
   const rows = (await database.read('consent_policies').where({ kid }).pluck('version')) as unknown[];
   const versions = new Set([...fold.policies.keys(), ...rows.map(Number)]);
   for (const version of [...versions].sort((a, b) => a - b)) {
-    const what = await policyProblem(check, version, fold);
-    if (what !== null) problems.add('policy-changed', what, fold.policies.get(version)?.seq);
+    const problem = await policyProblem(check, version, fold);
+    if (problem !== null) problems.add('policy-changed', problem, fold.policies.get(version)?.seq);
   }
 }
 
@@ -46,11 +47,11 @@ export async function checkPurposes({ database, kid, problems }: TermsCheck, fol
   for (const id of new Set([...fold.purposes.keys(), ...rows.keys()])) {
     const [entry, row] = [fold.purposes.get(id), rows.get(id)];
     const { title, gpc, ttlDays, lawfulBasis } = row ?? {};
-    const same = Object.entries({ title, gpc, ttlDays, lawfulBasis }).every(([name, value]) => {
+    const isSamePurpose = Object.entries({ title, gpc, ttlDays, lawfulBasis }).every(([name, value]) => {
       return entry?.body[name] === value;
     });
     if (!entry) problems.add('purpose-changed', `purpose ${id} was never defined`);
     else if (!row) problems.add('purpose-changed', `purpose ${id} is missing`, entry.seq);
-    else if (!same) problems.add('purpose-changed', `purpose ${id} was changed`, entry.seq);
+    else if (!isSamePurpose) problems.add('purpose-changed', `purpose ${id} was changed`, entry.seq);
   }
 }

@@ -12,11 +12,11 @@ import {
   findContest,
   queueCounts,
   queuePage,
+  readWorkload,
   resolvedPage,
-  workload,
 } from '../rights/contests/store.ts';
 import { describeDecision } from '../rights/dsar/service.ts';
-import { countTrail, deviceContests, deviceTrail, heldOverride } from '../rights/dsar/store.ts';
+import { countTrail, readDeviceContests, readDeviceTrail, readOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
 import type { Context, Staff } from './context.ts';
 import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
@@ -30,10 +30,10 @@ const AUDIT_ROWS = 50;
 async function deviceOf(database: Database, { kid, contestId, durable }: Contest) {
   if (durable === null) return { trail: [], trailTotal: 0, earlier: [], hasOverride: false };
   const [trail, trailTotal, contests, override] = await Promise.all([
-    deviceTrail(database, kid, durable, TRAIL_ROWS),
+    readDeviceTrail(database, kid, durable, TRAIL_ROWS),
     countTrail(database, kid, durable, COUNT_CAP),
-    deviceContests(database, kid, durable, TRAIL_ROWS),
-    heldOverride(database, kid, { durable, linked: [] }),
+    readDeviceContests(database, kid, durable, TRAIL_ROWS),
+    readOverride(database, kid, { durable, linked: [] }),
   ]);
   const earlier = contests.filter((other) => other.contestId !== contestId);
   return { trail, trailTotal, earlier, hasOverride: override !== null };
@@ -162,7 +162,7 @@ export async function readQueue(
         }));
   const [counts, load] = await Promise.all([
     queueCounts(database, viewer),
-    role === 'dpo' ? workload(database, kid, viewer.now) : [],
+    role === 'dpo' ? readWorkload(database, kid, viewer.now) : [],
   ]);
   // Load: of the colleagues, for a dpo. Counts above the cap are shown as "more than".
   return { rows, counts, load, cap: COUNT_CAP };

@@ -11,7 +11,7 @@ import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';
 import { readHead } from '../log/entries.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
-import { oldestDecision } from '../rights/dsar/store.ts';
+import { readOldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
 import { makeSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
 import { makeTenantStore } from '../tenants/tenant-store.ts';
@@ -64,7 +64,7 @@ export async function readOverview(
     dueSoon(database, kid, clock()),
     ruleReviews(database, kid),
     readKeys(context, staff),
-    oldestDecision(database, kid),
+    readOldestDecision(database, kid),
     countDoubts(database, kid),
   ]);
   return {

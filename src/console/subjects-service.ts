@@ -8,9 +8,9 @@ import { isoTime } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { notify } from '../notify/notify.ts';
 import { openContests } from '../rights/contests/store.ts';
-import { unnamedIn } from '../rights/dsar/dsar.ts';
+import { unnamedSettings } from '../rights/dsar/dsar.ts';
 import type { Dsar } from '../rights/dsar/service.ts';
-import { deviceTrail } from '../rights/dsar/store.ts';
+import { readDeviceTrail } from '../rights/dsar/store.ts';
 import { KEEP_NOTHING, planErasure } from '../rights/erase/erase.ts';
 import { type ErasureTarget, scopeResults } from '../rights/erase/erasure.ts';
 import type { Tenant } from '../tenants/tenant.ts';
@@ -57,7 +57,7 @@ async function noteSearch(
 /** May others share the device's id, as its latest decision has it? */
 async function isShared(database: Database, kid: string, durable: string | undefined): Promise<boolean> {
   if (durable === undefined) return false;
-  const [latest] = await deviceTrail(database, kid, durable, 1);
+  const [latest] = await readDeviceTrail(database, kid, durable, 1);
   return latest?.needsAttestation ?? false;
 }
 
@@ -78,7 +78,7 @@ export async function findSubject(context: Context, staff: Staff, key: SubjectKe
     handle: handleOf(tenant, target),
     device: head.subject.device,
     decisions: total,
-    latest: durable === undefined ? [] : await deviceTrail(database, kid, durable, LATEST),
+    latest: durable === undefined ? [] : await readDeviceTrail(database, kid, durable, LATEST),
     contests: head.contests,
     links: head.subject.linkedRequests.length,
     hasOverride: head.override !== null,
@@ -89,7 +89,7 @@ export async function findSubject(context: Context, staff: Staff, key: SubjectKe
       durable === undefined ? null : ((await holdsOn(database.read, kid, [durable])).get(durable) ?? null),
     hasDevice: durable !== undefined,
     /** Settings without which an export names nobody who is responsible. */
-    unnamed: unnamedIn(tenant.settings),
+    unnamed: unnamedSettings(tenant.settings),
   };
 }
 
@@ -121,7 +121,7 @@ export function eraseSubject({ rights }: Context, { kid, ref }: Staff, key: Subj
  */
 export async function findExport(context: Context, staff: Staff, key: SubjectKey, unnamed: boolean) {
   const { settings } = requireTenant(context, staff);
-  if (!unnamed && unnamedIn(settings).length > 0) return 'unnamed';
+  if (!unnamed && unnamedSettings(settings).length > 0) return 'unnamed';
   const target = await targetOf(context, staff, key);
   const dsar = target && (await context.exports.gather(staff.kid, bodyOf(key), target));
   if (dsar === null) await noteSearch(context, staff, { by: key.kind, found: false, step: 'export' });

@@ -1,7 +1,7 @@
 import type { AuditAction } from '../audit/audit.ts';
 import type { ActorRole } from '../lib/act.ts';
 import { DAY, HOUR, MINUTE } from '../lib/clock.ts';
-import { due, SOON_DAYS } from '../rights/contests/contest.ts';
+import { SOON_DAYS, untilDue } from '../rights/contests/contest.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 
@@ -121,7 +121,7 @@ const URGENT_DAYS = 2;
 
 /** A due date in words and in a colour; the command line says the same words. */
 export function dueIn(dueAt: number, now: number) {
-  const { late, unit, n } = due(dueAt, now);
+  const { late, unit, n } = untilDue(dueAt, now);
   const count = say(`{n} ${unit}`, { n }, `1 ${unit.slice(0, -1)}`);
   const none = unit === 'hours' && n === 0;
   if (late) return { text: none ? 'overdue by less than an hour' : `overdue by ${count}`, level: 'late' };

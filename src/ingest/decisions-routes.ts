@@ -5,7 +5,7 @@ import { ROUTES } from '../schema/routes.ts';
 
 export interface DecisionDeps {
   readonly findDecision: (kid: string, requestId: string) => Promise<DecisionResponse | null>;
-  /** Where this server is reached. */
+  /** URL under which clients reach this server. */
   readonly origin: () => string;
 }
 
@@ -13,9 +13,9 @@ export interface DecisionDeps {
 export function decisionRoutes({ findDecision, origin }: DecisionDeps): readonly ServedRoute[] {
   return [
     json(ROUTES.getDecision, async ({ caller, params: { requestId } }) => {
-      const found = requestId === null ? null : await findDecision(caller.kid, requestId);
-      if (!found) throw new Refusal('no-such-decision');
-      return { ...found, contestUrl: `${origin()}${ROUTES.getMyDataPage.path}?kid=${caller.kid}#contest` };
+      const decision = requestId === null ? null : await findDecision(caller.kid, requestId);
+      if (!decision) throw new Refusal('no-such-decision');
+      return { ...decision, contestUrl: `${origin()}${ROUTES.getMyDataPage.path}?kid=${caller.kid}#contest` };
     }),
   ];
 }

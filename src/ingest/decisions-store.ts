@@ -29,7 +29,7 @@ export async function findDecision(database: Database, kid: string, requestId: s
   };
 }
 
-/** Which tenant has this decision. Ids are unique over all tenants; asked for staff only, who get "not yours". */
+/** Finds the tenant of a decision. Ids are unique over all tenants; only staff learn that a decision is another tenant's. */
 export async function tenantOfDecision({ read }: Database, requestId: string): Promise<string | null> {
   const rows = read('decisions')
     .whereIn('kid', read('tenants').select('kid'))
@@ -41,7 +41,7 @@ export async function hasDecisions({ read }: Database, kid: string): Promise<boo
   return (await cellOf<string>(read('decisions').where({ kid }), 'request_id')) !== undefined;
 }
 
-/** What a contest, a link or an erasure needs to know of a decision. */
+/** The facts of a decision that a contest, a link or an erasure needs. */
 export async function decisionKey(db: Knex, kid: string, requestId: string) {
   const rows = db('decisions').where({ kid, request_id: requestId });
   const row = await rows.first<{ durable: string | null; class: string } | undefined>('durable', 'class');
@@ -67,22 +67,22 @@ type End = 'earlier' | 'request_id';
 /** That request, then each that a step leads to: from an `earlier` to what superseded it, or back. */
 async function walk({ read }: Database, kid: string, requestId: string, [from, to]: readonly [End, End]) {
   // A scalar subquery: PostgreSQL has no statistics of these columns, and might join by reading the whole table.
-  const next = `SELECT ${to} FROM decision_updates WHERE kid = ? AND ${from} = chain.id`;
-  const found: unknown = await read.raw(
+  const nextLink = `SELECT ${to} FROM decision_updates WHERE kid = ? AND ${from} = chain.id`;
+  const chain: unknown = await read.raw(
     `WITH RECURSIVE chain(id, step) AS (
       SELECT CAST(? AS text), 0 UNION ALL
-      SELECT (${next}), step + 1 FROM chain WHERE id IS NOT NULL AND step < ${MAX_UPDATES}
+      SELECT (${nextLink}), step + 1 FROM chain WHERE id IS NOT NULL AND step < ${MAX_UPDATES}
     ) SELECT id FROM chain WHERE id IS NOT NULL ORDER BY step`,
     [requestId, kid],
   );
-  return rowsOf<{ readonly id: string }>(found).map(({ id }) => id);
+  return rowsOf<{ readonly id: string }>(chain).map(({ id }) => id);
 }
 
-/** What a right that is presented with this request reaches: it, and what superseded it. */
+/** Reads the requests that a right presented with this one reaches: itself, and those that superseded it. */
 export const withLater = (database: Database, kid: string, requestId: string): Promise<string[]> =>
   walk(database, kid, requestId, ['earlier', 'request_id']);
 
-/** Whether this request supersedes so many in a row that no other may supersede it. */
+/** True when this request supersedes so many in a row that no other may supersede it. */
 export async function endsChain(database: Database, kid: string, requestId: string): Promise<boolean> {
   return (await walk(database, kid, requestId, ['request_id', 'earlier'])).length > MAX_UPDATES;
 }

@@ -30,8 +30,8 @@ export function makeTotals(monotonic: () => number): ReadTotal {
   const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
   return async (db, kid, day) => {
     const now = monotonic();
-    const known = totals.get(kid);
-    if (known && now - known.at < TOTALS_MS) return known.pairs;
+    const cachedTotals = totals.get(kid);
+    if (cachedTotals && now - cachedTotals.at < TOTALS_MS) return cachedTotals.pairs;
     const sql = 'SELECT SUM(pairs) AS pairs FROM network_totals WHERE kid = ? AND day > ?';
     const [sum] = await runSql<{ pairs: number | null }>(db, sql, [kid, day - WEEK_DAYS]);
     const pairs = Number(sum?.pairs ?? 0);
@@ -40,7 +40,7 @@ export function makeTotals(monotonic: () => number): ReadTotal {
   };
 }
 
-const ASKED = { durable: 'text', day: 'integer', network: 'text' } as const;
+const QUERY_COLUMNS = { durable: 'text', day: 'integer', network: 'text' } as const;
 
 /** One seek a day: the day comes first in the key. */
 const DAYS = Array.from({ length: WEEK_DAYS }, (_, i) => `q.day - ${i}`).join(', ');
@@ -77,20 +77,20 @@ function toKnown({ seen, overridden, today, marked, week }: DeviceRow, pairs: nu
 }
 
 /**
- * What is known of each device that is asked about, in that order; `spread` counts this sighting already.
+ * Reads the known facts of each queried device, in that order; `spread` counts this sighting already.
  * @param queries of one tenant
  */
 export async function lookUpDevices(db: Executor, readTotal: ReadTotal, queries: readonly DeviceQuery[]) {
-  const [first] = queries;
-  if (!first) return [];
-  const { kid, day } = first;
+  const [firstQuery] = queries;
+  if (!firstQuery) return [];
+  const { kid, day } = firstQuery;
   const pairs = await readTotal(db, kid, day);
   const rows = queries.map((query): Bindings => [query.durable, query.day, query.network]);
-  const asked = { columns: ASKED, rows, sql: DEVICES };
-  const known: KnownDevice[] = [];
-  for (const row of await runAsked<DeviceRow>(db, asked, kid, kid, kid, kid, kid))
-    known[Number(row.i)] = toKnown(row, pairs);
-  return known;
+  const question = { columns: QUERY_COLUMNS, rows, sql: DEVICES };
+  const knownDevices: KnownDevice[] = [];
+  for (const row of await runAsked<DeviceRow>(db, question, kid, kid, kid, kid, kid))
+    knownDevices[Number(row.i)] = toKnown(row, pairs);
+  return knownDevices;
 }
 
 // The networks of a device on a day.
@@ -164,13 +164,13 @@ export async function addCounts(
 export async function purgeNetworks(database: Database, at: number): Promise<void> {
   const today = Math.floor(at / DAY);
   const weekAgo = today - WEEK_DAYS;
-  const before = (
+  const purgeBefore = (
     table: 'network_marks' | 'network_days',
     key: readonly string[],
     day: number,
   ): Promise<number> => purge(database, table, key, (rows) => unlessHeld(rows.where('day', '<', day), table));
-  await before('network_marks', ['day', 'kid', 'durable', 'network'], today);
-  await before('network_days', ['day', 'kid', 'durable'], weekAgo);
+  await purgeBefore('network_marks', ['day', 'kid', 'durable', 'network'], today);
+  await purgeBefore('network_days', ['day', 'kid', 'durable'], weekAgo);
   await purge(database, 'network_totals', ['kid', 'day', 'shard'], (rows) => rows.where('day', '<', weekAgo));
 }
 
@@ -191,14 +191,14 @@ export async function deleteNetworkDays(tx: Knex.Transaction, kid: string, rows:
   // Knex has no RETURNING for a DELETE on SQLite.
   const { sql, bindings } = rows.delete().toSQL();
   const returned: unknown = await tx.raw(`${sql} RETURNING day, networks`, [...bindings]);
-  const gone = rowsOf<{ readonly day: number; readonly networks: number }>(returned);
-  for (const day of new Set(gone.map((row) => row.day))) {
-    const pairs = gone.reduce((sum, row) => (row.day === day ? sum + row.networks : sum), 0);
+  const deletedDays = rowsOf<{ readonly day: number; readonly networks: number }>(returned);
+  for (const day of new Set(deletedDays.map((row) => row.day))) {
+    const pairs = deletedDays.reduce((sum, row) => (row.day === day ? sum + row.networks : sum), 0);
     // A total is the sum of its shards, so that any one of them will do.
     const shard = tx('network_totals').where({ kid, day }).min('shard');
     await tx('network_totals').where({ kid, day }).where('shard', shard).decrement('pairs', pairs);
   }
-  return gone.length;
+  return deletedDays.length;
 }
 
 /** Legal holds (GDPR articles 17(3) and 18(2)) as deletions meet them: a held device keeps all of its rows. */
@@ -210,8 +210,8 @@ export async function holdsOn(
   durables: readonly string[],
 ): Promise<Map<string, string>> {
   const rows = whereAmong(db('legal_holds').where({ kid }), db, 'durable', durables);
-  const found = (await rows.select('durable', 'basis')) as { durable: string; basis: string }[];
-  return new Map(found.map(({ durable, basis }) => [durable, basis]));
+  const holdRows = (await rows.select('durable', 'basis')) as { durable: string; basis: string }[];
+  return new Map(holdRows.map(({ durable, basis }) => [durable, basis]));
 }
 
 /** Leaves out rows of held devices. @param table of `rows`, with a column `durable` */
@@ -220,7 +220,7 @@ export function unlessHeld(rows: Knex.QueryBuilder, table: string): Knex.QueryBu
   return rows.whereRaw(sql, [table, table]);
 }
 
-/** The same of rows that name their device by a request. */
+/** Excludes rows under a legal hold where they name their device by a request. */
 export function unlessRequestHeld(rows: Knex.QueryBuilder, table: string): Knex.QueryBuilder {
   const sql = `NOT EXISTS (SELECT 1 FROM decisions d JOIN legal_holds h ON h.kid = d.kid AND h.durable = d.durable
     WHERE d.kid = ??.kid AND d.request_id = ??.request_id)`;

@@ -20,9 +20,13 @@ export async function readEpochLength(database: Database): Promise<EpochLength |
 
 /** To be called at each start. @returns the number of days that held before, when it was another */
 export async function noteEpochLength(database: Database, days: number, now: number): Promise<number | null> {
-  const known = await readEpochLength(database);
-  if (known?.days === days) return null;
-  const length: EpochLength = { days, before: known?.days ?? null, changedAt: known ? now : null };
+  const storedLength = await readEpochLength(database);
+  if (storedLength?.days === days) return null;
+  const length: EpochLength = {
+    days,
+    before: storedLength?.days ?? null,
+    changedAt: storedLength ? now : null,
+  };
   await database.transaction((tx) => writeMeta(tx, EPOCH_LENGTH, JSON.stringify(length)));
-  return known?.days ?? null;
+  return storedLength?.days ?? null;
 }

@@ -105,16 +105,16 @@ export async function ingest(
   // 2. Read the time and the signals: an unknown field is ignored, a malformed group is null.
   services.requireClock();
   const now = services.now(opened.plaintext);
-  const read = readSignals(signals);
+  const parsed = readSignals(signals);
 
   // 3. Consent gate, after GPC. A stale bundle is refused as stale, and its answer has the consent state too.
-  const consent = consentGate(tenant, receipt, { inHeader: hasGpcHeader(headers), inSignals: read.gpc });
+  const consent = consentGate(tenant, receipt, { inHeader: hasGpcHeader(headers), inSignals: parsed.gpc });
   const { asserted, claimedGrant, mustProve } = consent;
   if (!isFresh(clientTs, now, services.config.max_clock_skew)) return refusal('stale', requestId, asserted);
   if (!consent.isAllowed) return refusal('consent-missing', requestId, asserted);
 
   // 4. Facts: what the browser says of itself, and what the network shows.
-  const facts = readFacts(read, input);
+  const facts = readFacts(parsed, input);
   // 5. Identity: an exact match on the stable signals, or nobody.
   const identity = identify(tenant, facts, currentEpoch(now, services.config.epoch_days));
   // 6. Classify by the tenant's rules. No later step looks at a signal.

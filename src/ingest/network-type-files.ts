@@ -17,8 +17,8 @@ interface NetworkRecord {
 
 function readHosting(record: NetworkRecord | null): boolean | null {
   const traits = record?.traits;
-  const said = record?.is_hosting_provider ?? traits?.is_hosting_provider;
-  if (said !== undefined) return said;
+  const isHosting = record?.is_hosting_provider ?? traits?.is_hosting_provider;
+  if (isHosting !== undefined) return isHosting;
   return traits?.user_type === undefined ? null : traits.user_type === 'hosting';
 }
 

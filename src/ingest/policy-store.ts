@@ -22,10 +22,11 @@ export function savePolicy(
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
-    const before = rowsToPolicies(await tx<PolicyRow>('tenant_policies').where({ kid, mode }))[mode] ?? null;
+    const previousPolicy =
+      rowsToPolicies(await tx<PolicyRow>('tenant_policies').where({ kid, mode }))[mode] ?? null;
     await tx('tenant_policies').where({ kid, mode }).delete();
     if (policy) await tx('tenant_policies').insert({ kid, mode, policy: JSON.stringify(policy) });
-    const [from, to] = [before, policy].map(versionOf);
+    const [from, to] = [previousPolicy, policy].map(versionOf);
     await writeAct(tx, kid, by, 'tenant.set', { key: `policy.${mode}`, from: from ?? null, to: to ?? null });
     return true;
   });

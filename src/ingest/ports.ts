@@ -13,7 +13,7 @@ export interface KnownDevice {
   readonly neverAutomation: boolean;
   /** This network of the device was counted today. */
   readonly marked: boolean;
-  /** How widely its id was seen, this sighting included. */
+  /** Spread of its id over networks, this sighting included. */
   readonly spread: {
     /** Client networks of this id today. */
     readonly networksToday: number;
@@ -41,11 +41,11 @@ export interface Identity {
   readonly epoch: number;
 }
 
-export interface Identified extends Identity {
+export interface IdentifiedDevice extends Identity {
   readonly epochEndsAt: number;
   readonly network: string;
   readonly day: number;
-  /** Whether this network of the device was counted today. */
+  /** True when this network of the device was counted today. */
   readonly marked: boolean;
 }
 
@@ -97,7 +97,7 @@ export interface NonceClaim {
 /** One accepted bundle, to be written whole or not at all. */
 export interface RecordEntry {
   readonly kid: string;
-  readonly identified: Identified | null;
+  readonly identified: IdentifiedDevice | null;
   readonly verdict: Verdict;
   /** The verdict of the shadow policy. */
   readonly shadow: ShadowVerdict | null;
@@ -126,10 +126,9 @@ export interface Sighting {
 }
 
 /**
- * Looks up what is known of the device, lets the bundle be decided on that and writes, in one transaction: `spread` counts
- * this sighting already, and of two sightings that are recorded at once none knows of the other. Durable before it
- * answers: the nonce claim, the sighting and the decision commit together or not at all. Of two entries with one nonce at
- * most one is `recorded`, on any number of nodes and whatever their clocks do.
+ * One transaction looks the device up, decides on the bundle and writes nonce, sighting and decision; it commits before the answer.
+ * `spread` counts this sighting already; of two sightings recorded at once neither knows of the other. Of two entries with one nonce
+ * at most one is `recorded`, on any number of nodes and whatever their clocks say.
  * @throws {Unavailable} when nothing was written and the caller may try again
  */
 export interface Recorder {

@@ -38,7 +38,7 @@ export interface IngestRouteDeps {
   /** The public address is https, whatever a proxy says of this request. */
   readonly isPublicHttps: boolean;
   readonly knowsOrigin: KnowsOrigin;
-  /** Whether pages of an origin may read what the tenant of a kid is answered. */
+  /** True when pages of an origin may read the answers of a kid's tenant. */
   readonly mayRead: (kid: string, origin: string) => boolean;
   readonly sessionOf: Sessions['of'];
   /** From a local database, when there is one. */
@@ -115,9 +115,9 @@ async function answerBundle(deps: IngestRouteDeps, request: HotRequest, bundle: 
   });
   const cors = corsHeaders(request.headers, (origin) => deps.mayRead(kid, origin));
   const headers = Object.assign({}, cors, { 'set-cookie': sessionCookie(session) });
-  const withCookie = ({ status, headers: own, body }: HotReply): HotReply => ({
+  const withCookie = ({ status, headers: replyHeaders, body }: HotReply): HotReply => ({
     status,
-    headers: Object.assign({}, headers, own),
+    headers: Object.assign({}, headers, replyHeaders),
     body,
   });
   try {
@@ -133,9 +133,9 @@ async function answerBundle(deps: IngestRouteDeps, request: HotRequest, bundle: 
   }
 }
 
-function unavailableReply(error: Unavailable, more: Readonly<Record<string, string>> = {}): HotReply {
+function unavailableReply(error: Unavailable, extraHeaders: Readonly<Record<string, string>> = {}): HotReply {
   const { code, headers, details } = unavailable(error);
-  return errorReply(code, { ...headers, ...more }, details);
+  return errorReply(code, { ...headers, ...extraHeaders }, details);
 }
 
 /** Counters that several nodes share may be out of reach; the body was not read then. */
@@ -165,7 +165,7 @@ export interface IngestParts
   readonly monotonic: () => number;
   readonly tenantOf: TenantLookup;
   readonly limiter: Limiter;
-  /** The same function, with its answers counted. */
+  /** Wraps the function so that its answers are counted. */
   readonly counted: (run: IngestRouteDeps['ingest']) => IngestRouteDeps['ingest'];
 }
 

@@ -9,7 +9,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 
 export type Sessions = ReturnType<typeof makeSessions>;
 
-/** How long a later bundle may supersede a request. */
+/** Time within which a later bundle may supersede a request. */
 const LIFE_MS = 30 * MINUTE;
 /** The clock of the node that made the request may be ahead. */
 const AHEAD_MS = MINUTE;
@@ -22,7 +22,7 @@ export function makeSessions(serverSecret: Uint8Array) {
   return {
     of,
     /**
-     * Whether the session of that request is among the cookies: a sibling host may have added one. The request's time is a part of
+     * True when the session of that request is among the cookies: a sibling host may have added one. The request's time is a part of
      * its id, which the MAC covers.
      */
     has(cookie: string | undefined, kid: string, requestId: string, now: number): boolean {
@@ -40,7 +40,7 @@ export const sessionCookie = (session: string): string =>
 
 /** The updates of a request that are stored. */
 export interface Updates {
-  /** Whether it supersedes so many in a row that no other may supersede it. */
+  /** True when it supersedes so many in a row that no other may supersede it. */
   endsChain(kid: string, requestId: string): Promise<boolean>;
   /** Keyed reference of the principal that it is linked to, or null. */
   linkedTo(kid: string, requestId: string): Promise<string | null>;

@@ -17,7 +17,7 @@ import type { KnownDevice, NonceClaim, RecordEntry, Recorded, Recorder, Sighting
 import { writeSummaries } from './summary-store.ts';
 
 /**
- * What an accepted bundle reads and writes, in one transaction for all bundles that wait (group commit): claim the nonces, lock the
+ * Reads and writes of accepted bundles, one transaction for all that wait (group commit): claim the nonces, lock the
  * tenant, look the devices up, let each bundle decide on that, write. Every statement is of one tenant.
  */
 
@@ -61,8 +61,8 @@ async function recordAll(
 ): Promise<Recorded[]> {
   const recorded = new Map<Sighting, Recorded>();
   for (const kid of new Set(sightings.map(({ claim }) => claim.kid))) {
-    const own = sightings.filter(({ claim }) => claim.kid === kid);
-    await recordTenant(tx, readTotal, kid, own, recorded);
+    const tenantSightings = sightings.filter(({ claim }) => claim.kid === kid);
+    await recordTenant(tx, readTotal, kid, tenantSightings, recorded);
   }
   return sightings.map((sighting) => recorded.get(sighting) as Recorded);
 }
@@ -84,18 +84,18 @@ async function recordTenant(
     () => lockTenant(tx, kid),
     () => lookUpDevices(tx, readTotal, devices),
   );
-  const gone = claims.filter((claim, i) => isFirst[i] && claim.since !== since);
-  await deleteClaims(tx, kid, gone);
+  const lostClaims = claims.filter((claim, i) => isFirst[i] && claim.since !== since);
+  await deleteClaims(tx, kid, lostClaims);
   const entries: RecordEntry[] = [];
   for (const [i, sighting] of sightings.entries()) {
     const { claim, device, decide } = sighting;
-    const before = device && (known.shift() as KnownDevice);
+    const knownDevice = device && (known.shift() as KnownDevice);
     if (claim.since !== since) recorded.set(sighting, 'gone');
     else if (!isFirst[i]) recorded.set(sighting, 'replay');
     else if (claim.datedAt < forgotten) recorded.set(sighting, 'stale');
     else {
       // One that throws takes the batch back, which runs again in halves until it is alone.
-      const entry = decide(before);
+      const entry = decide(knownDevice);
       recorded.set(sighting, entry);
       entries.push(entry);
     }
@@ -115,7 +115,7 @@ async function lockTenant(tx: Transaction, kid: string) {
   ]);
   return {
     since: row ? Number(row.since) : null,
-    /** What is written now is no row of an anchored hour, whatever a clock that went back says. */
+    /** A row never gets the time of an anchored hour, even when a clock went back. */
     anchoredTo: Number(row?.anchored ?? 0),
     /** The nonces of bundles that are dated earlier may be forgotten. */
     forgotten: Number(row?.forgotten ?? Number.NEGATIVE_INFINITY),
@@ -142,7 +142,7 @@ async function deleteClaims(tx: Transaction, kid: string, claims: readonly Nonce
     await runSql(tx, 'DELETE FROM nonces WHERE kid = ? AND nonce = ?', [kid, nonce]);
 }
 
-// What is written. A device counts once a batch, and so does its network of a day: all entries were decided before any is written.
+// The writes of a batch. A device counts once per batch, and so does its network of a day: all entries were decided before any is written.
 
 async function writeEntries(
   tx: Transaction,
@@ -179,7 +179,7 @@ async function writeSightings(tx: Transaction, kid: string, entries: readonly Re
   const rows = [...devices].map(([durable, { first, last, seen }]): Bindings => {
     return [kid, durable, first, last, seen];
   });
-  const written = await insertMany<{ durable: string; seen: number }>(
+  const storedRows = await insertMany<{ durable: string; seen: number }>(
     tx,
     'INSERT INTO sightings (kid, durable, first_at, last_at, seen)',
     inOrder(rows),
@@ -189,10 +189,10 @@ async function writeSightings(tx: Transaction, kid: string, entries: readonly Re
   );
   const isNew = ({ durable, seen }: { durable: string; seen: number }): boolean =>
     seen === devices.get(durable)?.seen;
-  return new Set(written.filter(isNew).map(({ durable }) => durable));
+  return new Set(storedRows.filter(isNew).map(({ durable }) => durable));
 }
 
-/** Of every visit: that the device was seen in this epoch does not say that the index has its visitorId still. */
+/** Every visit writes its visitorId: a device seen in this epoch may be missing in the index. */
 async function writeVisitorIds(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   const rows = new Map<string, Bindings>();
   for (const { identified } of entries) {
@@ -204,7 +204,7 @@ async function writeVisitorIds(tx: Transaction, kid: string, entries: readonly R
   await insertMany(tx, head, inOrder(rows.values()), 'ON CONFLICT DO NOTHING');
 }
 
-/** How often the shadow agrees and how often it does not. */
+/** Counts how often the shadow policy agrees and how often it does not. */
 async function countShadows(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   const counted = entries.flatMap(({ shadow, verdict }): Bindings[] =>
     shadow ? [[kid, shadow.day, shadow.policyVersion, verdict.class, shadow.class]] : [],
@@ -230,7 +230,7 @@ async function writeDecisions(
   await insertMany(tx, `INSERT INTO decisions (${columns})`, rows);
 }
 
-/** What each of these bundles of a tenant supersedes. A decision that was erased meanwhile, or superseded already, is left alone. */
+/** Records which decision each bundle of a tenant supersedes, except decisions that were erased meanwhile or are superseded already. */
 async function writeUpdates(tx: Transaction, kid: string, entries: readonly RecordEntry[]) {
   for (const { after, verdict } of entries) {
     if (after === undefined) continue;

@@ -51,29 +51,29 @@ async function countAll(tx: Transaction, kid: string, entries: readonly SummaryE
   );
 }
 
-/** How many of the tenant's devices have each value that these requests have. */
+/** Counts the tenant's devices with each value that these requests have. */
 async function readCounts(tx: Transaction, kid: string, entries: readonly SummaryEntry[]) {
-  const asked = new Map<string, Bindings>();
+  const cells = new Map<string, Bindings>();
   for (const cell of [DEVICES, COUNTED, ...entries.flatMap(({ request }) => cellsOf(request))])
-    asked.set(idOf(cell), [cell.name, cell.value]);
-  const found = await runAsked<Cell & { readonly devices: number }>(
+    cells.set(idOf(cell), [cell.name, cell.value]);
+  const cellCounts = await runAsked<Cell & { readonly devices: number }>(
     tx,
     {
       columns: { signal: 'text', value: 'text' },
-      rows: [...asked.values()],
+      rows: [...cells.values()],
       sql: `SELECT p.signal AS name, p.value AS value, p.devices AS devices
         FROM q ${joinRow(tx, 'population', 'p', 'p.kid = ? AND p.signal = q.signal AND p.value = q.value')}
         WHERE p.devices IS NOT NULL`,
     },
     kid,
   );
-  return new Map(found.map((row) => [idOf(row), Number(row.devices)]));
+  return new Map(cellCounts.map((row) => [idOf(row), Number(row.devices)]));
 }
 
 function summaryOf({ request }: SummaryEntry, counts: ReadonlyMap<string, number>): StoredSummary {
   const count = (cell: Cell): number | undefined => counts.get(idOf(cell));
   const total = count(COUNTED) ?? 1;
-  // What was first seen before the tenant opted in was never counted.
+  // Devices first seen before the tenant opted in were never counted.
   const bitsOf = (cell: Cell): number => Math.max(0, Math.log2(total / (count(cell) ?? 1)));
   return {
     devices: count(DEVICES) ?? 0,

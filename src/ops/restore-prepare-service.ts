@@ -9,19 +9,19 @@ import { refusalOf, schemaState } from '../db/migrate.ts';
 import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
 import { equalBytes } from '../lib/crypto.ts';
 import { withClosing } from '../lib/functions.ts';
-import { cutOff, endKeysAgain, makeLostLines } from '../rights/erase/ended.ts';
+import { endAllSessions, endKeysOfLines, makeLostLines } from '../rights/erase/ended.ts';
 import {
   erasureLog,
   erasureLogKey,
   judgeLines,
   mergeLines,
   outsideOf,
-  putCount,
   readErasureFile,
-  requireWhole,
+  requireWholeLog,
   scanErasureLog,
   scanErasures,
   textLines,
+  writeErasureCount,
 } from '../rights/erase/erasure-log.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { operatorsOf } from '../tenants/secrets.ts';
@@ -71,7 +71,7 @@ async function mergeLogs(config: Config, { head, keys }: Source, carried: readon
   const log = erasureLog({ dataDir: config.data_dir, logKey });
   const ours = textLines(readErasureFile(config).toString());
   const found = (await checkOurs(config, keys.current)) ?? (await scanErasures(judgeLines(log, ours), null));
-  requireWhole(found.problem, log.path);
+  requireWholeLog(found.problem, log.path);
   const { createdAt } = head.header;
   if (Date.parse(createdAt) < Date.parse(found.droppedUntil))
     throw new ConfigError(
@@ -105,11 +105,11 @@ export async function prepareStaged(
     const act = { actorOf: await operatorsOf({ database, masterKey }, by.account), at: by.at };
     const back = await database.transaction(async (tx) => {
       await writeMeta(tx, LAST_BACKUP, last);
-      await putCount(tx, logKey, count);
+      await writeErasureCount(tx, logKey, count);
       const { createdAt, gpd } = head.header;
       await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
-      await cutOff(tx, by.at);
-      return endKeysAgain(tx, lost.keys);
+      await endAllSessions(tx, by.at);
+      return endKeysOfLines(tx, lost.keys);
     });
     if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
     // Written before the database changes places: a crash in between makes no line void that it needs.

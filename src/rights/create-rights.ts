@@ -6,8 +6,8 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { contestTextsOf } from './contests/contest.ts';
 import { makeEraseService } from './erase/erase.ts';
 import { erasureLogKey } from './erase/erasure-log.ts';
-import { linkedTo } from './link-store.ts';
-import { tellDue, tellUnfinished } from './notices.ts';
+import { linkedPrincipal } from './link-store.ts';
+import { notifyDueContests, notifyUnfinishedErasures } from './notices.ts';
 import { makeRightsApi } from './service.ts';
 
 export interface RightsNeeds {
@@ -19,7 +19,7 @@ export interface RightsNeeds {
   readonly random: Random;
   /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
   readonly onErasureFault: (error: unknown) => void;
-  /** How long an answer waits for an erasure before it says `pending`; without it, the server's own limit. */
+  /** Milliseconds that an answer waits for an erasure before it says `pending`; undefined: the server's own limit. */
   readonly patienceMs?: number | undefined;
 }
 
@@ -46,8 +46,8 @@ export function createRights(needs: RightsNeeds) {
     api: makeRightsApi({ database, tenantOf, clock, random, contestTexts, eraser }),
     /** Reads the texts that were written about contests. */
     contestTexts,
-    linkedTo: (kid: string, requestId: string) => linkedTo(database, kid, requestId),
-    tellDue: (kid: string, now: number) => tellDue(deps, kid, now),
-    tellUnfinished: (kid: string, now: number) => tellUnfinished(deps, kid, now),
+    linkedTo: (kid: string, requestId: string) => linkedPrincipal(database, kid, requestId),
+    tellDue: (kid: string, now: number) => notifyDueContests(deps, kid, now),
+    tellUnfinished: (kid: string, now: number) => notifyUnfinishedErasures(deps, kid, now),
   };
 }

@@ -17,7 +17,7 @@ export type SendExport = ReturnType<typeof makeSendExport>;
 
 const AT_A_TIME = { client: 1, tenant: 2 };
 const RETRY_SECONDS = '10';
-/** A client that does not read, or reads slowly, gives its place to others then. */
+/** A client that reads slowly, or not at all, loses its place after this time. */
 const MAX_MS = 2 * MINUTE;
 
 const refusal = (): Refusal =>
@@ -26,7 +26,7 @@ const refusal = (): Refusal =>
     details: ['one export at a time'],
   });
 
-/** A long trail is written while it is read. */
+/** Writes a long trail while it is read. */
 async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<void> {
   response
     .status(200)
@@ -36,8 +36,8 @@ async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<
 }
 
 /**
- * An export reads a whole trail, and strangers may ask for it: one at a time a client, two a tenant.
- * @returns finds and sends one. It throws {Refusal} `rate-limited` before anything is read
+ * An export reads a whole trail, and strangers may ask for it: one at a time per client, two per tenant.
+ * @returns a function that finds and sends an export. It throws {Refusal} `rate-limited` before anything is read
  */
 export function makeSendExport(maxMs = MAX_MS) {
   const [ofClient, ofTenant] = [makeReadWhole(AT_A_TIME.client), makeReadWhole(AT_A_TIME.tenant)];

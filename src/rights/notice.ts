@@ -1,4 +1,4 @@
-import type { Policy } from '../ingest/verdict/policy.ts';
+import type { RulePolicy } from '../ingest/verdict/policy.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { PERIODS } from './contests/contest.ts';
 
@@ -16,13 +16,13 @@ export interface NoticeTexts {
 export type NoticeTenant = Pick<Tenant, 'kid' | 'settings' | 'purposes'>;
 
 /**
- * What a setting leaves open is in brackets, under the setting's name; so is what only the operator knows.
+ * Fills the settings into the texts. A name in brackets marks what no setting says, and what only the operator knows.
  * @param url where people reach gpd
  */
 export function fillNotices(
   { notices, words }: NoticeTexts,
   tenant: NoticeTenant,
-  policy: Policy,
+  policy: RulePolicy,
   url: string,
 ) {
   const { kid, settings, purposes } = tenant;

@@ -7,14 +7,17 @@ import { type ContestDeps, notifyOf, tenantFor } from './contests/service.ts';
 import { lockContest } from './contests/store.ts';
 import { UNFINISHED } from './erase/receipts.ts';
 
-/** Notices that become due with time. Every node looks; mark and notice are one transaction, so each is sent once. */
+/**
+ * Notices that become due with time, sent by housekeeping. Every node looks; one transaction marks the row and queues the notice, so
+ * that each is sent once.
+ */
 
-/** By then a round has tried to finish it. */
+/** A round of housekeeping has tried to finish the erasure by then. */
 const LATE_MS = 2 * MINUTE;
 
-/** @param now a steady one: a notice cannot be taken back */
-export async function tellDue(deps: ContestDeps, kid: string, now: number): Promise<void> {
-  for (const contestId of await dueContests(deps.database, kid, now)) {
+/** @param now time of a clock that never jumps: a notice cannot be taken back */
+export async function notifyDueContests(deps: ContestDeps, kid: string, now: number): Promise<void> {
+  for (const contestId of await readDueContests(deps.database, kid, now)) {
     await deps.database.transaction(async (tx) => {
       const contest = await lockContest(tx, deps.contestTexts, contestId);
       const level = contest ? dueLevel(contest, now) : 0;
@@ -24,9 +27,9 @@ export async function tellDue(deps: ContestDeps, kid: string, now: number): Prom
   }
 }
 
-export async function tellUnfinished(deps: ContestDeps, kid: string, now: number): Promise<void> {
+export async function notifyUnfinishedErasures(deps: ContestDeps, kid: string, now: number): Promise<void> {
   const tenant = tenantFor(deps, kid);
-  for (const { receiptId, erasedAt } of await unfinishedReceipts(deps.database, kid, now - LATE_MS)) {
+  for (const { receiptId, erasedAt } of await readUnfinishedReceipts(deps.database, kid, now - LATE_MS)) {
     const data = { receiptId, erasedAt: isoTime(erasedAt), incomplete: true };
     await deps.database.transaction(async (tx) => {
       if (!(await markUnfinished(tx, receiptId))) return;
@@ -35,23 +38,21 @@ export async function tellUnfinished(deps: ContestDeps, kid: string, now: number
   }
 }
 
-/** Finds the notices that are due, and marks them as sent. */
-
 const SOON_MS = SOON_DAYS * DAY;
 /** At most this many per round; the next round continues. */
 const MAX_AT_ONCE = 500;
 
-/** The notice that a due date has come to: 0 none, 1 due soon, 2 overdue. */
+/** @returns the notice to send for a due date: 0 none, 1 due soon, 2 overdue */
 const dueLevel = ({ dueAt, status }: Pick<Contest, 'dueAt' | 'status'>, now: number): number =>
   status !== 'open' || dueAt >= now + SOON_MS ? 0 : dueAt >= now ? 1 : 2;
 
 /** Ids of open contests with a notice to send. */
-async function dueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
-  const late = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 2);
-  const soon = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 1);
+async function readDueContests({ read }: Database, kid: string, now: number): Promise<readonly string[]> {
+  const overdueContests = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 2);
+  const dueSoonContests = read('contests').where({ kid, status: 'open' }).where('due_notice', '<', 1);
   const pages = await Promise.all([
-    late.where('due_at', '<', now).limit(MAX_AT_ONCE).pluck('contest_id'),
-    soon
+    overdueContests.where('due_at', '<', now).limit(MAX_AT_ONCE).pluck('contest_id'),
+    dueSoonContests
       .whereBetween('due_at', [now, now + SOON_MS - 1])
       .limit(MAX_AT_ONCE)
       .pluck('contest_id'),
@@ -59,28 +60,30 @@ async function dueContests({ read }: Database, kid: string, now: number): Promis
   return pages.flat() as string[];
 }
 
-/** @returns whether this call marked it: of many nodes one does */
+/** @returns whether this call marked the contest: only one of several nodes does */
 async function markDue(tx: Knex.Transaction, contestId: string, level: number): Promise<boolean> {
-  const untold = tx('contests')
+  const unmarked = tx('contests')
     .where({ contest_id: contestId, status: 'open' })
     .where('due_notice', '<', level);
-  return ((await untold.update({ due_notice: level })) as unknown as number) === 1;
+  return ((await unmarked.update({ due_notice: level })) as unknown as number) === 1;
 }
 
-/** Erasures that began by then, are not done and have not been reported. */
-async function unfinishedReceipts({ read }: Database, kid: string, before: number) {
-  const found = read('erasures')
+/** Reads erasures that began by `before`, are not done and have not been reported. */
+async function readUnfinishedReceipts({ read }: Database, kid: string, before: number) {
+  const unfinishedErasures = read('erasures')
     .where({ kid, noticed: false })
     .whereIn('step', UNFINISHED)
     .where('erased_at', '<=', before);
-  return (await found
+  return (await unfinishedErasures
     .orderBy(['erased_at', 'receipt_id'])
     .limit(MAX_AT_ONCE)
     .select({ receiptId: 'receipt_id', erasedAt: 'erased_at' })) as { receiptId: string; erasedAt: number }[];
 }
 
-/** @returns as `markDue` */
+/** @returns whether this call marked the erasure: only one of several nodes does */
 async function markUnfinished(tx: Knex.Transaction, receiptId: string): Promise<boolean> {
-  const untold = tx('erasures').where({ receipt_id: receiptId, noticed: false }).whereIn('step', UNFINISHED);
-  return ((await untold.update({ noticed: true })) as unknown as number) === 1;
+  const unmarked = tx('erasures')
+    .where({ receipt_id: receiptId, noticed: false })
+    .whereIn('step', UNFINISHED);
+  return ((await unmarked.update({ noticed: true })) as unknown as number) === 1;
 }

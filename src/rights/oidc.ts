@@ -5,21 +5,21 @@ import { fetchSigningKeys } from '../egress/oidc-discovery.ts';
 import type { Clock } from '../lib/clock.ts';
 import { environmentName, type Settings } from '../schema/settings.ts';
 
-/** Who calls /privacy, by the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
+/** Authenticates a caller of /privacy by the Authorization header. @throws {Refusal} 401, {Unavailable} 503 */
 export type Authenticate = (authorization: string | undefined) => Promise<Claimant>;
 
 export type OidcSettings = Pick<Settings, Extract<keyof Settings, `oidc_${string}`>>;
 
-/** What has to be set before anybody is let in, one sentence a setting; for the caller and for `gpd doctor`. */
+/** @returns one sentence per setting that is missing before anybody is let in; the caller and `gpd doctor` show them */
 export function missingOidcSettings(config: OidcSettings): readonly string[] {
   const needed = ['oidc_issuer', 'oidc_audience'] as const;
-  const what = { oidc_issuer: 'the issuer of the tokens', oidc_audience: 'the audience that they name' };
+  const meanings = { oidc_issuer: 'the issuer of the tokens', oidc_audience: 'the audience that they name' };
   return needed
     .filter((name) => config[name] === null)
-    .map((name) => `No identity provider is configured: set ${environmentName(name)} to ${what[name]}.`);
+    .map((name) => `No identity provider is configured: set ${environmentName(name)} to ${meanings[name]}.`);
 }
 
-/** Denies all until it is configured; asks the identity provider for nothing before the first token comes. */
+/** Denies every call until it is configured. It asks the identity provider for nothing before the first token comes. */
 export function makeAuthenticator(
   config: OidcSettings,
   clock: Clock,

@@ -9,12 +9,13 @@ import type { Answer } from '../schema/answer.ts';
 import type { outcomeRequestSchema, ReportedOutcome } from '../schema/responses.ts';
 import type { ContestOutcome } from '../schema/rights.ts';
 import type { Pattern } from './proposal.ts';
-import { countReview, type Finding } from './tally-store.ts';
+import { countReview, type RuleFinding } from './tally-store.ts';
 
 export type OutcomeReporter = ReturnType<typeof makeOutcomeReporter>;
 
 /**
- * POST /v1/decisions/{id}/outcome. Without `at` it is the time at which it came in, and any time is the same.
+ * POST /v1/decisions/{id}/outcome: stores what the tenant's backend learnt later about a decision. A second report changes nothing.
+ * Without `at` the report has the time at which it came in, and a repeated report may have any time.
  * @param maxSkewMs by how much the caller's clock may be ahead of ours
  */
 export const makeOutcomeReporter =
@@ -31,15 +32,13 @@ export const makeOutcomeReporter =
     return { ...stored, requestId, at: isoTime(stored.at) };
   };
 
-/** The outcome of a decision, as the tenant's backend reported it. A second report changes nothing. */
-
 interface Stored {
   readonly outcome: ReportedOutcome;
   readonly at: number;
 }
 
-/** What it says of the rules, where they said automation. */
-const FINDINGS: Readonly<Record<ReportedOutcome, Finding | null>> = {
+/** The finding about the rules that an outcome implies, where the rules said automation. */
+const FINDINGS: Readonly<Record<ReportedOutcome, RuleFinding | null>> = {
   fraud: 'confirmed',
   chargeback: 'confirmed',
   'passed-step-up': 'mistaken',
@@ -47,8 +46,8 @@ const FINDINGS: Readonly<Record<ReportedOutcome, Finding | null>> = {
   other: null,
 };
 
-/** On PostgreSQL the row stays as it is until the transaction ends, and one that another changes is waited for. */
-async function cellKept(rows: Knex.QueryBuilder, column: string): Promise<unknown> {
+/** On PostgreSQL this locks the row until the transaction ends, after it has waited for a transaction that changes it. */
+async function readLockedCell(rows: Knex.QueryBuilder, column: string): Promise<unknown> {
   const row = await rows.forShare().first<object | undefined>({ cell: column });
   return row && 'cell' in row ? row.cell : undefined;
 }
@@ -56,7 +55,7 @@ async function cellKept(rows: Knex.QueryBuilder, column: string): Promise<unknow
 const outcomeOf = (tx: Knex.Transaction, kid: string, requestId: string) =>
   tx('decision_outcomes').where({ kid, request_id: requestId }).first<Stored | undefined>('outcome', 'at');
 
-/** Null: there is no such decision. `created`: this report is the one that is stored. */
+/** @returns null when the decision does not exist; `created` when this report is the one that is stored */
 export function insertOutcome(
   database: Database,
   { kid, requestId, outcome, at }: Stored & Readonly<Record<'kid' | 'requestId', string>>,
@@ -65,7 +64,7 @@ export function insertOutcome(
   return database.transaction(async (tx): Promise<(Stored & { readonly created: boolean }) | null> => {
     await lockTenant(tx, kid);
     const decision = tx('decisions').where(ids);
-    if ((await cellKept(decision, 'request_id')) === undefined) return null;
+    if ((await readLockedCell(decision, 'request_id')) === undefined) return null;
     const rows = tx('decision_outcomes').insert({ ...ids, outcome, at });
     const inserted = await rows.onConflict(['kid', 'request_id']).ignore().returning('request_id');
     if (inserted.length === 0) {
@@ -73,14 +72,14 @@ export function insertOutcome(
       return stored ? { outcome: stored.outcome, at: Number(stored.at), created: false } : null;
     }
     // A ruling outweighs what was reported, and is counted alone.
-    const ruled = (await cellKept(tx('contests').where(ids), 'status')) === 'resolved';
-    const finding = ruled ? null : FINDINGS[outcome];
+    const isRuled = (await readLockedCell(tx('contests').where(ids), 'status')) === 'resolved';
+    const finding = isRuled ? null : FINDINGS[outcome];
     if (finding) await countReview(tx, kid, requestId, finding);
     return { outcome, at, created: true };
   });
 }
 
-/** Counts a ruling in place of what was reported before; in its transaction. */
+/** Counts a ruling in place of what was reported before. The transaction is that of the ruling. */
 export async function countRuling(
   tx: Knex.Transaction,
   kid: string,
@@ -102,16 +101,16 @@ interface Row {
   readonly ruling: ContestOutcome | null;
 }
 
-/** As `countReview` counts it; the ruling outweighs the outcome. */
+/** Follows the same rules as `countReview`: the ruling outweighs the outcome. Null: nothing is known. */
 function isRight({ outcome, ruling }: Row, { class: name }: Verdict): boolean | null {
   if (ruling === 'overturned') return false;
   const finding = ruling ?? (outcome && FINDINGS[outcome]);
   return finding === null || name !== 'undeclared_automation' ? null : finding !== 'mistaken';
 }
 
-/** All decisions of a tenant, by the rules that fired: a short read a page, and a row a pattern in memory. */
+/** Groups all decisions of a tenant by the rules that fired: one short read per page, and one row per pattern in memory. */
 export async function readPatterns({ read }: Database, kid: string): Promise<readonly Pattern[]> {
-  const found = new Map<string, Pattern>();
+  const patterns = new Map<string, Pattern>();
   const decisions = read('decisions as d')
     .joinRaw('LEFT JOIN decision_outcomes o ON o.kid = d.kid AND o.request_id = d.request_id')
     .joinRaw('LEFT JOIN contests c ON c.kid = d.kid AND c.request_id = d.request_id')
@@ -125,10 +124,17 @@ export async function readPatterns({ read }: Database, kid: string): Promise<rea
       const decided = verdict.declaredAgentId !== null || verdict.overridden ? verdict.class : null;
       const fixed = row.ruling === 'overturned' ? 'human' : decided;
       const key = JSON.stringify([rules, incomplete, fixed]);
-      const { decisions: n = 0, right = 0, wrong = 0 } = found.get(key) ?? {};
+      const {
+        decisions: decisionCount = 0,
+        right: rightCount = 0,
+        wrong: wrongCount = 0,
+      } = patterns.get(key) ?? {};
       const finding = isRight(row, verdict);
-      const counts = { right: right + Number(finding === true), wrong: wrong + Number(finding === false) };
-      found.set(key, { rules, incomplete, fixed, decisions: n + 1, ...counts });
+      const counts = {
+        right: rightCount + Number(finding === true),
+        wrong: wrongCount + Number(finding === false),
+      };
+      patterns.set(key, { rules, incomplete, fixed, decisions: decisionCount + 1, ...counts });
     }
-  return [...found.values()];
+  return [...patterns.values()];
 }

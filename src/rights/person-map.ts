@@ -11,9 +11,9 @@ const COUNTED = { ...NOBODY, expires: [], exported: ['tenant'], tenant: 'emptied
 const SETTING = { ...NOBODY, expires: ['act'], tenant: 'cascades' } as const;
 const INSTALLATION = { ...NOBODY, expires: ['act'], tenant: 'stays' } as const;
 /** Rows about a device, which an erasure deletes and a legal hold keeps. */
-const OWN = { reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
-const VERDICT = { ...OWN, expires: ['retention'] } as const;
-/** By the cascade it leaves with its decision; a person's export has it in `decisions`. */
+const DEVICE_DATA = { reapplied: true, tenant: 'emptied', exported: ['person', 'tenant'] } as const;
+const VERDICT = { ...DEVICE_DATA, expires: ['retention'] } as const;
+/** Rows that ON DELETE CASCADE deletes with their decision; a person's export has them in `decisions`. */
 const OF_DECISION = {
   ...NOBODY,
   with: 'decisions',
@@ -24,10 +24,10 @@ const OF_DECISION = {
 } as const;
 const SHREDDED = { ...NOBODY, names: ['principal'], reapplied: true } as const;
 const EVIDENCE = { scope: 'consent', exported: ['person', 'tenant'], tenant: 'emptied' } as const;
-/** By the device the person asks for the outcome of a contest, and an erasure finds the statement. */
+/** Rows that stay while a contest of their device does: they lead the person to its outcome, and an erasure to its text. */
 const LEADS_TO_CONTEST = { keptBy: [['contests', 'durable']], walked: true } as const;
 
-/** One row a device. */
+/** Tables with one row per device. */
 const OF_DEVICE = {
   ...VERDICT,
   key: ['kid', 'durable'],
@@ -35,7 +35,7 @@ const OF_DEVICE = {
   ages: { since: ['last_at', '<'], ...LEADS_TO_CONTEST },
 } as const;
 const NETWORKS = {
-  ...OWN,
+  ...DEVICE_DATA,
   scope: 'network-marks',
   names: ['durable'],
   expires: ['time'],
@@ -68,7 +68,7 @@ export const SUBJECT_DATA = {
   decision_updates: { ...OF_DECISION, key: ['kid', 'earlier'] },
   decision_outcomes: { ...OF_DECISION, key: ['kid', 'request_id'] },
   links: {
-    ...OWN,
+    ...DEVICE_DATA,
     key: ['kid', 'request_id'],
     scope: 'links',
     names: ['request_id', 'principal'],
@@ -83,7 +83,7 @@ export const SUBJECT_DATA = {
     },
   },
   signal_summaries: {
-    ...OWN,
+    ...DEVICE_DATA,
     key: ['kid', 'request_id'],
     scope: 'signal-summaries',
     names: ['request_id'],
@@ -104,13 +104,13 @@ export const SUBJECT_DATA = {
     key: ['kid', 'visitor_id'],
     scope: 'visitor-index',
     names: ['visitor_id', 'durable'],
-    // Of ended epochs; those of a device that is forgotten go with it.
+    // Ids of ended epochs expire; the other ids are deleted with their device.
     ages: { since: ['ends_at', '<='], ...LEADS_TO_CONTEST },
   },
   network_marks: {
     ...NETWORKS,
     key: ['day', 'kid', 'durable', 'network'],
-    // A mark of today counts in the row of its device and day, which is exported and compared.
+    // A mark of today counts in `network_days`, which is exported and compared.
     exported: [],
     reapplied: false,
   },
@@ -130,7 +130,7 @@ export const SUBJECT_DATA = {
   // A MAC of each key stays until it expires, so that a retry does not grant again.
   idempotency_keys: { ...SHREDDED, key: ['kid', 'caller', 'key'], expires: ['time'], tenant: 'emptied' },
 
-  // What erasures themselves need.
+  // Rows that erasures themselves need.
   legal_holds: {
     ...COUNTED,
     key: ['kid', 'durable'],
@@ -192,16 +192,14 @@ export const SUBJECT_DATA = {
 
 export type TableName = keyof typeof SUBJECT_DATA;
 
-/** The lists that features need, read off the map of a person. */
-
 export const TABLES = Object.keys(SUBJECT_DATA) as TableName[];
 export const rowOf = (table: TableName): SubjectTable => SUBJECT_DATA[table];
 
-/** The tables for which this holds, in the order of the map. */
-export const tablesWhere = (is: (row: SubjectTable) => boolean): readonly TableName[] =>
-  TABLES.filter((table) => is(rowOf(table)));
+/** @returns the tables that `isWanted` picks, in the order of the map */
+export const tablesWhere = (isWanted: (row: SubjectTable) => boolean): readonly TableName[] =>
+  TABLES.filter((table) => isWanted(rowOf(table)));
 
-/** Of a tenant, and removed in steps: rows with a foreign key are deleted with the tenant's row. */
+/** Tables that the removal of a tenant empties in steps; rows with a foreign key are deleted with the tenant's row. */
 export const TENANT_DATA_TABLES = tablesWhere(({ tenant }) => tenant === 'emptied' || tenant === 'scanned');
 
 /** Rows that name a person, or hang on one that does: PostgreSQL's files are rewritten for them. */
@@ -209,59 +207,57 @@ export const PERSONAL_TABLES = tablesWhere(
   ({ names, scope, with: owner }) => names.length > 0 || scope !== null || owner !== undefined,
 );
 
-/** What retention deletes row by row. */
+/** Tables that retention deletes row by row. */
 export type AgingTable = {
   [T in TableName]: (typeof SUBJECT_DATA)[T] extends { readonly ages: object } ? T : never;
 }[TableName];
 
-/** A row of the map of a person: what there is to say of a table. */
-
 type Scope = (typeof ERASURE_SCOPES)[number];
 
-/** Columns that name a person: device, request, visitorId, keyed reference of a principal, any of these. */
+/** Columns that name a person: device, request, visitorId, keyed reference of a principal. */
 export type PersonColumn = 'durable' | 'request_id' | 'visitor_id' | 'principal';
 
 /**
- * `retention`: after `retention.days`; `decision`: with the decision in the retention; `verdict-hour`, `audit-hour`: with all of its
- * hour; `audit`: with the audit log; `time`: housekeeping; `act`: somebody does something.
+ * `retention`: after `retention.days`; `decision`: when retention deletes the decision; `verdict-hour`, `audit-hour`: together with
+ * its whole hour; `audit`: with the audit log; `time`: housekeeping deletes it; `act`: only when somebody does something.
  */
 export type Expiry = 'retention' | 'decision' | 'verdict-hour' | 'audit-hour' | 'audit' | 'time' | 'act';
 
 /**
- * What retention takes away: rows whose time is before the cutoff (`<`), or whose end is not after it (`<=`). A legal hold of the
- * row's device keeps it.
+ * Retention deletes rows whose time is before the cutoff (`<`), or whose end is not after it (`<=`), unless a legal hold on the
+ * row's device keeps them.
  */
 export interface Ages {
   readonly since: readonly [column: string, is: '<' | '<='];
-  /** Only these. */
+  /** Retention deletes only rows with these values. */
   readonly where?: Readonly<Record<string, string>>;
-  /** Rows that keep it, found by a column of both: any that retention leaves, or open contests alone. */
+  /** Rows of another table that keep a row, matched by a column of both: any that retention leaves, or open contests alone. */
   readonly keptBy?: readonly (readonly [
     rows: 'contests' | 'decisions' | 'open contests',
     by: 'durable' | 'request_id',
   ])[];
-  /** No index leads to its time: the table is walked. */
+  /** No index leads to the time, so that retention walks the table. */
   readonly walked?: true;
 }
 
 export interface SubjectTable {
   readonly key: readonly string[];
-  /** Its line on the receipt. */
+  /** The line of an erasure receipt that counts its rows. */
   readonly scope: Scope | null;
   readonly names: readonly PersonColumn[];
   /** Deleted with the rows of this table (ON DELETE CASCADE). */
   readonly with?: string;
   /** Empty: kept until the tenant leaves. */
   readonly expires: readonly Expiry[];
-  /** For what expires by `retention` or `audit`. */
+  /** Set where `expires` has `retention` or `audit`. */
   readonly ages?: Ages;
-  /** Which exports contain it: the person's, and the tenant's when it leaves. */
+  /** Exports that contain it: the person's, and the tenant's when it leaves. */
   readonly exported: readonly ('person' | 'tenant')[];
-  /** After a restore its ids are compared with the tombstones. */
+  /** A restore compares its ids with the lines of erasures.log. */
   readonly reapplied: boolean;
   /**
-   * With the tenant: `emptied` in steps; `scanned`: the same, but no index leads there from a tenant; `cascades` with the tenant's
-   * row; `stays`: of the installation.
+   * The removal of a tenant treats the table so: `emptied` in steps; `scanned`: emptied too, but no index leads there from a tenant; `cascades`:
+   * deleted with the tenant's row; `stays`: belongs to the installation.
    */
   readonly tenant: 'emptied' | 'scanned' | 'cascades' | 'stays';
 }

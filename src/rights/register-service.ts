@@ -5,7 +5,7 @@ import type { RightsProfile } from '../tenants/settings.ts';
 import { PERIODS } from './contests/contest.ts';
 import { type RegisterCursor, type RegisterRow, registerPage } from './register-store.ts';
 
-/** The register of requests with their due dates, under the law of the tenant. */
+/** The register of people's requests with their due dates, under the law of the tenant; for the console and the command line. */
 
 interface Tenant {
   readonly kid: string;
@@ -15,13 +15,13 @@ interface Tenant {
 const PAGE = 500;
 
 function requestOf(row: RegisterRow, profile: RightsProfile) {
-  const { kind, number, at, due_at: due, extended_from: first, done_at: doneAt } = row;
+  const { kind, number, at, due_at: dueAt, extended_from: firstDueAt, done_at: doneAt } = row;
   return {
     kind,
     number,
     receivedAt: isoTime(at),
-    dueAt: isoTime(first ?? due ?? PERIODS[profile].dueAt(at)),
-    extendedTo: first === null ? null : iso(due),
+    dueAt: isoTime(firstDueAt ?? dueAt ?? PERIODS[profile].dueAt(at)),
+    extendedTo: firstDueAt === null ? null : iso(dueAt),
     state: row.state,
     doneAt: iso(doneAt),
     askedBy: row.asked_by,
@@ -52,14 +52,14 @@ export async function readRegister(
   const shown = rows.slice(0, limit);
   return {
     requests: shown.map((row) => requestOf(row, settings['rights.profile'])),
-    /** Where the next page begins; null on the last one. */
+    /** The last request of this page, from which the next page begins; null on the last page. */
     next: rows.length > limit ? (shown.at(-1) ?? null) : null,
   };
 }
 
-/** All of it, a page at a time. */
+/** Yields all requests, one page at a time. */
 export async function* wholeRegister(database: Database, { kid, settings }: Tenant) {
-  const read = (after: RegisterRow | undefined) => registerPage(database, kid, after ?? null, PAGE);
-  for await (const rows of pagesBy(PAGE, read))
+  const readPage = (after: RegisterRow | undefined) => registerPage(database, kid, after ?? null, PAGE);
+  for await (const rows of pagesBy(PAGE, readPage))
     yield rows.map((row) => requestOf(row, settings['rights.profile']));
 }

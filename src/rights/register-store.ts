@@ -5,27 +5,27 @@ import { storedErasureSchema } from '../schema/rights.ts';
 import { heldRows } from './erase/erasure.ts';
 
 /**
- * All requests of people, read from what holds them anyway: contests, receipts of erasures, and the audit rows of exports, which
- * are written when an export begins.
+ * Reads all requests of people from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
+ * exports, which are written when an export begins.
  */
 
 export interface RegisterRow {
   readonly kind: 'contest' | 'erasure' | 'export';
   readonly number: string;
   readonly at: number;
-  /** Of a contest alone; the others follow from when they came. */
+  /** Null for erasures and exports: their due date is computed from `at`. */
   readonly due_at: number | null;
   readonly extended_from: number | null;
   readonly done_at: number | null;
   readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
-  /** With an account, by a case key, or the role that asked. */
+  /** `account` or `case-key` for a contest; otherwise the role that asked. */
   readonly asked_by: string;
-  /** What an erasure stores of itself, as JSON. */
+  /** JSON of a stored erasure, as `refs` is; null for other requests. */
   readonly scopes: string | null;
   readonly refs: string | null;
 }
 
-/** Keyset: what comes after this row. */
+/** The next page begins after this row. */
 export type RegisterCursor = Pick<RegisterRow, 'at' | 'number'>;
 
 const REQUESTS = `
@@ -45,7 +45,7 @@ const REQUESTS = `
 type Stored = Pick<RegisterRow, 'scopes' | 'refs'>;
 
 /** Null for a damaged receipt: `gpd erase list` names it. */
-const stored = ({ scopes, refs }: Stored) =>
+const parseErasure = ({ scopes, refs }: Stored) =>
   tryOr(
     () =>
       storedErasureSchema.parse({
@@ -55,32 +55,36 @@ const stored = ({ scopes, refs }: Stored) =>
     null,
   );
 
-const isHeld = (row: Stored): boolean => heldRows(stored(row)?.scopes ?? []) > 0;
+const isHeld = (row: Stored): boolean => heldRows(parseErasure(row)?.scopes ?? []) > 0;
 
-/** So many references of one receipt are looked for: each of a person's requests has one. */
+/** A receipt has one reference per request of the person; no more than this many are looked for. */
 const MAX_REFS = 100;
 
-/** When a later receipt of the same device, request or person was complete and kept nothing; null: not yet. */
-async function restErasedAt({ read }: Database, kid: string, held: RegisterRow): Promise<number | null> {
-  const refs = (stored(held)?.refs ?? []).slice(0, MAX_REFS);
+/** @returns when a later receipt of the same device, request or person was complete and kept nothing; null: not yet */
+async function readRestErasedAt(
+  { read }: Database,
+  kid: string,
+  receipt: RegisterRow,
+): Promise<number | null> {
+  const refs = (parseErasure(receipt)?.refs ?? []).slice(0, MAX_REFS);
   const later = (await read('erasures')
     .where({ kid, step: 'done' })
-    .where('erased_at', '>=', held.at)
-    .where((any) => {
-      for (const { ref } of refs) void any.orWhere('refs', 'like', `%"${ref}"%`);
+    .where('erased_at', '>=', receipt.at)
+    .where((clause) => {
+      for (const { ref } of refs) void clause.orWhere('refs', 'like', `%"${ref}"%`);
     })
     .orderBy('erased_at')
     .select('scopes', 'refs', { at: 'erased_at' })) as (Stored & { readonly at: number })[];
-  const rest = later.find((one) => !isHeld(one));
-  return rest ? (stored(rest)?.doneAt ?? rest.at) : null;
+  const completeErasure = later.find((one) => !isHeld(one));
+  return completeErasure ? (parseErasure(completeErasure)?.doneAt ?? completeErasure.at) : null;
 }
 
 /** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
 async function withEnd(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
   if (row.kind !== 'erasure' || row.state !== 'done') return row;
   // A damaged receipt names no end but the time of the request.
-  if (!isHeld(row)) return { ...row, done_at: stored(row)?.doneAt ?? row.done_at };
-  const at = await restErasedAt(database, kid, row);
+  if (!isHeld(row)) return { ...row, done_at: parseErasure(row)?.doneAt ?? row.done_at };
+  const at = await readRestErasedAt(database, kid, row);
   return { ...row, state: at === null ? 'partly' : 'done', done_at: at };
 }
 

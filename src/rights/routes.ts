@@ -12,7 +12,7 @@ import type { OutcomeReporter } from './outcomes.ts';
 import type { RightsApi } from './service.ts';
 import type { Reach } from './subject.ts';
 
-/** The privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
+/** Routes of the privacy-rights API (contract section 6): rate 429 → 401 → role 403 → body 400 → 404 → ownership 403 → state 409. */
 
 /** One bucket for /me, /case, attestation and /privacy (contract section 8), before anything else is looked at. */
 export function privacyLimit(limiter: Limiter): Router {
@@ -23,24 +23,24 @@ export function privacyLimit(limiter: Limiter): Router {
     .post(ROUTES.getMyDataPage.path, limit);
 }
 
-/** A subject, identified. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
+/** Identifies a subject. @throws {Refusal} `refusal` without the role, then `subject-not-identified` */
 function identified(api: RightsApi, claimant: Claimant, refusal: 'subject-only' | 'staff-export-elsewhere') {
   if (!claimant.roles.has('subject')) throw new Refusal(refusal);
   return api.identify(claimant);
 }
 
-/** With a target and the role dpo it is a dpo's erasure, else a subject's. */
-async function eraseAs(api: RightsApi, claimant: Claimant, own: Reach | null, body: EraseTargetBody) {
+/** Erases for a dpo when the body has a target and the caller that role, else for the subject. */
+async function eraseAs(api: RightsApi, claimant: Claimant, ownReach: Reach | null, body: EraseTargetBody) {
   const { roles } = claimant;
   if (roles.has('dpo') && Object.keys(body).length > 0) {
     const kid = requireTenant(claimant);
     return api.eraseFor({ kid, role: 'dpo', ref: api.refOf(kid, claimant) }, body);
   }
   if (!roles.has('subject')) throw new Refusal('not-your-data');
-  return api.eraseOwn(claimant, own ?? (await api.identify(claimant)), body.visitorId);
+  return api.eraseOwn(claimant, ownReach ?? (await api.identify(claimant)), body.visitorId);
 }
 
-/** Contract-2 section 18. */
+/** Routes of contract-2 section 18. */
 export const outcomeRoutes = (report: OutcomeReporter): readonly ServedRoute[] => [
   json(ROUTES.reportOutcome, async ({ caller, params, readBody }, response) => {
     const { created, ...answer } = await report(caller.kid, params.requestId, await readBody());
@@ -49,7 +49,7 @@ export const outcomeRoutes = (report: OutcomeReporter): readonly ServedRoute[] =
   }),
 ];
 
-/** Each refuses before it reads a body; a dpo may do what a reviewer may. */
+/** Each route refuses before it reads a body. A dpo may do what a reviewer may. */
 export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly ServedRoute[] => [
   json(ROUTES.fileContest, async ({ caller, readBody }) => {
     const reach = await identified(api, caller, 'subject-only');
@@ -75,13 +75,13 @@ export const privacyRoutes = (api: RightsApi, sendExport: SendExport): readonly 
     const { roles } = caller;
     if (!roles.has('subject') && !roles.has('dpo')) throw new Refusal('not-your-data');
     if (!roles.has('subject')) requireTenant(caller);
-    const own = roles.has('dpo') ? null : await api.identify(caller);
-    const body = own ? await readBody(eraseOwnRequestSchema) : await readBody();
-    return eraseAs(api, caller, own, body);
+    const ownReach = roles.has('dpo') ? null : await api.identify(caller);
+    const body = ownReach ? await readBody(eraseOwnRequestSchema) : await readBody();
+    return eraseAs(api, caller, ownReach, body);
   }),
 ];
 
-/** A contest by its case key. The page reads the key from its address's fragment, which no server is sent. */
+/** Routes of a contest by its case key. The page reads the key from the fragment of its address, which browsers send to no server. */
 export const caseRoutes = (cases: CaseService): readonly ServedRoute[] => [
   sending(ROUTES.getCasePage, (_call, response) =>
     response.set('cache-control', 'no-store').render('case', { classText }),

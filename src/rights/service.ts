@@ -17,7 +17,7 @@ import { contestResponse, ownContest } from './contests/record.ts';
 import type { ContestDeps } from './contests/service.ts';
 import { makeContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
-import { type DsarDeps, exported, gather } from './dsar/service.ts';
+import { type DsarDeps, exportDsar, gatherDsar } from './dsar/service.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/erase.ts';
 import { type ErasureTarget, NOTHING, type Requester } from './erase/erasure.ts';
 import { durableOfVisitor, linkedRequests } from './link-store.ts';
@@ -29,7 +29,7 @@ export interface RightsApiDeps extends ContestDeps, DsarDeps {
   readonly eraser: EraseService;
 }
 
-/** Who erases somebody else's data, and as what. */
+/** A dpo or an operator who erases somebody else's data. */
 export interface Eraser extends Actor {
   readonly kid: string;
   readonly role: Exclude<Requester, 'subject'>;
@@ -37,7 +37,7 @@ export interface Eraser extends Actor {
 
 export type RightsApi = ReturnType<typeof makeRightsApi>;
 
-/** Keyed reference of the caller, in this tenant. A token may name a tenant that is not there: staff of it find nothing, and nothing is theirs. */
+/** @returns a keyed reference of the caller; `nobody` for a token that names an unknown tenant, so that nothing belongs to its bearer */
 function refOf({ tenantOf }: RightsApiDeps, kid: string, claimant: Claimant): string {
   const tenant = tenantOf(kid);
   return tenant ? actorRef(tenant.rightsKey, claimant.issuer, claimant.sub) : 'nobody';
@@ -49,20 +49,20 @@ function principalOf({ tenantOf }: RightsApiDeps, kid: string, principalId: stri
 }
 
 async function targetOfRequest(database: Database, kid: string, requestId: string): Promise<ErasureTarget> {
-  const found = await findDecision(database, kid, requestId);
-  if (!found) {
+  const decision = await findDecision(database, kid, requestId);
+  if (!decision) {
     const owner = await tenantOfDecision(database, requestId);
     if (owner !== null && owner !== kid) throw new Refusal('cross-tenant-denied');
     // A contest outlives its decision in the retention.
     return (await isContested(database, kid, requestId)) ? { ...NOTHING, requests: [requestId] } : NOTHING;
   }
-  const { durable, needsAttestation } = found.verdict;
-  // One request does not open what may be other people's too; who means the device names its visitorId.
-  const alone = durable === null || needsAttestation;
-  return { ...NOTHING, requests: [requestId], durables: alone ? [] : [durable] };
+  const { durable, needsAttestation } = decision.verdict;
+  // A shared id may be other people's too: the request reaches only itself, and a caller who means the device names its visitorId.
+  const isRequestOnly = durable === null || needsAttestation;
+  return { ...NOTHING, requests: [requestId], durables: isRequestOnly ? [] : [durable] };
 }
 
-/** The person a dpo or an operator means. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
+/** Finds the person whom a dpo or an operator names. An unknown target matches no rows. @throws {Refusal} `cross-tenant-denied` */
 async function findTarget(deps: RightsApiDeps, kid: string, body: EraseTargetBody): Promise<ErasureTarget> {
   const { database } = deps;
   const { visitorId, requestId, durableId, principalId } = body;
@@ -104,8 +104,8 @@ async function eraseOwn(
 ): Promise<ErasureReceipt> {
   const { kid, durable, linked, principal } = reach;
   if (visitorId !== undefined && visitorId !== reach.visitorId) {
-    const named = await durableOfVisitor(deps.database, kid, visitorId);
-    if (named === null || named !== durable) throw new Refusal('not-your-data');
+    const namedDurable = await durableOfVisitor(deps.database, kid, visitorId);
+    if (namedDurable === null || namedDurable !== durable) throw new Refusal('not-your-data');
   }
   const tenant = deps.tenantOf(kid);
   if (!tenant) throw new Refusal('subject-not-identified');
@@ -140,7 +140,7 @@ export function makeRightsApi(deps: RightsApiDeps) {
   const contests = makeContestService(deps);
   return {
     contests,
-    ...bindAll(deps, { gather, refOf, findTarget, identify, eraseOwn, eraseFor }),
+    ...bindAll(deps, { gather: gatherDsar, refOf, findTarget, identify, eraseOwn, eraseFor }),
     async fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling) {
       const { requestId, statement = null } = filing;
       if (!deps.tenantOf(reach.kid)) throw new Refusal('no-such-decision');
@@ -156,6 +156,6 @@ export function makeRightsApi(deps: RightsApiDeps) {
       return contestResponse(await contests.resolve(reviewer, ruling));
     },
     exportOwn: (claimant: Claimant, reach: Reach) =>
-      exported(deps, reach, { role: 'subject', ref: refOf(deps, reach.kid, claimant) }),
+      exportDsar(deps, reach, { role: 'subject', ref: refOf(deps, reach.kid, claimant) }),
   };
 }

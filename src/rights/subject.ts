@@ -2,15 +2,15 @@ import type { Claimant } from '../auth/tokens.ts';
 import { Refusal } from '../lib/errors.ts';
 
 /**
- * What a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link reaches only the
- * linked requests: signals are asserted by clients and identical phones share a durable id, so that a link must not
- * open another person's trail.
+ * The data that a subject may reach (contract 6.1). A visitorId reaches everything of its durable id; a link reaches only the
+ * linked requests: clients assert signals and identical phones share a durable id, so that a link must not open another
+ * person's trail.
  */
 export interface Reach {
   readonly kid: string;
-  /** Null: no visitorId, or one that nothing is held about. */
+  /** Null: the token has no visitorId, or nothing is stored about it. */
   readonly durable: string | null;
-  /** The visitorId as the token says it. */
+  /** The visitorId in the token. */
   readonly visitorId: string | null;
   readonly linked: ReadonlySet<string>;
   /** Keyed reference of the principal. */
@@ -18,8 +18,8 @@ export interface Reach {
   readonly principalId: string | null;
 }
 
-/** Of these requests, and nothing else. */
-export const requestsAlone = (kid: string, requests: Iterable<string>): Reach => ({
+/** @returns a reach of these requests and nothing else */
+export const reachOfRequests = (kid: string, requests: Iterable<string>): Reach => ({
   kid,
   durable: null,
   visitorId: null,
@@ -28,7 +28,7 @@ export const requestsAlone = (kid: string, requests: Iterable<string>): Reach =>
   principalId: null,
 });
 
-/** Reads of one moment; an unknown id is null or an empty list, never an exception. */
+/** Reads that identify a subject. An unknown id gives null or an empty list, never an exception. */
 export interface SubjectLookup {
   /** The durable id that a visitorId of the current or an earlier epoch belongs to. */
   durableOf(kid: string, visitorId: string): Promise<string | null>;
@@ -48,11 +48,10 @@ export async function identifySubject(lookup: SubjectLookup, claimant: Claimant)
   return { kid, durable, visitorId, linked: new Set(linked), principal, principalId };
 }
 
-/** Is this decision within reach? */
 export function reaches(
   reach: Reach,
   decision: { readonly requestId: string; readonly durable: string | null },
 ): boolean {
-  const own = decision.durable !== null && decision.durable === reach.durable;
-  return own || reach.linked.has(decision.requestId);
+  const isOwnDevice = decision.durable !== null && decision.durable === reach.durable;
+  return isOwnDevice || reach.linked.has(decision.requestId);
 }

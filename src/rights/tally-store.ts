@@ -7,11 +7,11 @@ import { DAY, MINUTE } from '../lib/clock.ts';
 import { floorHour } from '../log/fold.ts';
 import type { ContestOutcome } from '../schema/rights.ts';
 
-/** Counts by hour for the overview. Each row is counted once, by a job, and what is erased later stays counted. */
+/** Hourly counts for the console's overview. A job counts each row once; a row that is erased later stays counted. */
 
 export type TallyKind = 'verdict' | 'consent';
 
-/** Who asked for the banner, and what was judged, since then. */
+/** Counts requests of the banner and verdicts since `from` (epoch milliseconds). */
 export async function readVisits(database: Database, kid: string, from: number) {
   const rows = await readTallies(database, kid, 'visit', from);
   const sumOf = (name: string): number =>
@@ -19,11 +19,11 @@ export async function readVisits(database: Database, kid: string, from: number) 
   return { all: sumOf('all'), gpc: sumOf('gpc'), judged: sumOf('judged'), workerless: sumOf('workerless') };
 }
 
-/** A batch that was stamped before may commit a little later. */
+/** A batch of verdicts may commit this much later than the time on its rows. */
 const LATE_MS = MINUTE;
-/** Rows a step: short reads, and a short transaction. */
+/** Rows per step, so that reads and transactions are short. */
 const STEP = 5000;
-/** An installation that never counted begins this far back. */
+/** The first count of an installation begins this far back. */
 const FIRST_DAYS = 31;
 const KEEP_DAYS = 400;
 
@@ -34,13 +34,13 @@ export interface TallyRow {
 }
 
 interface Batch {
-  /** Where the next one begins. */
+  /** The mark from which the next batch begins. */
   readonly upto: number;
   readonly counts: readonly TallyRow[];
   readonly full: boolean;
 }
 
-function group(rows: readonly { readonly at: number; readonly name: string }[]): Batch['counts'] {
+function countByHour(rows: readonly { readonly at: number; readonly name: string }[]): Batch['counts'] {
   const counts = new Map<string, TallyRow>();
   for (const { at, name } of rows) {
     const hour = floorHour(Number(at));
@@ -50,21 +50,21 @@ function group(rows: readonly { readonly at: number; readonly name: string }[]):
   return [...counts.values()];
 }
 
-/** Verdicts in (mark, now - LATE_MS], by their time; those of one moment are never cut apart. */
+/** Reads verdicts in (mark, now - LATE_MS] by their time, and never splits those of one millisecond. */
 async function verdictBatch(db: Knex, kid: string, mark: number, now: number): Promise<Batch> {
-  const until = now - LATE_MS;
+  const newestAt = now - LATE_MS;
   const from = Math.max(mark, now - FIRST_DAYS * DAY);
-  const since = (): Knex.QueryBuilder => db('decisions').where({ kid }).where('decided_at', '>', from);
-  const due = since().where('decided_at', '<=', until).orderBy('decided_at');
-  const edge = await cellOf<number>(due.offset(STEP), 'decided_at');
-  const upto = edge ?? until;
-  const rows = (await since()
-    .where('decided_at', '<=', upto)
+  const newVerdicts = (): Knex.QueryBuilder => db('decisions').where({ kid }).where('decided_at', '>', from);
+  const dueVerdicts = newVerdicts().where('decided_at', '<=', newestAt).orderBy('decided_at');
+  const edge = await cellOf<number>(dueVerdicts.offset(STEP), 'decided_at');
+  const lastAt = edge ?? newestAt;
+  const rows = (await newVerdicts()
+    .where('decided_at', '<=', lastAt)
     .select({ at: 'decided_at', name: 'class' })) as { at: number; name: string }[];
-  return { upto: Math.max(upto, mark), counts: group(rows), full: edge !== undefined };
+  return { upto: Math.max(lastAt, mark), counts: countByHour(rows), full: edge !== undefined };
 }
 
-/** Consent by its place in the log, which only grows. */
+/** Reads consent by its place in the log, which only grows. */
 async function consentBatch(db: Knex, kid: string, mark: number): Promise<Batch> {
   const rows = (await db('consent_openings')
     .where({ kid })
@@ -72,15 +72,15 @@ async function consentBatch(db: Knex, kid: string, mark: number): Promise<Batch>
     .orderBy('seq')
     .limit(STEP)
     .select('seq', 'at', { name: 'choice' })) as { seq: number; at: number; name: string }[];
-  const upto = rows.length === 0 ? mark : Number(rows.at(-1)?.seq);
-  return { upto, counts: group(rows), full: rows.length === STEP };
+  const lastSeq = rows.length === 0 ? mark : Number(rows.at(-1)?.seq);
+  return { upto: lastSeq, counts: countByHour(rows), full: rows.length === STEP };
 }
 
 async function markOf(db: Knex, kid: string, kind: TallyKind): Promise<number> {
   return (await cellOf<number>(db('tally_marks').where({ kid, kind }), 'upto')) ?? -1;
 }
 
-/** One step. Two nodes at once: the mark that moved in between makes the second one's step void. */
+/** Runs one step. When two nodes run it at once, the mark that the first moved makes the second's step void. */
 async function tallyStep(database: Database, kid: string, kind: TallyKind, now: number): Promise<boolean> {
   const mark = await markOf(database.read, kid, kind);
   const batch =
@@ -103,7 +103,7 @@ async function tallyStep(database: Database, kid: string, kind: TallyKind, now: 
   return batch.full;
 }
 
-/** Counts what is new, and deletes counts that are too old. */
+/** Counts new rows, and deletes counts that are too old. */
 export async function tally(database: Database, kid: string, now: number): Promise<void> {
   for (const kind of ['verdict', 'consent'] as const) {
     while (await tallyStep(database, kid, kind, now));
@@ -126,33 +126,34 @@ export async function readTallies(database: Database, kid: string, kind: TallyKi
     .select('hour', 'name', 'n')) as TallyRow[];
 }
 
-/** Until when verdicts are counted; null: never yet. */
+/** @returns the time until which verdicts are counted; null: none is counted yet */
 export async function talliedUntil(database: Database, kid: string): Promise<number | null> {
   const mark = await markOf(database.read, kid, 'verdict');
   return mark < 0 ? null : mark;
 }
 
-/** What a ruling, or a reported outcome, says of the rules of a decision. */
-export type Finding = ContestOutcome | 'confirmed' | 'mistaken';
-const FINDINGS: readonly Finding[] = ['upheld', 'overturned', 'confirmed', 'mistaken'];
+/** The finding of a ruling, or of a reported outcome, about the rules of a decision. */
+export type RuleFinding = ContestOutcome | 'confirmed' | 'mistaken';
+const FINDINGS: readonly RuleFinding[] = ['upheld', 'overturned', 'confirmed', 'mistaken'];
 
-export type RuleReview = Readonly<Record<Finding, number>> & { readonly rule: string };
+export type RuleReview = Readonly<Record<RuleFinding, number>> & { readonly rule: string };
 
 /**
- * Counts a finding under every rule that had fired, or takes it back. Rules were right, or reported as wrong, of automation alone.
- * @param tx that of the ruling or of the report
+ * Counts a finding under every rule that had fired, or takes it back. Only decisions that said automation count, except overturned
+ * ones, which always count.
+ * @param tx transaction of the ruling or of the report
  */
 export async function countReview(
   tx: Knex.Transaction,
   kid: string,
   requestId: string,
-  finding: Finding,
+  finding: RuleFinding,
   step: 1 | -1 = 1,
 ): Promise<void> {
   const text = await cellOf<string>(tx('decisions').where({ kid, request_id: requestId }), 'verdict');
   const verdict = text === undefined ? null : (JSON.parse(text) as Verdict);
   if (finding !== 'overturned' && verdict?.class !== 'undeclared_automation') return;
-  // In one order, so that two transactions do not wait for each other.
+  // A fixed order keeps two transactions from waiting for each other.
   const rules = [...new Set(verdict?.rules.map(({ id }) => id))].sort();
   if (rules.length === 0) return;
   await tx('rule_reviews')

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MINUTE } from '../../src/lib/clock.ts';
-import type { propose } from '../../src/rights/proposal.ts';
+import type { suggestWeights } from '../../src/rights/proposal.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
@@ -137,7 +137,7 @@ describe('the outcome of a decision', () => {
   it('is what `gpd policy propose` reads, which changes nothing', async () => {
     for (let i = 0; i < 20; i += 1) await report(await visit(), { outcome: 'false-alarm' });
     const before = await rights.sql('SELECT * FROM tenant_policies');
-    const found = (await rights.gpd.json(['policy', 'propose', KID])) as ReturnType<typeof propose>;
+    const found = (await rights.gpd.json(['policy', 'propose', KID])) as ReturnType<typeof suggestWeights>;
     expect(found).toMatchObject({ kid: KID, policy: { monitors: { agents: [], networks: [] } } });
     const a2 = found.rules.find(({ rule }) => rule === 'A2');
     expect(a2?.wrong).toBeGreaterThanOrEqual(20);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RULES } from '../../src/ingest/verdict/policy.ts';
-import { type Pattern, propose } from '../../src/rights/proposal.ts';
+import { type Pattern, suggestWeights } from '../../src/rights/proposal.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
 import { fc } from '../support/property.ts';
 
@@ -16,7 +16,7 @@ const pattern = (rules: readonly string[], over: Partial<Pattern> = {}): Pattern
 });
 const weightOf = (id: string): number => RULES.find((rule) => rule.id === id)?.weight ?? Number.NaN;
 const proposedFor = (id: string, right: number, wrong: number): unknown =>
-  propose([pattern([id], { right, wrong })], LIVE).rules.find(({ rule }) => rule === id)?.proposed;
+  suggestWeights([pattern([id], { right, wrong })], LIVE).rules.find(({ rule }) => rule === id)?.proposed;
 const rounded = (n: number): number => Math.round(100 * n) / 100;
 
 describe('the proposal of weights', () => {
@@ -43,7 +43,7 @@ describe('the proposal of weights', () => {
   });
 
   it('says who would be classed otherwise, and leaves what no rule decided', () => {
-    const { decisions, judged, classes, policy } = propose(
+    const { decisions, judged, classes, policy } = suggestWeights(
       [
         pattern(['A1'], { wrong: 30, decisions: 100 }),
         pattern(['A1', 'T8'], { decisions: 7 }),
@@ -66,14 +66,14 @@ describe('the proposal of weights', () => {
 
   it('starts from the weights of the tenant, and keeps what it set', () => {
     const live = tenantPolicySchema.parse({ weights: { A1: 0.5, W1: 0.01 }, off: ['T8'] });
-    const { rules, policy } = propose([pattern(['A1', 'T8'], { right: 12, wrong: 8 })], live);
+    const { rules, policy } = suggestWeights([pattern(['A1', 'T8'], { right: 12, wrong: 8 })], live);
     expect(rules.map(({ rule, weight, proposed }) => [rule, weight, proposed])).toEqual([['A1', 0.5, 0.42]]);
     expect(policy).toEqual({ ...live, weights: { A1: 0.42, W1: 0.01 } });
   });
 
   it('switches no rule off that keeps another one from accusing', () => {
     // A5 counts as W next to M2, as the device mode of developer tools does this.
-    const { rules, policy, classes } = propose(
+    const { rules, policy, classes } = suggestWeights(
       [pattern(['A5', 'M2'], { decisions: 9 }), pattern(['M10', 'M2'], { wrong: 30 })],
       LIVE,
     );
@@ -88,7 +88,7 @@ describe('the proposal of weights', () => {
     const some = fc.record({ rules, incomplete: fc.boolean(), right: few, wrong: few });
     fc.assert(
       fc.property(fc.array(some, { maxLength: 6 }), (patterns) => {
-        const found = propose(
+        const found = suggestWeights(
           patterns.map((one) => pattern(one.rules, one)),
           LIVE,
         );

@@ -29,7 +29,7 @@ export interface ChromiumOptions {
   readonly press?: boolean;
 }
 
-/** Which of a visit's addresses such options ask for. */
+/** The address of a visit that these options need. */
 export function addressOf(visit: Visit, { late, press }: Pick<ChromiumOptions, 'late' | 'press'>): string {
   if (press === true) return late === true ? visit.latePressUrl : visit.pressUrl;
   return late === true ? visit.lateUrl : visit.url;
@@ -45,7 +45,7 @@ export function profileOf(visit: Pick<Visit, 'directory'>): string {
   return join(visit.directory, 'profile');
 }
 
-/** As a person starts it: by its address on the command line. */
+/** Starts the browser as a person does, with the address on the command line. */
 export function openChromium(visit: Visit, options: ChromiumOptions = {}): Promise<void> {
   const profile = profileOf(visit);
   if (options.preferences !== undefined) {

@@ -41,7 +41,7 @@ export interface ChromedriverOptions {
   readonly options?: Capabilities;
   /** Run in every document before its own scripts. */
   readonly script?: string;
-  /** By a copy of the driver that does not set its `cdc_` names, as undetected-chromedriver makes one. */
+  /** Runs a copy of the driver without its `cdc_` names, as undetected-chromedriver does. */
   readonly namesRemoved?: boolean;
 }
 

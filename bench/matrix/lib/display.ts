@@ -14,11 +14,11 @@ export async function startDisplay(): Promise<Display> {
   const server = spawn(program('xvfb'), args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
   const pipe = server.stdio[3];
   if (!pipe) throw new Error('Xvfb has no third descriptor');
-  const ended = once(server, 'exit').then(() => {
+  const exited = once(server, 'exit').then(() => {
     throw new Error('Xvfb ended');
   });
-  const [number] = (await Promise.race([once(pipe, 'data'), ended])) as [Buffer];
-  ended.catch(() => {});
+  const [number] = (await Promise.race([once(pipe, 'data'), exited])) as [Buffer];
+  exited.catch(() => {});
   const display = `:${number.toString('utf8').trim()}`;
   const path = findProgram('openbox');
   const manager =
@@ -28,9 +28,9 @@ export async function startDisplay(): Promise<Display> {
     async stop() {
       manager?.kill('SIGTERM');
       if (server.exitCode !== null || server.signalCode !== null) return;
-      const gone = new Promise((resolve) => server.once('exit', resolve));
+      const serverExit = new Promise((resolve) => server.once('exit', resolve));
       server.kill('SIGTERM');
-      await gone;
+      await serverExit;
     },
   };
 }

@@ -11,7 +11,7 @@ export type Gesture = 'moves' | 'one jump' | 'keys';
 
 type Point = readonly [x: number, y: number];
 /** Inside the page of a window that begins at the left, also with developer tools beside it. */
-const LEFT: Point = [430, 500];
+const START_POINT: Point = [430, 500];
 const STEPS = 26;
 const HELD_MS = 85;
 
@@ -39,12 +39,12 @@ const move = (target: Point): readonly string[] => [
   ...PRESS,
 ];
 const GESTURES: Readonly<Record<Gesture, readonly string[]>> = {
-  moves: move(LEFT),
-  'one jump': ['mousemove', `${LEFT[0]}`, `${LEFT[1]}`, 'sleep', '0.6', ...PRESS],
+  moves: move(START_POINT),
+  'one jump': ['mousemove', `${START_POINT[0]}`, `${START_POINT[1]}`, 'sleep', '0.6', ...PRESS],
   keys: ['key', 'Tab', 'sleep', '0.3', 'key', 'space'],
 };
 
-/** By XTEST, as on-screen keyboards and switch controls do. */
+/** Presses by XTEST, as on-screen keyboards and switch controls do. */
 export async function press(visit: Visit, gesture: Gesture = 'moves'): Promise<void> {
   const options = { env: visit.environment, timeout: 20_000 };
   const xdotool = (args: readonly string[]) => promisify(execFile)(program('xdotool'), [...args], options);

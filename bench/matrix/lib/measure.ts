@@ -77,8 +77,8 @@ async function visitOnce(stage: Stage, run: Run, id: string): Promise<Outcome> {
 
 /** A browser that comes up badly gets a second chance, with another fresh profile. */
 export async function measure(stage: Stage, run: Run, id: string): Promise<Outcome> {
-  const why = missingPrograms(run.programs);
-  if (why !== null) return { names: namesOf(run), why };
+  const missing = missingPrograms(run.programs);
+  if (missing !== null) return { names: namesOf(run), why: missing };
   const first = await visitOnce(stage, run, id);
   return 'why' in first ? visitOnce(stage, run, `${id}-again`) : first;
 }

@@ -17,9 +17,9 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 }
 
 async function endGroup(child: ChildProcess): Promise<void> {
-  const ended = child.exitCode !== null || child.signalCode !== null;
+  const hasExited = child.exitCode !== null || child.signalCode !== null;
   signalGroup(child, 'SIGTERM');
-  if (!ended) await Promise.race([once(child, 'exit'), sleep(GRACE_MS)]);
+  if (!hasExited) await Promise.race([once(child, 'exit'), sleep(GRACE_MS)]);
   signalGroup(child, 'SIGKILL');
 }
 

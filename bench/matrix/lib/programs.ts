@@ -63,13 +63,13 @@ export function missingPrograms(names: readonly ProgramName[]): string | null {
 
 const versions = new Map<string, string | null>();
 
-/** As `--version` says it; null when it does not. */
+/** Reads the version from `--version`; null when it prints none. */
 export function programVersion(name: ProgramName, environment = process.env): string | null {
-  const known = versions.get(name);
-  if (known !== undefined) return known;
-  let said = '';
+  const storedVersion = versions.get(name);
+  if (storedVersion !== undefined) return storedVersion;
+  let output = '';
   try {
-    said = execFileSync(program(name), ['--version'], {
+    output = execFileSync(program(name), ['--version'], {
       encoding: 'utf8',
       env: environment,
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -78,7 +78,7 @@ export function programVersion(name: ProgramName, environment = process.env): st
   } catch {
     // not there, or it knows no such flag
   }
-  const version = /\d+(?:\.\d+)+\w*/.exec(said)?.[0] ?? null;
+  const version = /\d+(?:\.\d+)+\w*/.exec(output)?.[0] ?? null;
   versions.set(name, version);
   return version;
 }

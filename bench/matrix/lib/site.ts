@@ -21,7 +21,7 @@ const READY_MS = 30_000;
 
 export interface Report {
   readonly gpd: unknown;
-  /** What `update()` said after a press. */
+  /** The result of `update()` after a press. */
   readonly later?: unknown;
 }
 
@@ -33,9 +33,9 @@ export interface Exchange {
 
 export interface Site {
   readonly origin: string;
-  /** Where gpd listens; until then /v1 and /_fp answer 503. */
+  /** Sets the address of gpd; until then /v1 and /_fp answer 503. */
   proxyTo(port: number): void;
-  /** What the page of a run reports. @throws after `ms` */
+  /** Waits for the report of a run's page. @throws after `ms` */
   reportOf(run: string, ms: number): Promise<Report>;
   /** Resolves once the button of a run can be pressed. @throws after a while */
   readyOf(run: string): Promise<void>;
@@ -87,7 +87,7 @@ function makeMailbox(): Mailbox {
   const visited = new Set<string>();
   const waiting = new Map<string, (report: Report) => void>();
   const came = new Map<string, Report>();
-  const why = (run: string): Error =>
+  const noReportError = (run: string): Error =>
     new Error(visited.has(run) ? 'the page was opened but reported nothing' : 'the page was never opened');
   return {
     visited: (run) => visited.add(run),
@@ -97,12 +97,12 @@ function makeMailbox(): Mailbox {
     },
     wait: (run, ms) =>
       new Promise((resolve, reject) => {
-        const early = came.get(run);
-        if (early) {
-          resolve(early);
+        const earlyReport = came.get(run);
+        if (earlyReport) {
+          resolve(earlyReport);
           return;
         }
-        const timer = setTimeout(() => reject(why(run)), ms);
+        const timer = setTimeout(() => reject(noReportError(run)), ms);
         waiting.set(run, (report) => {
           clearTimeout(timer);
           resolve(report);

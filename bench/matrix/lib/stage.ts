@@ -7,7 +7,7 @@ import { KID, type Rig, startRig } from './rig.ts';
 import { type Site, startSite } from './site.ts';
 import type { Visit } from './types.ts';
 
-/** What stands while the runs go by: the page's server, gpd behind it, and a screen. */
+/** The parts that all runs share: the page's server, gpd behind it, and a screen. */
 export interface Stage {
   readonly site: Site;
   readonly rig: Rig;

@@ -1,14 +1,14 @@
 import type { Signals } from '../../../src/schema/signals.ts';
 import type { ProgramName } from './programs.ts';
 
-/** Who sits before the browser. `person` is a browser that nothing drives. */
+/** The user of the browser. `person` is a browser that nothing drives. */
 export type Truth = 'person' | 'automation';
 
 /** One browser with a profile of its own; `defer` undoes in reverse order whatever was started. */
 export interface Visit {
   /** The page that reports by itself as soon as it is open. */
   readonly url: string;
-  /** The same, loaded a second time after some seconds, for what has to be set up in the browser first. */
+  /** A page like that, loaded a second time after some seconds, for options that need a set-up in the browser first. */
   readonly lateUrl: string;
   /** The page with a button over all of it: it reports after a press, when it has asked gpd once more. */
   readonly pressUrl: string;
@@ -44,7 +44,7 @@ export interface Measured {
   readonly needsAttestation: boolean;
 }
 
-/** What the agent sealed and the headers it came with. */
+/** The plaintext that the agent sealed, and the headers of its request. */
 export interface Captured {
   readonly signals: Signals;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -28,7 +28,7 @@ async function identify(): Promise<unknown> {
   return agent.identify({ kid: query.get('kid') ?? '', consent, timeoutMs: 20_000 });
 }
 
-/** As large as the page, so that a hand finds it. */
+/** The button is as large as the page, so that a hand finds it. */
 function cover(element: HTMLElement): void {
   element.id = 'press';
   element.textContent = 'Press';
@@ -56,17 +56,17 @@ async function afterPress(): Promise<unknown> {
 }
 
 /** Failures are reported as well: a run that only times out tells nothing. */
-async function told(what: () => Promise<unknown>): Promise<unknown> {
+async function resultOrFailure(work: () => Promise<unknown>): Promise<unknown> {
   try {
-    return await what();
+    return await work();
   } catch (error) {
     return { failed: String(error) };
   }
 }
 
 async function report(): Promise<void> {
-  const gpd = await told(identify);
-  const later = query.has('press') ? await told(afterPress) : undefined;
+  const gpd = await resultOrFailure(identify);
+  const later = query.has('press') ? await resultOrFailure(afterPress) : undefined;
   await fetch(`/matrix/result?run=${encodeURIComponent(run)}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

@@ -17,7 +17,7 @@ const chromium = (setup: string, options: ChromiumOptions = {}): Run =>
 const firefox = (setup: string, options: FirefoxOptions = {}): Run =>
   person('Firefox', setup, 'firefox', (visit) => openFirefox(visit, options));
 
-/** The same person presses the button at the display, through no interface of the browser. */
+/** A person presses the button at the display, not through an interface of the browser. */
 function pressing(run: Run, open: Run['open'], gesture?: Gesture): Run {
   return {
     ...run,

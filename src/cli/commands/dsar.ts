@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
 import { tryOr } from '../../lib/functions.ts';
-import { unnamedIn } from '../../rights/dsar/dsar.ts';
-import { BadRecipient, type Recipient, readRecipient } from '../../rights/dsar/envelope.ts';
+import { unnamedSettings } from '../../rights/dsar/dsar.ts';
+import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../../rights/dsar/signer.ts';
 import { makeExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
@@ -36,7 +36,7 @@ export function define(dsar: Command): void {
 
 type ExportOptions = TargetOptions & Flags<'encryptTo'> & { readonly tenant: string; readonly out: string };
 
-function recipientOf(file: string | undefined): Recipient | undefined {
+function recipientOf(file: string | undefined): ExportRecipient | undefined {
   if (file === undefined) return undefined;
   const bytes = tryOr(() => readFileSync(file), null);
   if (bytes === null) throw notFound(`cannot read ${file}: name the recipient's certificate`);
@@ -89,7 +89,7 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
   });
   const dsar = await exports.find(kid, target);
   if (!dsar) throw notFound(`nothing is held about this id in ${kid}`);
-  const unnamed = unnamedIn((await requireTenant(database, kid)).settings);
+  const unnamed = unnamedSettings((await requireTenant(database, kid)).settings);
   if (unnamed.length > 0)
     say(
       `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,

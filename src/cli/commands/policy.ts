@@ -3,12 +3,12 @@ import { readPolicies, readShadowCounts, savePolicy } from '../../ingest/policy-
 import {
   applyPolicy,
   DEFAULT_POLICY,
-  type Policy,
   RULES,
+  type RulePolicy,
   unknownRules,
 } from '../../ingest/verdict/policy.ts';
 import { readPatterns } from '../../rights/outcomes.ts';
-import { propose } from '../../rights/proposal.ts';
+import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../../schema/policy.ts';
 import { makeMonitorMatcher } from '../../tenants/tenant.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
@@ -24,12 +24,12 @@ export function define(policy: Command): void {
     .action(command(proposeWeights));
 }
 
-function weightIn(policy: Policy | null, id: string): string {
+function weightIn(policy: RulePolicy | null, id: string): string {
   if (!policy) return '';
   return policy.rules.find((rule) => rule.id === id)?.weight.toFixed(2) ?? 'off';
 }
 
-function ruleTable(live: Policy, shadow: Policy | null): string[] {
+function ruleTable(live: RulePolicy, shadow: RulePolicy | null): string[] {
   return table([
     ['RULE', 'KIND', 'DEFAULT', 'LIVE', 'SHADOW', 'WHAT IT MEANS'],
     ...RULES.map(({ id, kind, weight, text }) => [
@@ -48,7 +48,7 @@ async function proposeWeights({ open, resolveKid }: CommandContext, given?: stri
   const kid = await resolveKid(given);
   await requireTenant(database, kid);
   const { live = tenantPolicySchema.parse({}) } = await readPolicies(database, kid);
-  const proposal = propose(await readPatterns(database, kid), live);
+  const proposal = suggestWeights(await readPatterns(database, kid), live);
   const { decisions, judged, rules, classes } = proposal;
   const rows = rules.map(({ rule, right, wrong, low, high, weight, proposed }) => {
     const range = [low, high].map((share) => Math.round(100 * share)).join('-');

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { makeFolder } from '../../db/files.ts';
 import type { LogService } from '../../log/service.ts';
-import { type ContestRow, openRow } from '../../rights/contests/store.ts';
+import { type ContestRow, decryptRow } from '../../rights/contests/store.ts';
 import { appendRemoval, outsideOf } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
 import { removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
@@ -49,7 +49,7 @@ async function exportTenant({ services }: CommandContext, kid: string, directory
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
     const told = (row: object): object =>
-      name === 'contests' ? openRow(row as ContestRow, rights.contestTexts) : row;
+      name === 'contests' ? decryptRow(row as ContestRow, rights.contestTexts) : row;
     const rows = tenantRows(database, kid, name);
     // What came after the checkpoint is not covered by it.
     await pipeline(Readable.from(lines(name === 'ledger_entries' ? upTo(rows, size) : rows, told)), out);
@@ -81,7 +81,7 @@ export async function removeTenant(
   const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
   const counts = await removeRows(database, kid, {
     // Before anything is deleted: an interrupted removal is known to a restore all the same.
-    onGoing: () =>
+    onStopped: () =>
       appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
         const why = error instanceof Error ? error.message : String(error);
         throw failed(

@@ -68,8 +68,8 @@ function toAnswer(note: Note | null, plaintext: Buffer | null, deps: DecryptorDe
 }
 
 /** One promise each: an item that throws fails its own caller alone. */
-function openAllHere(left: readonly Waiting[], tenants: TenantLookup): void {
-  for (const { body, resolve } of left) resolve(new Promise((opened) => opened(openHere(body, tenants))));
+function openAllHere(bundles: readonly Waiting[], tenants: TenantLookup): void {
+  for (const { body, resolve } of bundles) resolve(new Promise((opened) => opened(openHere(body, tenants))));
 }
 
 function answerBatch(
@@ -95,8 +95,8 @@ function openThread(entry: URL, keys: KeyChanges, listeners: Listeners): Worker 
   for (const [event, listener] of Object.entries(listeners)) thread.on(event, listener);
   // After the listeners: each of them would hold the process again.
   thread.unref();
-  const first: ToWorker = { kind: 'keys', changes: keys };
-  thread.postMessage(first);
+  const firstMessage: ToWorker = { kind: 'keys', changes: keys };
+  thread.postMessage(firstMessage);
   return thread;
 }
 

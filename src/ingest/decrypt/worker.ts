@@ -6,7 +6,7 @@ import { type FromWorker, type KeyMaterial, type Note, pack, type ToWorker, unpa
 /** The thread that opens bundles: it holds keys and nothing else. */
 
 interface Ring extends Openers {
-  /** Which generation opened the last bundle that was opened. */
+  /** Key generation that decrypted the last bundle. */
   readonly lastOpenedBy: () => number | null;
 }
 

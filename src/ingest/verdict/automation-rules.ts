@@ -3,9 +3,9 @@ import {
   hasFired,
   isAndroidDesktopMode,
   isStaged,
+  onlyWhere,
   type Rule,
   rule,
-  where,
   workerWithoutBrands,
 } from './rule.ts';
 
@@ -52,7 +52,7 @@ function saysWebDriver({ signals }: Facts): boolean {
   return signals.page?.webdriver === true || signals.frame?.webdriver === true;
 }
 
-const inBlink = where(({ agent }) => agent.engine === 'blink');
+const inBlink = onlyWhere(({ agent }) => agent.engine === 'blink');
 
 /** A clock that itself counts whole milliseconds says nothing. */
 const FINE_CLOCK_MS = 1;
@@ -93,13 +93,13 @@ export const AUTOMATION_RULES: readonly Rule[] = [
   rule('A5', 'A', 0.6, (facts) => workerWithoutBrands(facts) && !isStaged(facts), {
     fact: 'worker-brands',
     // The device mode of developer tools does this too.
-    demote: (others) => (hasFired(others, 'M2') ? 'W' : null),
+    demote: (otherRules) => (hasFired(otherRules, 'M2') ? 'W' : null),
     withDebugger: 'harmless',
   }),
   rule('A7', 'A', 0.6, (facts) => workerWithoutBrands(facts) && isStaged(facts), { fact: 'worker-brands' }),
   rule('A6', 'A', 0.6, ({ signals }) => signals.frame?.srcdocPreattached === true, {
     // Script-blocking extensions do this, and patch natives while they are at it.
-    demote: (others) => (others.length === 1 && hasFired(others, 'T8') ? 'T' : null),
+    demote: (otherRules) => (otherRules.length === 1 && hasFired(otherRules, 'T8') ? 'T' : null),
   }),
   rule('A8', 'A', 0.8, inBlink(isForceless)),
   rule('A9', 'A', 0.8, inBlink(setsPermissions)),

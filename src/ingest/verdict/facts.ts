@@ -3,7 +3,7 @@ import { type ReadSignals, type Signals, saysAnything } from '../../schema/signa
 
 /** The facts that rules and identity are computed from: what the browser says of itself, and what the network shows. */
 
-/* What is read out of a user-agent string: never a version finer than the major. */
+/* Facts of a user-agent string: never a version finer than the major. */
 
 export type Engine = 'blink' | 'gecko' | 'webkit' | 'unknown';
 export type OsFamily = 'windows' | 'macos' | 'ios' | 'android' | 'chromeos' | 'linux' | 'unknown';
@@ -62,7 +62,7 @@ const MARKS_NEEDED = 3;
 
 const agree = (marks: readonly boolean[]): boolean => marks.filter(Boolean).length >= MARKS_NEEDED;
 
-function near(value: number | null | undefined, target: number): boolean {
+function isNear(value: number | null | undefined, target: number): boolean {
   return value != null && Math.abs(value - target) < target * 0.05;
 }
 
@@ -82,7 +82,7 @@ function isRfp(signals: Signals, agent: AgentFacts): boolean {
   return agree([
     (graphics?.canvasFlatBadPixels ?? 0) > 0,
     graphics?.renderer === 'Mozilla',
-    near(time?.clockStepMs, 16.67),
+    isNear(time?.clockStepMs, 16.67),
     time?.zone === 'UTC' || time?.zone === 'Atlantic/Reykjavik',
     page?.maxTouchPoints === 5 && media?.pointer === 'fine',
     allScreensEqual(signals),
@@ -102,10 +102,10 @@ function isBrave(signals: Signals, agent: AgentFacts): boolean {
 }
 
 export function recogniseDefenses(signals: Signals, agent: AgentFacts): readonly Defense[] {
-  const found: Defense[] = [];
-  if (isRfp(signals, agent)) found.push('firefox-rfp');
-  if (isBrave(signals, agent)) found.push('brave');
-  return found;
+  const defenses: Defense[] = [];
+  if (isRfp(signals, agent)) defenses.push('firefox-rfp');
+  if (isBrave(signals, agent)) defenses.push('brave');
+  return defenses;
 }
 
 /** Everything a rule may look at. */

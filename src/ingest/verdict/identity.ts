@@ -4,10 +4,10 @@ import { hmacSha256, hmacSha256Text } from '../../lib/crypto.ts';
 import type { Json } from '../../lib/json.ts';
 import { type Signals, saysAnything } from '../../schema/signals.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import type { Identified, Identity, KeyedSignals, KnownDevice } from '../ports.ts';
+import type { IdentifiedDevice, Identity, KeyedSignals, KnownDevice } from '../ports.ts';
 import type { Facts } from './facts.ts';
 
-/** Who this is: the stable signals, the ids that follow from them, and when such an id may belong to several people. */
+/** Identifies a device: the stable signals, the ids computed from them, and when such an id may belong to several people. */
 
 /*
  * The stable signals (signals.md section 4): what survives a restart, a private window, a resize, a zoom and a minor
@@ -125,9 +125,10 @@ const MORE_INPUTS = 2;
 function aboveFloor(signals: Signals, inputs: Readonly<Record<string, Json>>): boolean {
   const sized = signals.screen?.width != null && signals.screen.height != null;
   if (!sized || !saysAnything(signals.graphics)) return false;
-  let more = 0;
-  for (const name in inputs) if (inputs[name] !== null && !FROM_SCREEN_AND_GRAPHICS.has(name)) more += 1;
-  return more >= MORE_INPUTS;
+  let otherInputs = 0;
+  for (const name in inputs)
+    if (inputs[name] !== null && !FROM_SCREEN_AND_GRAPHICS.has(name)) otherInputs += 1;
+  return otherInputs >= MORE_INPUTS;
 }
 
 /** Half of the HMAC: 22 characters of base64url (contract 3.4). */
@@ -161,13 +162,13 @@ export function identify(tenant: Tenant, facts: DeviceFacts, epoch: number): Ide
 export const identifiedOn = (
   identity: Identity,
   epochDays: number,
-  visit: Pick<Identified, 'network' | 'day' | 'marked'>,
-): Identified => ({ ...identity, epochEndsAt: epochEnd(identity.epoch, epochDays), ...visit });
+  visit: Pick<IdentifiedDevice, 'network' | 'day' | 'marked'>,
+): IdentifiedDevice => ({ ...identity, epochEndsAt: epochEnd(identity.epoch, epochDays), ...visit });
 
 /** interface 2: confidence in the identity, not in bot-ness. */
-export function confidenceOf(identity: Identity | null, seen: boolean): number {
+export function confidenceOf(identity: Identity | null, isSeen: boolean): number {
   if (!identity) return 0;
-  return seen ? 0.99 : 0.6;
+  return isSeen ? 0.99 : 0.6;
 }
 
 /* When an id may belong to several people, so that nothing of weight should hang on it (contract 3.4). */
@@ -201,11 +202,11 @@ export function isCoarse(facts: DeviceFacts): boolean {
 export function collisionChance({ seen, marked, spread }: Omit<KnownDevice, 'neverAutomation'>): number {
   const { networksToday, pairsOfWeek, tenantPairsOfWeek } = spread;
   if (!seen || marked || networksToday < 2) return 0;
-  const others =
+  const otherDevices =
     tenantPairsOfWeek < MIN_PAIRS
       ? Math.max(1, tenantPairsOfWeek) * PRIOR_SHARE
       : UNSEEN + Math.max(0, pairsOfWeek - 1 - OWN_PAIRS);
-  return others / (others + MOVES);
+  return otherDevices / (otherDevices + MOVES);
 }
 
 /** (b) too many networks in a day, or (c) too large a share of the tenant's week. */
@@ -215,9 +216,9 @@ export function isShared(spread: KnownDevice['spread'], limits: AttestationLimit
   return tenantPairsOfWeek >= MIN_PAIRS && pairsOfWeek / tenantPairsOfWeek >= 2 ** -limits.min_identity_bits;
 }
 
-/** Whether one of the three holds of a device that is not coarse. */
-export const mayBeShared = (known: KnownDevice, limits: AttestationLimits): boolean =>
-  isShared(known.spread, limits) || collisionChance(known) > limits.collision_risk;
+/** True when one of the three limits is passed by a device that is not coarse. */
+export const mayBeShared = (device: KnownDevice, limits: AttestationLimits): boolean =>
+  isShared(device.spread, limits) || collisionChance(device) > limits.collision_risk;
 
 const VALUE_BYTES = 16;
 

@@ -61,21 +61,22 @@ const drawsInSoftware = ({ signals }: Facts): boolean =>
   /llvmpipe|softpipe|SwiftShader|Basic Render/i.test(signals.graphics?.renderer ?? '');
 
 /** All others are what developers have, or count little with a debugger. */
-const explainsDebugger = (others: readonly Rule[]): boolean =>
-  others.every(({ withDebugger }) => withDebugger !== undefined) &&
-  others.some(({ withDebugger }) => withDebugger === 'usual');
+const explainsDebugger = (otherRules: readonly Rule[]): boolean =>
+  otherRules.every(({ withDebugger }) => withDebugger !== undefined) &&
+  otherRules.some(({ withDebugger }) => withDebugger === 'usual');
 
 /** A headless browser under another name empties its data (T10), and neither T2 nor T4 fires. */
-function explainsNoPointer(others: readonly Rule[]): boolean {
-  const rest = others.filter(({ withNoPointer }) => !withNoPointer);
+function explainsNoPointer(otherRules: readonly Rule[]): boolean {
+  const rest = otherRules.filter(({ withNoPointer }) => !withNoPointer);
   return (
-    rest.every(({ ofAnotherName }) => ofAnotherName) && (hasFired(others, 'T2') || hasFired(others, 'T4'))
+    rest.every(({ ofAnotherName }) => ofAnotherName) &&
+    (hasFired(otherRules, 'T2') || hasFired(otherRules, 'T4'))
   );
 }
 
 const NO_POINTER = {
   fact: 'no-pointer',
-  demote: (others: readonly Rule[]) => (explainsNoPointer(others) ? 'W' : null),
+  demote: (otherRules: readonly Rule[]) => (explainsNoPointer(otherRules) ? 'W' : null),
   withDebugger: 'usual',
   withNoPointer: true,
 } as const;
@@ -84,7 +85,7 @@ export const MEDIUM_RULES: readonly Rule[] = [
   rule('M1', 'M', 0.15, outerExceedsScreen, { fact: 'screen-size', withDebugger: 'usual' }),
   rule('M2', 'M', 0.2, debuggerAttached, {
     fact: 'debugger',
-    demote: (others) => (explainsDebugger(others) ? 'W' : null),
+    demote: (otherRules) => (explainsDebugger(otherRules) ? 'W' : null),
     withNoPointer: true,
   }),
   rule('M11', 'M', 0.2, isStagedPhone, { fact: 'debugger' }),
@@ -95,7 +96,7 @@ export const MEDIUM_RULES: readonly Rule[] = [
   rule('M7', 'M', 0.1, ({ signals }) => /SwiftShader/i.test(signals.graphics?.renderer ?? ''), {
     fact: 'no-graphics-hardware',
     // People on virtual machines have names of other systems, tools, proxies and remote desktops as others do.
-    demote: (others) => (others.length === 0 || hasFired(others, 'T13') ? null : 'W'),
+    demote: (otherRules) => (otherRules.length === 0 || hasFired(otherRules, 'T13') ? null : 'W'),
     withDebugger: 'harmless',
     withNoPointer: true,
   }),

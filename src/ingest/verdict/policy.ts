@@ -29,12 +29,12 @@ export function toldOnce<R extends { readonly id: string; readonly weight: numbe
 }
 
 /** Rules to classify by, with the version that every verdict names. */
-export interface Policy {
+export interface RulePolicy {
   readonly version: string;
   readonly rules: readonly Rule[];
 }
 
-export const DEFAULT_POLICY: Policy = { version: POLICY_VERSION, rules: RULES };
+export const DEFAULT_POLICY: RulePolicy = { version: POLICY_VERSION, rules: RULES };
 
 /** Ids that a policy names and the table does not have. */
 export function unknownRules(policy: TenantPolicy): string[] {
@@ -42,7 +42,7 @@ export function unknownRules(policy: TenantPolicy): string[] {
 }
 
 /** The table as a tenant weighs it. The version carries a hash, so that a verdict says by which weights it came about. */
-export function applyPolicy(policy: TenantPolicy): Policy {
+export function applyPolicy(policy: TenantPolicy): RulePolicy {
   const { weights, off } = policy;
   if (Object.keys(weights).length === 0 && off.length === 0) return DEFAULT_POLICY;
   const digest = sha256(canonicalJson({ weights, off: [...off].sort() }))
@@ -55,12 +55,12 @@ export function applyPolicy(policy: TenantPolicy): Policy {
   return { version: `${POLICY_VERSION}+${digest}`, rules };
 }
 
-const applied = new WeakMap<TenantPolicy, Policy>();
+const applied = new WeakMap<TenantPolicy, RulePolicy>();
 
 /** The table as this tenant weighs it, made once for each change; null: as it is. */
-export function policyOf(own: TenantPolicy | null): Policy {
-  if (own === null) return DEFAULT_POLICY;
-  const policy = applied.get(own) ?? applyPolicy(own);
-  applied.set(own, policy);
+export function policyOf(tenantPolicy: TenantPolicy | null): RulePolicy {
+  if (tenantPolicy === null) return DEFAULT_POLICY;
+  const policy = applied.get(tenantPolicy) ?? applyPolicy(tenantPolicy);
+  applied.set(tenantPolicy, policy);
   return policy;
 }

@@ -81,7 +81,7 @@ const TEXTS = {
 } as const;
 
 /** The rule fires only where that holds too. */
-export const where =
+export const onlyWhere =
   (holds: Rule['fires']) =>
   (fires: Rule['fires']): Rule['fires'] =>
   (facts) =>
@@ -92,12 +92,12 @@ export const rule = (
   kind: RuleKind,
   weight: number,
   fires: Rule['fires'],
-  more: Omit<Rule, 'id' | 'kind' | 'weight' | 'text' | 'fires'> = {},
-): Rule => ({ id, kind, weight, text: TEXTS[id], fires, ...more });
+  options: Omit<Rule, 'id' | 'kind' | 'weight' | 'text' | 'fires'> = {},
+): Rule => ({ id, kind, weight, text: TEXTS[id], fires, ...options });
 
-/** Whether the rule of this id is among those that fired. */
+/** True when the rule with this id fired. */
 export const hasFired = (fired: readonly Rule[], id: keyof typeof TEXTS): boolean =>
-  fired.some((other) => other.id === id);
+  fired.some((firedRule) => firedRule.id === id);
 
 /*
  * Conditions that several rules ask about: what the sizes of window, page and screen say about who set them, a person's developer

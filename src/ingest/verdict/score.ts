@@ -21,7 +21,7 @@ export interface Counterfactual {
   readonly withoutAll: RuleClass | null;
 }
 
-/** How many rules of each kind fired. */
+/** Number of rules of each kind that fired. */
 export type KindCounts = Readonly<Record<RuleKind, number>>;
 
 /**
@@ -47,8 +47,8 @@ function isHeavier(a: FiredRule, b: FiredRule): boolean {
 
 /** The kind and weight of a rule together with the other strong ones, before its fact is checked. */
 function evaluateRule(rule: Rule, strong: readonly Rule[]): FiredRule {
-  const others = strong.filter(({ id }) => id !== rule.id);
-  const kind = rule.demote?.(others) ?? rule.kind;
+  const otherRules = strong.filter(({ id }) => id !== rule.id);
+  const kind = rule.demote?.(otherRules) ?? rule.kind;
   return { id: rule.id, weight: kind === 'W' ? Math.min(rule.weight, WEAK_CAP) : rule.weight, kind };
 }
 
@@ -63,8 +63,8 @@ export function countFired(fired: readonly Rule[]): FiredRule[] {
   for (const [i, one] of counted.entries()) {
     const fact = fired[i]?.fact;
     if (fact === undefined) continue;
-    const other = heaviest.get(fact);
-    if (other === undefined || isHeavier(one, other)) heaviest.set(fact, one);
+    const heaviestRule = heaviest.get(fact);
+    if (heaviestRule === undefined || isHeavier(one, heaviestRule)) heaviest.set(fact, one);
   }
   return counted.map((one, i) => {
     const fact = fired[i]?.fact;
@@ -85,7 +85,7 @@ function findCounterfactual<R extends { readonly id: string; readonly kind: stri
   const actual = classOf(fired);
   const decisive = fired.flatMap((rule) => {
     if (rule.kind === 'W') return [];
-    const without = classOf(fired.filter((other) => other !== rule));
+    const without = classOf(fired.filter((firedRule) => firedRule !== rule));
     return without === actual ? [] : [{ id: rule.id, class: without }];
   });
   const bare = classOf([]);
@@ -117,7 +117,10 @@ export function classByRules({ rules, incomplete }: Pick<Explained, 'rules' | 'i
 /** Verdicts from before this was recorded are explained by the kinds that their rules counted as. */
 export function explain(verdict: Explained): Counterfactual {
   const { rules, incomplete, counterfactual } = verdict;
-  return counterfactual ?? findCounterfactual(rules, (some) => classByRules({ rules: some, incomplete }));
+  return (
+    counterfactual ??
+    findCounterfactual(rules, (ruleSubset) => classByRules({ rules: ruleSubset, incomplete }))
+  );
 }
 
 export type Classification = Readonly<ReturnType<typeof classify>>;

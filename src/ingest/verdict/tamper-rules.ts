@@ -1,16 +1,16 @@
 import { type AgentFacts, type Facts, osFamily, readAgent } from './facts.ts';
-import { isPhoneView, type Rule, rule, where, windowOutgrowsScreen } from './rule.ts';
+import { isPhoneView, onlyWhere, type Rule, rule, windowOutgrowsScreen } from './rule.ts';
 
 /** T: the browser contradicts itself. Each exemption is a browser that does so honestly (signals.md section 2). */
 
-const known = (family: string): boolean => family !== 'unknown';
+const isKnownFamily = (family: string): boolean => family !== 'unknown';
 
 /** iPadOS and iOS in desktop mode call themselves a Macintosh. */
 const appleTwins = (a: string, b: string): boolean => new Set([a, b, 'ios', 'macos']).size === 2;
 
 function systemsDiffer(page: string | null | undefined, worker: string | null | undefined): boolean {
   const [a, b] = [osFamily(page), osFamily(worker)];
-  return known(a) && known(b) && a !== b && !appleTwins(a, b);
+  return isKnownFamily(a) && isKnownFamily(b) && a !== b && !appleTwins(a, b);
 }
 
 /** Like with like: Android is Linux to `platform` in both. The phone view changes the platform of the page alone. */
@@ -29,7 +29,12 @@ const LINUX_KERNELS = new Set(['android', 'chromeos', 'linux']);
 function platformDiffers({ signals, defenses }: Facts): boolean {
   const agent = osFamily(signals.page?.userAgent);
   const platform = osFamily(signals.page?.platform);
-  if (!known(agent) || !known(platform) || agent === platform || defenses.includes('firefox-rfp'))
+  if (
+    !isKnownFamily(agent) ||
+    !isKnownFamily(platform) ||
+    agent === platform ||
+    defenses.includes('firefox-rfp')
+  )
     return false;
   return !appleTwins(agent, platform) && !(LINUX_KERNELS.has(agent) && LINUX_KERNELS.has(platform));
 }
@@ -43,7 +48,7 @@ function hintPlatformDiffers({ signals, network }: Facts): boolean {
 
 function uaDataOsDiffers({ signals, agent }: Facts): boolean {
   const reported = osFamily(signals.page?.uaData?.platform);
-  return known(reported) && known(agent.os) && reported !== agent.os;
+  return isKnownFamily(reported) && isKnownFamily(agent.os) && reported !== agent.os;
 }
 
 function brandListsDiffer({ signals }: Facts): boolean {
@@ -135,13 +140,13 @@ function hintsEmptied(facts: Facts): boolean {
   const uaData = facts.signals.page?.uaData;
   if (!uaData?.brands?.length || isWebView(facts) || uaData.fullVersionList?.length) return false;
   const { architecture, bitness, model, platformVersion } = uaData;
-  const told = [architecture, bitness, model, platformVersion].filter((value) => value != null);
-  return told.length >= HINTS_NEEDED && told.every((value) => value === '');
+  const hints = [architecture, bitness, model, platformVersion].filter((value) => value != null);
+  return hints.length >= HINTS_NEEDED && hints.every((value) => value === '');
 }
 
 function gpuContradicts({ signals, agent }: Facts): boolean {
   const renderer = signals.graphics?.renderer;
-  if (renderer == null || renderer.includes('or similar') || !known(agent.os)) return false;
+  if (renderer == null || renderer.includes('or similar') || !isKnownFamily(agent.os)) return false;
   if (/Direct3D/.test(renderer) && agent.os !== 'windows') return true;
   if (/\bMetal\b/.test(renderer) && agent.os !== 'macos' && agent.os !== 'ios') return true;
   return agent.os === 'windows' && /Adreno|Mali/.test(renderer) && !/Direct3D11/.test(renderer);
@@ -181,7 +186,7 @@ export function headerAgent({ network }: Facts): AgentFacts {
 }
 
 /** In the phone view of developer tools a computer contradicts the phone it shows. */
-const outsidePhoneView = where((facts) => !isPhoneView(facts));
+const outsidePhoneView = onlyWhere((facts) => !isPhoneView(facts));
 
 /** A switch or an add-on that names another system leaves it. Developers use those, so a debugger adds nothing. */
 const ANOTHER_NAME = { withDebugger: 'usual', ofAnotherName: true } as const;

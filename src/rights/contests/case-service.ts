@@ -7,7 +7,7 @@ import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { bindAll } from '../../lib/functions.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
-import { requestsAlone } from '../subject.ts';
+import { reachOfRequests } from '../subject.ts';
 import type { Contest } from './contest.ts';
 import { dueDates, reasonsOf } from './record.ts';
 import type { ContestDeps, makeContestService } from './service.ts';
@@ -26,8 +26,8 @@ export type CaseService = ReturnType<typeof makeCaseService>;
 
 async function caseResponse(database: Database, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
-  const found = await findDecision(database, contest.kid, contest.requestId);
-  const rules = found?.verdict.rules ?? [];
+  const decision = await findDecision(database, contest.kid, contest.requestId);
+  const rules = decision?.verdict.rules ?? [];
   return {
     contestId,
     status,
@@ -43,14 +43,14 @@ async function caseResponse(database: Database, contest: Contest) {
     decision: {
       class: contest.class,
       // A resolved contest may outlive its decision.
-      decidedAt: iso(found?.verdict.decidedAt ?? null),
+      decidedAt: iso(decision?.verdict.decidedAt ?? null),
       rules: rules.map(({ id }) => ({ id, text: ruleText(id) })),
     },
   };
 }
 
 /** Every key costs one look-up, whatever is wrong with it. @throws {Refusal} `no-such-case` */
-async function open({ database, serverSecret, contestTexts, tenantOf }: CaseDeps, caseKey: string) {
+async function openCase({ database, serverSecret, contestTexts, tenantOf }: CaseDeps, caseKey: string) {
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await findContest(database.read, contestTexts, { caseHash });
   // A writer of the database may have moved a hash to another row.
@@ -74,23 +74,23 @@ async function file(
   const caseKey = makeCaseKey(random);
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await contests.file(
-    requestsAlone(kid, [requestId]),
+    reachOfRequests(kid, [requestId]),
     { requestId, statement, email: email ?? null, caseHash, caseNetwork: markNetwork(network) },
     rightsRef(tenant.rightsKey, 'request', requestId),
   );
   const { contestId, status, filedAt } = contest;
   const { dueAt } = dueDates(contest);
-  const filed = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt };
-  return contest.caseHash === caseHash ? { ...filed, caseKey } : filed;
+  const filedCase = { contestId, requestId, status, filedAt: isoTime(filedAt), dueAt };
+  return contest.caseHash === caseHash ? { ...filedCase, caseKey } : filedCase;
 }
 
 /** @throws {Refusal} `no-such-case` */
 const view = async (deps: CaseDeps, caseKey: string) =>
-  caseResponse(deps.database, await open(deps, caseKey));
+  caseResponse(deps.database, await openCase(deps, caseKey));
 
 /** @throws {Refusal} `no-such-case`, `case-closed` */
 async function answer(deps: CaseDeps, caseKey: string, text: string) {
-  const { kid, filedBy, contestId } = await open(deps, caseKey);
+  const { kid, filedBy, contestId } = await openCase(deps, caseKey);
   const replier = { kid, ref: filedBy, missing: 'no-such-case' } as const;
   return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
 }
@@ -110,11 +110,11 @@ export function makeCaseKey(random: Random): string {
   return text.padStart(CHARACTERS, '0').replace(GROUP, '$&-');
 }
 
-/** Case, hyphens and spaces do not matter; Crockford reads O as 0, I and L as 1. */
-const canonical = (text: string): string =>
+/** Ignores case, hyphens and spaces; Crockford's alphabet reads O as 0, and I and L as 1. */
+const canonicalKey = (text: string): string =>
   text.replace(/[-\s]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1');
 
-/** What a row holds. Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
+/** Hashes a case key as rows store it. Every text has a hash, so that a misspelt key costs the same look-up as a wrong one. */
 export function hashCaseKey(serverSecret: Uint8Array, text: string): string {
-  return hmacSha256Text(serverSecret, `gpd/case-key/v1|${canonical(text)}`);
+  return hmacSha256Text(serverSecret, `gpd/case-key/v1|${canonicalKey(text)}`);
 }

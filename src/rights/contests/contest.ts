@@ -7,16 +7,16 @@ import type { RightsProfile } from '../../tenants/settings.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { quotedClass } from '../dsar/dsar.ts';
 
-/** In the order in which a row holds them. */
+/** Texts in the order in which a row stores them. */
 const ORDER = [
   'statement',
-  /** What the reviewer asked the subject. */
+  /** The reviewer's question to the subject. */
   'question',
   'reason',
   'proposedReason',
-  /** What the person replied to the question. */
+  /** The person's answer to the question. */
   'answer',
-  /** Where the person may be written to. */
+  /** The person's e-mail address. */
   'email',
   /** Keyed hash of the case key; null: filed with an account. Encrypted too, so that no hash of another case opens this one. */
   'caseHash',
@@ -26,7 +26,7 @@ const ORDER = [
   'extensionReason',
 ] as const;
 
-/** What the person and the reviewers wrote, encrypted under the tenant's own key and bound to its contest. */
+/** Texts of the person and the reviewers, encrypted under the tenant's own key and bound to their contest. */
 export type Texts = Readonly<Record<Exclude<(typeof ORDER)[number], 'earlier'>, string | null>> & {
   readonly earlier: readonly { readonly question: string; readonly answer: string }[];
 };
@@ -69,7 +69,7 @@ export type ResolverRole = 'reviewer' | 'dpo' | 'operator';
 export interface Claim {
   /** Keyed reference of the holder. */
   readonly by: string;
-  /** How the holder is called in the console. */
+  /** The holder's name in the console. */
   readonly label: string;
   readonly until: number;
 }
@@ -78,7 +78,7 @@ export interface Proposal {
   readonly outcome: ContestOutcome;
   readonly reason: string;
   readonly by: string;
-  /** How they are called in the console; null: not by the console. */
+  /** The reviewer's name in the console; null: proposed elsewhere. */
   readonly label: string | null;
   readonly at: number;
 }
@@ -95,7 +95,7 @@ export interface Contest extends Omit<Texts, 'proposedReason'> {
   readonly dueAt: number;
   /** The date before the extension; null: not extended. */
   readonly extendedFrom: number | null;
-  /** Which notice of the due date was sent: 0 none, 1 that it is soon, 2 that it has passed. */
+  /** The notice of the due date that was sent last: 0 none, 1 due soon, 2 overdue. */
   readonly dueNotice: number;
   readonly status: 'open' | 'resolved';
   /** Counts changes. */
@@ -105,7 +105,7 @@ export interface Contest extends Omit<Texts, 'proposedReason'> {
   readonly outcome: ContestOutcome | null;
   readonly resolvedAt: number | null;
   readonly resolvedBy: { readonly role: ResolverRole; readonly ref: string } | null;
-  /** How they are called in the console; null: not by the console. */
+  /** The resolver's name in the console; null: resolved elsewhere. */
   readonly resolvedLabel: string | null;
   readonly claim: Claim | null;
   /** `review.fourEyes`: what one reviewer found and another has to confirm; it is kept with the ruling of the other. */
@@ -125,14 +125,17 @@ export interface At {
 /** A claim that is not renewed frees the case for others. */
 const CLAIM_MS = HOUR;
 
-type Filed = Pick<Contest, 'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'>;
-/** Of a contest without an account. */
+type FiledFields = Pick<
+  Contest,
+  'kid' | 'contestId' | 'requestId' | 'durable' | 'class' | 'filedBy' | 'statement'
+>;
+/** Fields that only a contest without an account has. */
 export type CaseParts = Partial<Pick<Contest, 'email' | 'caseHash' | 'caseNetwork'>>;
 
 const { proposedReason: _, ...NOTHING_SAID } = NO_TEXTS;
 
 export function fileContest(
-  filing: Filed & CaseParts,
+  filing: FiledFields & CaseParts,
   now: number,
   profile: RightsProfile = 'gdpr',
 ): Contest {
@@ -157,17 +160,17 @@ export function fileContest(
   };
 }
 
-/** The claim that still holds. */
+/** @returns the claim unless it has expired */
 export function activeClaim(contest: Contest, now: number): Claim | null {
   return contest.claim !== null && contest.claim.until > now ? contest.claim : null;
 }
 
-function changed(contest: Contest, change: Partial<Contest>): Contest {
+function withChange(contest: Contest, change: Partial<Contest>): Contest {
   return { ...contest, ...change, version: contest.version + 1 };
 }
 
-/** Of an open case that nobody else holds. */
-function refuseHeld(contest: Contest, by: string, now: number): void {
+/** @throws {Refusal} unless the case is open and no other reviewer has claimed it */
+function refuseClaimed(contest: Contest, by: string, now: number): void {
   if (contest.status === 'resolved') throw new Refusal('already-resolved');
   const claim = activeClaim(contest, now);
   if (claim !== null && claim.by !== by) throw new Refusal('claimed-by-another');
@@ -177,30 +180,37 @@ function refuseSelf(contest: Contest, by: string): void {
   if (contest.filedBy === by) throw new Refusal('self-review-denied');
 }
 
-/** Only of somebody else's open case that nobody else holds. */
-function refuseUnfree(contest: Contest, by: string, now: number): void {
+/** @throws {Refusal} unless somebody else filed the case, it is open and no other reviewer has claimed it */
+function refuseUnclaimable(contest: Contest, by: string, now: number): void {
   refuseSelf(contest, by);
-  refuseHeld(contest, by, now);
+  refuseClaimed(contest, by, now);
 }
 
 /** Takes the case for an hour, or renews it. @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another` */
 export function claimContest(contest: Contest, holder: Omit<Claim, 'until'>, now: number): Contest {
-  refuseUnfree(contest, holder.by, now);
-  return changed(contest, { claim: { ...holder, until: now + CLAIM_MS } });
+  refuseUnclaimable(contest, holder.by, now);
+  return withChange(contest, { claim: { ...holder, until: now + CLAIM_MS } });
 }
 
 /** Gives the case back; only its holder can. @throws {Refusal} */
 export function releaseContest(contest: Contest, by: string, now: number): Contest {
-  refuseHeld(contest, by, now);
-  return contest.claim === null ? contest : changed(contest, { claim: null });
+  refuseClaimed(contest, by, now);
+  return contest.claim === null ? contest : withChange(contest, { claim: null });
 }
 
 /** Asks the subject for more; the due date stays. @throws {Refusal} */
 export function askSubject(contest: Contest, by: string, question: string, now: number): Contest {
-  refuseUnfree(contest, by, now);
-  const { question: asked, answer, earlier } = contest;
-  const before = asked !== null && answer !== null ? [...earlier, { question: asked, answer }] : earlier;
-  return changed(contest, { question, askedAt: now, answer: null, answeredAt: null, earlier: before });
+  refuseUnclaimable(contest, by, now);
+  const { question: lastQuestion, answer, earlier } = contest;
+  const earlierQuestions =
+    lastQuestion !== null && answer !== null ? [...earlier, { question: lastQuestion, answer }] : earlier;
+  return withChange(contest, {
+    question,
+    askedAt: now,
+    answer: null,
+    answeredAt: null,
+    earlier: earlierQuestions,
+  });
 }
 
 /**
@@ -210,55 +220,60 @@ export function askSubject(contest: Contest, by: string, question: string, now: 
 export function extendContest(contest: Contest, by: string, extension: Extension, context: At): Contest {
   const { days, reason } = extension;
   const { now, profile } = context;
-  refuseUnfree(contest, by, now);
+  refuseUnclaimable(contest, by, now);
   const { extendDays } = PERIODS[profile];
   const { dueAt, extendedFrom } = contest;
-  const changedSince = (what: string) => new Refusal('stale-version', { details: [what] });
-  if (extendedFrom !== null) throw changedSince('the due date was extended before, and may be extended once');
-  if (dueAt < now) throw changedSince('the due date has passed');
+  const staleVersion = (detail: string) => new Refusal('stale-version', { details: [detail] });
+  if (extendedFrom !== null) throw staleVersion('the due date was extended before, and may be extended once');
+  if (dueAt < now) throw staleVersion('the due date has passed');
   if (days > extendDays)
     throw new Refusal('invalid-request', {
       details: [`rights.profile ${profile} allows ${extendDays} days`],
     });
-  const until = dueAt + days * DAY;
-  return changed(contest, { extendedFrom: dueAt, dueAt: until, extensionReason: reason, dueNotice: 0 });
+  const extendedDueAt = dueAt + days * DAY;
+  return withChange(contest, {
+    extendedFrom: dueAt,
+    dueAt: extendedDueAt,
+    extensionReason: reason,
+    dueNotice: 0,
+  });
 }
 
 /** The person answers the question, once. @throws {Refusal} `case-closed` */
 export function answerQuestion(contest: Contest, answer: string, now: number): Contest {
-  const waits = contest.status === 'open' && contest.question !== null && contest.answer === null;
-  if (!waits) throw new Refusal('case-closed');
-  return changed(contest, { answer, answeredAt: now });
+  const isAwaited = contest.status === 'open' && contest.question !== null && contest.answer === null;
+  if (!isAwaited) throw new Refusal('case-closed');
+  return withChange(contest, { answer, answeredAt: now });
 }
 
-/** A ruling with whose it is. */
+/** A ruling with the person who makes it. */
 export interface Resolution extends Omit<Ruling, 'contestId'> {
   readonly role: ResolverRole;
   /** Keyed reference of the resolver. */
   readonly by: string;
-  /** How they are called in the console. */
+  /** The resolver's name in the console. */
   readonly label?: string | null;
   readonly fourEyes: boolean;
 }
 
 /**
- * The same outcome again changes nothing. With four eyes the first ruling is a proposal, and another person's equal
- * ruling resolves; a different one takes its place.
+ * A repeated outcome changes nothing. With four eyes the first ruling is a proposal: an equal ruling of another person resolves the
+ * contest, a different one replaces the proposal.
  * @throws {Refusal} `self-review-denied`, `already-resolved`, `claimed-by-another`, `stale-version`
  */
 export function resolveContest(contest: Contest, ruling: Resolution, now: number): Contest {
   const { outcome, reason, role, by, label = null, version } = ruling;
   refuseSelf(contest, by);
   if (contest.status === 'resolved' && contest.outcome === outcome) return contest;
-  refuseHeld(contest, by, now);
+  refuseClaimed(contest, by, now);
   if (version !== null && version !== contest.version) throw new Refusal('stale-version');
   const { proposal } = contest;
   if (ruling.fourEyes && (proposal?.outcome !== outcome || proposal.by === by)) {
-    const same = proposal?.outcome === outcome && proposal.by === by && proposal.reason === reason;
-    if (same) return contest;
-    return changed(contest, { proposal: { outcome, reason, by, label, at: now }, claim: null });
+    const isRepeated = proposal?.outcome === outcome && proposal.by === by && proposal.reason === reason;
+    if (isRepeated) return contest;
+    return withChange(contest, { proposal: { outcome, reason, by, label, at: now }, claim: null });
   }
-  return changed(contest, {
+  return withChange(contest, {
     status: 'resolved',
     outcome,
     reason,
@@ -267,7 +282,7 @@ export function resolveContest(contest: Contest, ruling: Resolution, now: number
     resolvedLabel: label,
     claim: null,
     caseNetwork: null,
-    // One's own is what became the ruling; a colleague's reason is not lost.
+    // The resolver's own proposal became the ruling; a colleague's proposal is kept for its reason.
     proposal: proposal?.by === by ? null : proposal,
   });
 }
@@ -288,7 +303,7 @@ function oneMonthAfter(at: number): number {
 
 const afterDays = (days: number) => (at: number) => at + days * DAY;
 
-/** By how many days an answer may be extended, once; 0: not at all. `dueAt` takes and gives epoch milliseconds. */
+/** `extendDays`: days by which an answer may be extended, once; 0: never. `dueAt` takes and returns epoch milliseconds. */
 type Periods = Readonly<{ dueAt: (at: number) => number; extendDays: number }>;
 
 export const PERIODS: Readonly<Record<RightsProfile, Periods>> = {
@@ -306,18 +321,18 @@ export const LONGEST_MS = 92 * DAY;
 export const SOON_DAYS = 7;
 
 /**
- * What is left until a due date, or how long ago it passed; whole units, rounded down, so that no time is promised that is not there.
- * 0 hours: less than one.
+ * @returns the time until a due date, or since it passed, in whole units: rounded down, so that nobody is promised time that is
+ * missing. 0 hours: less than one
  */
-export function due(dueAt: number, now: number) {
-  const late = dueAt < now;
+export function untilDue(dueAt: number, now: number) {
+  const isLate = dueAt < now;
   const gap = Math.abs(dueAt - now);
   return gap >= DAY
-    ? ({ late, unit: 'days', n: Math.floor(gap / DAY) } as const)
-    : ({ late, unit: 'hours', n: Math.floor(gap / HOUR) } as const);
+    ? ({ late: isLate, unit: 'days', n: Math.floor(gap / DAY) } as const)
+    : ({ late: isLate, unit: 'hours', n: Math.floor(gap / HOUR) } as const);
 }
 
-/** What an outcome means for the decision, of which some stay what they are. */
+/** Says what an outcome means for the decision: an overturned decision of some classes keeps its class. */
 export function outcomeText(outcome: ContestOutcome, decided: string): string {
   if (outcome === 'upheld') return 'the decision stands';
   if (isReconciled(decided)) return 'the decision no longer stands; it will count as a person';

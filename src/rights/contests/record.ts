@@ -36,7 +36,7 @@ export const ownContest = (contest: Contest) => ({
   answer: contest.answer,
 });
 
-/** Of everyone who decided, the first reviewer first; a proposal of another outcome decided nothing. */
+/** @returns the reasons of everyone who decided, the first reviewer first; a proposal of another outcome decided nothing */
 export function reasonsOf({ status, outcome, reason, proposal }: Contest): string[] {
   if (status === 'open') return [];
   return [proposal?.outcome === outcome ? proposal.reason : null, reason].filter((text) => text !== null);

@@ -44,11 +44,11 @@ import {
 export interface Reviewer extends Actor {
   readonly kid: string;
   readonly role: ResolverRole;
-  /** How colleagues in the console know them. */
+  /** Their name in the console. */
   readonly label?: string;
 }
 
-/** Who answers a reviewer's question. */
+/** The person who answers a reviewer's question. */
 export interface Replier {
   readonly kid: string;
   /** Keyed reference, the one that filed the contest. */
@@ -59,9 +59,9 @@ export interface Replier {
 /** @throws {Refusal} also where the law of the tenant allows fewer days, or the date was extended before */
 function extend(deps: ContestDeps, reviewer: Reviewer, contestId: string, extension: Extension) {
   const profile = tenantFor(deps, reviewer.kid).settings['rights.profile'];
-  return change(deps, reviewer.kid, contestId, {
+  return changeContest(deps, reviewer.kid, contestId, {
     change: (contest, now) => extendContest(contest, reviewer.ref, extension, { now, profile }),
-    after: noted(deps, reviewer, 'contest.extended', { days: extension.days }),
+    after: recordAs(deps, reviewer, 'contest.extended', { days: extension.days }),
   });
 }
 
@@ -70,7 +70,7 @@ type Filing = Pick<Contest, 'requestId' | 'statement'> & CaseParts;
 const MAX_CASES = 3;
 
 /** Three open cases a day and client network (contract-2 section 15). @throws {Refusal} `too-many-cases` */
-async function refuseTooMany(tx: Tx, kid: string, caseNetwork: string, now: number): Promise<void> {
+async function refuseTooManyCases(tx: Tx, kid: string, caseNetwork: string, now: number): Promise<void> {
   const today = Math.floor(now / DAY) * DAY;
   if ((await countCases(tx, kid, caseNetwork, today)) < MAX_CASES) return;
   const seconds = Math.ceil((today + DAY - now) / SECOND);
@@ -83,21 +83,21 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
   const { kid } = reach;
   const now = deps.clock();
   return deps.database.transaction(async (tx) => {
-    // An erasure takes this lock too: no contest of a decision that is just going.
+    // An erasure takes this lock too, so that nobody contests a decision while it is deleted.
     await lockHead(tx, kid);
     const decision = await decisionKey(tx, kid, filing.requestId);
     if (!decision) throw new Refusal('no-such-decision');
     if (!reaches(reach, decision)) throw new Refusal('not-your-decision');
-    const first = await findContest(tx, contestTexts, { kid, requestId: filing.requestId });
-    if (first) return first;
-    if (filing.caseNetwork) await refuseTooMany(tx, kid, filing.caseNetwork, now);
+    const existing = await findContest(tx, contestTexts, { kid, requestId: filing.requestId });
+    if (existing) return existing;
+    if (filing.caseNetwork) await refuseTooManyCases(tx, kid, filing.caseNetwork, now);
     const contestId = `con_${makeUlid(() => now, deps.random)}`;
     const profile = tenantFor(deps, kid).settings['rights.profile'];
     const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now, profile);
     if (!(await insertContest(tx, contestTexts, contest)))
       throw new Error('a second contest while its decision was locked');
     const actor = { role: 'subject', ref: filedBy } as const;
-    await noted(deps, actor, 'contest.filed')({ tx, contest, now });
+    await recordAs(deps, actor, 'contest.filed')({ tx, contest, now });
     return contest;
   });
 }
@@ -107,20 +107,20 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
   const { contestId, outcome, reason, version } = ruling;
   const fourEyes = deps.tenantOf(reviewer.kid)?.settings['review.fourEyes'] === true;
   const { role, ref: by, label = null } = reviewer;
-  return change(deps, reviewer.kid, contestId, {
+  return changeContest(deps, reviewer.kid, contestId, {
     locksHead: outcome === 'overturned',
     change: (contest, now) =>
       resolveContest(contest, { outcome, reason, role, by, label, version, fourEyes }, now),
     async after(changed) {
       const { tx, contest, now } = changed;
       const { kid, durable, requestId } = contest;
-      const resolved = contest.status === 'resolved';
-      if (resolved && outcome === 'overturned') {
+      const isResolved = contest.status === 'resolved';
+      if (isResolved && outcome === 'overturned') {
         if (durable !== null) await insertOverride(tx, { kid, durable, requestId, at: now });
         await clearDoubt(tx, tenantFor(deps, kid), requestId, now);
       }
-      await noted(deps, reviewer, resolved ? 'contest.resolved' : 'contest.proposed')(changed);
-      if (resolved) await countRuling(tx, kid, requestId, outcome);
+      await recordAs(deps, reviewer, isResolved ? 'contest.resolved' : 'contest.proposed')(changed);
+      if (isResolved) await countRuling(tx, kid, requestId, outcome);
     },
   });
 }
@@ -130,21 +130,21 @@ export function makeContestService(deps: ContestDeps) {
     ...bindAll(deps, { file, extend, resolve }),
 
     claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
-      change(deps, reviewer.kid, contestId, {
+      changeContest(deps, reviewer.kid, contestId, {
         change: (contest, now) => claimContest(contest, { by: reviewer.ref, label }, now),
-        after: noted(deps, reviewer, 'contest.claimed'),
+        after: recordAs(deps, reviewer, 'contest.claimed'),
       }),
 
     release: (reviewer: Reviewer, contestId: string): Promise<Contest> =>
-      change(deps, reviewer.kid, contestId, {
+      changeContest(deps, reviewer.kid, contestId, {
         change: (contest, now) => releaseContest(contest, reviewer.ref, now),
-        after: noted(deps, reviewer, 'contest.released'),
+        after: recordAs(deps, reviewer, 'contest.released'),
       }),
 
     ask: (reviewer: Reviewer, contestId: string, question: string): Promise<Contest> =>
-      change(deps, reviewer.kid, contestId, {
+      changeContest(deps, reviewer.kid, contestId, {
         change: (contest, now) => askSubject(contest, reviewer.ref, question, now),
-        after: noted(deps, reviewer, 'contest.asked'),
+        after: recordAs(deps, reviewer, 'contest.asked'),
       }),
 
     /**
@@ -152,13 +152,13 @@ export function makeContestService(deps: ContestDeps) {
      * @throws {Refusal} `missing`, `not-your-decision`, `case-closed`
      */
     answer: ({ kid, ref, missing }: Replier, contestId: string, answer: string): Promise<Contest> =>
-      change(deps, kid, contestId, {
+      changeContest(deps, kid, contestId, {
         missing,
         change(contest, now) {
           if (contest.filedBy !== ref) throw new Refusal('not-your-decision');
           return answerQuestion(contest, answer, now);
         },
-        after: noted(deps, { role: 'subject', ref }, 'contest.answered'),
+        after: recordAs(deps, { role: 'subject', ref }, 'contest.answered'),
       }),
   };
 }
@@ -189,14 +189,14 @@ export interface Changed {
 }
 
 /** An audit row, and a notice where an event has the name of the action. */
-const noted =
-  (deps: ContestDeps, actor: Actor, action: AuditAction, more: AuditEvent['detail'] = {}) =>
+const recordAs =
+  (deps: ContestDeps, actor: Actor, action: AuditAction, extraDetail: AuditEvent['detail'] = {}) =>
   async (changed: Changed): Promise<void> => {
     const { tx, contest, now } = changed;
     const { kid, contestId, status, proposal } = contest;
     const outcome = contest.outcome ?? (action === 'contest.proposed' ? (proposal?.outcome ?? null) : null);
     const object = rightsRef(tenantFor(deps, kid).rightsKey, 'contest', contestId);
-    const detail = { status, outcome, class: contest.class, ...more };
+    const detail = { status, outcome, class: contest.class, ...extraDetail };
     await writeAudit(tx, { kid, at: now, actor, action, object, detail });
     const event = WEBHOOK_EVENTS.find((name) => name === action);
     if (event) await notifyOf(deps, changed, event);
@@ -215,7 +215,7 @@ export function notifyOf(
 }
 
 export interface Step {
-  /** How a contest of another tenant is refused; undefined: as for staff. */
+  /** The refusal for a contest of another tenant; undefined: the refusals for staff. */
   readonly missing?: 'no-such-contest' | 'no-such-case';
   readonly change: (contest: Contest, now: number) => Contest;
   /** It writes to the log, whose head is locked before any contest, as an erasure does. */
@@ -223,8 +223,8 @@ export interface Step {
   readonly after: (changed: Changed) => Promise<void>;
 }
 
-/** Locks, changes, writes. What changes nothing is answered as it is. */
-async function change(
+/** Locks the contest, changes it and writes it. A change without effect writes nothing. */
+async function changeContest(
   { database, contestTexts, clock }: ContestDeps,
   kid: string,
   contestId: string,
@@ -236,10 +236,10 @@ async function change(
     const contest = await lockContest(tx, contestTexts, contestId);
     if (!contest) throw new Refusal(step.missing ?? 'no-such-contest');
     if (contest.kid !== kid) throw new Refusal(step.missing ?? 'cross-tenant-denied');
-    const next = step.change(contest, now);
-    if (next === contest) return contest;
-    await updateContest(tx, contestTexts, next);
-    await step.after({ tx, contest: next, now });
-    return next;
+    const changedContest = step.change(contest, now);
+    if (changedContest === contest) return contest;
+    await updateContest(tx, contestTexts, changedContest);
+    await step.after({ tx, contest: changedContest, now });
+    return changedContest;
   });
 }

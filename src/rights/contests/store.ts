@@ -21,10 +21,10 @@ import {
 
 type Plain = Omit<Contest, 'claim' | 'proposal' | 'resolvedBy' | Exclude<keyof Texts, 'caseHash'>>;
 
-type Texted = 'resolved_by' | `claimed_${'by' | 'label'}` | `proposed_${'by' | 'label'}` | 'sealed';
+type TextColumn = 'resolved_by' | `claimed_${'by' | 'label'}` | `proposed_${'by' | 'label'}` | 'sealed';
 
 export type ContestRow = Columns<Plain> &
-  Readonly<Record<Texted, string | null> & Record<'claimed_until' | 'proposed_at', number | null>> & {
+  Readonly<Record<TextColumn, string | null> & Record<'claimed_until' | 'proposed_at', number | null>> & {
     readonly resolved_role: ResolverRole | null;
     readonly proposed_outcome: ContestOutcome | null;
   };
@@ -34,17 +34,17 @@ function textsOf({ kid, contest_id: contestId, sealed }: ContestRow, contestText
 }
 
 /** A row as an export of the tenant holds it: its key is deleted with the tenant. */
-export function openRow(row: ContestRow, contestTexts: ContestTexts): object {
+export function decryptRow(row: ContestRow, contestTexts: ContestTexts): object {
   const { sealed: _, case_hash: _hash, case_network: _network, ...rest } = row;
-  const { proposedReason, caseHash: _encrypted, ...said } = textsOf(row, contestTexts);
-  return { ...rest, ...said, proposed_reason: proposedReason };
+  const { proposedReason, caseHash: _encrypted, ...texts } = textsOf(row, contestTexts);
+  return { ...rest, ...texts, proposed_reason: proposedReason };
 }
 
 /** @param contestTexts null: what was written is left closed, and is null */
 function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Contest {
-  const { proposedReason, ...said } = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
-  const { resolved_role: role, resolved_by: ref, sealed: _, ...held } = row;
-  const { claimed_by: holder, claimed_label, claimed_until: until, ...unclaimed } = held;
+  const { proposedReason, ...texts } = contestTexts === null ? NO_TEXTS : textsOf(row, contestTexts);
+  const { resolved_role: role, resolved_by: ref, sealed: _, ...claimedRow } = row;
+  const { claimed_by: holder, claimed_label, claimed_until: claimedUntil, ...unclaimed } = claimedRow;
   const {
     proposed_outcome: outcome,
     proposed_by: by,
@@ -55,9 +55,12 @@ function rowToContest(row: ContestRow, contestTexts: ContestTexts | null): Conte
   const reason = proposedReason ?? '';
   return {
     ...fromColumns<Plain>(plain),
-    ...said,
+    ...texts,
     resolvedBy: role === null || ref === null ? null : { role, ref },
-    claim: holder === null || until === null ? null : { by: holder, label: claimed_label ?? '', until },
+    claim:
+      holder === null || claimedUntil === null
+        ? null
+        : { by: holder, label: claimed_label ?? '', until: claimedUntil },
     proposal:
       outcome === null || by === null ? null : { outcome, reason, by, label, at: Number(proposed_at) },
   };
@@ -89,7 +92,7 @@ export async function contestsIn(
   return ((await query) as ContestRow[]).map((row) => rowToContest(row, contestTexts));
 }
 
-async function oneOf(query: Knex.QueryBuilder, contestTexts: ContestTexts): Promise<Contest | null> {
+async function readOne(query: Knex.QueryBuilder, contestTexts: ContestTexts): Promise<Contest | null> {
   const row = await query.first<ContestRow | undefined>();
   return row ? rowToContest(row, contestTexts) : null;
 }
@@ -101,12 +104,12 @@ type ContestKey =
   | { readonly caseHash: string };
 
 export function findContest(db: Knex, contestTexts: ContestTexts, key: ContestKey) {
-  return oneOf(db('contests').where(toColumns(key)), contestTexts);
+  return readOne(db('contests').where(toColumns(key)), contestTexts);
 }
 
 export async function isContested(database: Database, kid: string, requestId: string): Promise<boolean> {
-  const found = database.read('contests').where({ kid, request_id: requestId });
-  return (await cellOf(found, 'contest_id')) !== undefined;
+  const contests = database.read('contests').where({ kid, request_id: requestId });
+  return (await cellOf(contests, 'contest_id')) !== undefined;
 }
 
 /** Open contests that an erasure of these devices and requests would delete, and when the first is due. */
@@ -115,23 +118,26 @@ export async function openContests(
   kid: string,
   { durables, requests }: { readonly durables: readonly string[]; readonly requests: readonly string[] },
 ) {
-  const due = new Map<string, number>();
+  const dueDates = new Map<string, number>();
   for (const [column, values] of [
     ['durable', durables],
     ['request_id', requests],
   ] as const)
-    await inChunks(values, async (some) => {
-      const open = read('contests').where({ kid, status: 'open' }).whereIn(column, some);
-      const rows = (await open.select('contest_id', 'due_at')) as { contest_id: string; due_at: number }[];
-      for (const row of rows) due.set(row.contest_id, Number(row.due_at));
+    await inChunks(values, async (chunk) => {
+      const contests = read('contests').where({ kid, status: 'open' }).whereIn(column, chunk);
+      const rows = (await contests.select('contest_id', 'due_at')) as {
+        contest_id: string;
+        due_at: number;
+      }[];
+      for (const row of rows) dueDates.set(row.contest_id, Number(row.due_at));
     });
-  return { count: due.size, dueAt: Math.min(...due.values()) };
+  return { count: dueDates.size, dueAt: Math.min(...dueDates.values()) };
 }
 
-/** By its id, locked until the transaction ends. */
+/** Reads a contest and locks it until the transaction ends. */
 export function lockContest(tx: Knex.Transaction, contestTexts: ContestTexts, contestId: string) {
   const query = tx('contests').where({ contest_id: contestId });
-  return oneOf(query.forUpdate(), contestTexts);
+  return readOne(query.forUpdate(), contestTexts);
 }
 
 /** @returns false when the decision has a contest already */
@@ -168,14 +174,14 @@ export interface ContestFilter extends QueueFilter {
   readonly after?: { readonly dueAt: number; readonly contestId: string } | undefined;
 }
 
-function narrow(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
+function filterContests(query: Knex.QueryBuilder, filter: QueueFilter): Knex.QueryBuilder {
   if (filter.class !== undefined) query.where('class', filter.class);
   if (filter.dueBefore !== undefined) query.where('due_at', '<', filter.dueBefore);
   if (filter.filedBefore !== undefined) query.where('filed_at', '<', filter.filedBefore);
   return query;
 }
 
-/** By due date, the most urgent first. */
+/** Lists contests by due date, the most urgent first. */
 export async function listContests(
   database: Database,
   contestTexts: ContestTexts,
@@ -183,7 +189,7 @@ export async function listContests(
   filter: ContestFilter,
   limit: number,
 ): Promise<readonly Contest[]> {
-  const query = narrow(database.read('contests').where({ kid }), filter);
+  const query = filterContests(database.read('contests').where({ kid }), filter);
   if (filter.status !== undefined) query.where('status', filter.status);
   if (filter.requestId !== undefined) query.where('request_id', filter.requestId);
   const { after } = filter;
@@ -204,9 +210,9 @@ export async function countCases(tx: Knex.Transaction, kid: string, caseNetwork:
 /** Pages of the review queue. */
 
 /** SQLite and PostgreSQL both read a row comparison off the index. */
-const AFTER = '(due_at, contest_id) > (?, ?)';
+const AFTER_CURSOR = '(due_at, contest_id) > (?, ?)';
 
-/** Who looks, and when: expired claims count as unclaimed. */
+/** The reviewer who looks at the queue, and the time: expired claims count as unclaimed. */
 export interface Viewer {
   readonly kid: string;
   readonly me: string;
@@ -224,13 +230,13 @@ async function claimedContests(
   filter: QueueFilter = {},
 ): Promise<readonly Contest[]> {
   const claimed = database.read('contests').where({ kid, status: 'open' }).where('claimed_until', '>', now);
-  const contests = await contestsIn(narrow(claimed, filter).limit(MAX_CLAIMS), contestTexts);
+  const contests = await contestsIn(filterContests(claimed, filter).limit(MAX_CLAIMS), contestTexts);
   return contests.toSorted((a, b) => a.dueAt - b.dueAt || (a.contestId < b.contestId ? -1 : 1));
 }
 
-function isAfter(contest: Contest, after: QueueCursor | null): boolean {
-  if (after === null) return true;
-  return contest.dueAt > after.at || (contest.dueAt === after.at && contest.contestId > after.contestId);
+function isAfter(contest: Contest, cursor: QueueCursor | null): boolean {
+  if (cursor === null) return true;
+  return contest.dueAt > cursor.at || (contest.dueAt === cursor.at && contest.contestId > cursor.contestId);
 }
 
 async function freePage(
@@ -239,13 +245,13 @@ async function freePage(
   { kid, now }: Viewer,
   { filter, after, limit }: QueueQuery,
 ): Promise<QueueRow[]> {
-  const query = narrow(database.read('contests').where({ kid, status: 'open' }), filter);
-  query.where((free) => {
-    free.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
+  const query = filterContests(database.read('contests').where({ kid, status: 'open' }), filter);
+  query.where((rows) => {
+    rows.whereNull('claimed_until').orWhere('claimed_until', '<=', now);
   });
   // The order is by due date: this ends the walk where older ones cannot come.
   if (filter.filedBefore !== undefined) query.where('due_at', '<=', filter.filedBefore + LONGEST_MS);
-  if (after !== null) query.whereRaw(AFTER, [after.at, after.contestId]);
+  if (after !== null) query.whereRaw(AFTER_CURSOR, [after.at, after.contestId]);
   const free = await contestsIn(query.orderBy(['due_at', 'contest_id']).limit(limit), contestTexts);
   return free.map((contest) => ({ group: 'free', contest }));
 }
@@ -255,21 +261,25 @@ export async function queuePage(
   database: Database,
   contestTexts: ContestTexts,
   viewer: Viewer,
-  { filter, after, limit }: QueueQuery,
+  { filter, after: cursor, limit }: QueueQuery,
 ): Promise<readonly QueueRow[]> {
   const claimed = await claimedContests(database, contestTexts, viewer, filter);
   const rows: QueueRow[] = [];
-  const start = after === null ? 0 : QUEUE_GROUPS.indexOf(after.group);
+  const start = cursor === null ? 0 : QUEUE_GROUPS.indexOf(cursor.group);
   for (const group of QUEUE_GROUPS.slice(start)) {
-    const left = limit - rows.length;
-    if (left <= 0) break;
-    const from = after?.group === group ? after : null;
+    const rowsLeft = limit - rows.length;
+    if (rowsLeft <= 0) break;
+    const from = cursor?.group === group ? cursor : null;
     if (group === 'free') {
-      rows.push(...(await freePage(database, contestTexts, viewer, { filter, after: from, limit: left })));
+      rows.push(
+        ...(await freePage(database, contestTexts, viewer, { filter, after: from, limit: rowsLeft })),
+      );
       continue;
     }
-    const own = claimed.filter((contest) => (contest.claim?.by === viewer.me) === (group === 'mine'));
-    const page = own.filter((contest) => isAfter(contest, from)).slice(0, left);
+    const groupContests = claimed.filter(
+      (contest) => (contest.claim?.by === viewer.me) === (group === 'mine'),
+    );
+    const page = groupContests.filter((contest) => isAfter(contest, from)).slice(0, rowsLeft);
     rows.push(...page.map((contest) => ({ group, contest })));
   }
   return rows;
@@ -282,7 +292,7 @@ export async function resolvedPage(
   kid: string,
   { filter, after, limit }: QueueQuery,
 ): Promise<readonly Contest[]> {
-  const query = narrow(database.read('contests').where({ kid, status: 'resolved' }), filter);
+  const query = filterContests(database.read('contests').where({ kid, status: 'resolved' }), filter);
   if (after !== null) query.whereRaw('(resolved_at, contest_id) < (?, ?)', [after.at, after.contestId]);
   const order = [
     { column: 'resolved_at', order: 'desc' },
@@ -297,11 +307,11 @@ export const COUNT_CAP = 1000;
 /** More than COUNT_CAP is COUNT_CAP + 1. */
 export async function queueCounts(database: Database, { kid, me, now }: Viewer) {
   const { read } = database;
-  const of = (status: string) => read('contests').where({ kid, status });
+  const contestsOf = (status: string) => read('contests').where({ kid, status });
   const [open, overdue, resolved, claimed] = await Promise.all([
-    countUpTo(read, of('open'), COUNT_CAP),
-    countUpTo(read, of('open').where('due_at', '<', now), COUNT_CAP),
-    countUpTo(read, of('resolved'), COUNT_CAP),
+    countUpTo(read, contestsOf('open'), COUNT_CAP),
+    countUpTo(read, contestsOf('open').where('due_at', '<', now), COUNT_CAP),
+    countUpTo(read, contestsOf('resolved'), COUNT_CAP),
     claimedContests(database, null, { kid, now }),
   ]);
   const mine = claimed.filter((contest) => contest.claim?.by === me).length;
@@ -316,8 +326,12 @@ export interface Workload {
   readonly nextDueAt: number;
 }
 
-/** Who holds how many cases now, the busiest first. */
-export async function workload(database: Database, kid: string, now: number): Promise<readonly Workload[]> {
+/** Counts the claimed cases per reviewer, the busiest first. */
+export async function readWorkload(
+  database: Database,
+  kid: string,
+  now: number,
+): Promise<readonly Workload[]> {
   const load = new Map<string, Workload>();
   for (const { claim, dueAt } of await claimedContests(database, null, { kid, now })) {
     if (claim === null) continue;

@@ -7,12 +7,12 @@ import { finished, pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { ZipFile } from 'yazl';
-import { type Policy, RULES } from '../../ingest/verdict/policy.ts';
+import { RULES, type RulePolicy } from '../../ingest/verdict/policy.ts';
 import { type Bytes, meter } from '../../lib/pass-bytes.ts';
 import { type Cell, csvRecord, visibleText } from '../../lib/text.ts';
 import type { ContestResponse } from '../../schema/rights.ts';
 import { classText } from './dsar.ts';
-import { makeEnveloper, type Recipient } from './envelope.ts';
+import { type ExportRecipient, makeEnveloper } from './envelope.ts';
 import { type Dsar, type DsarDecision, type DsarHead, dsarJson } from './service.ts';
 import type { ArchiveSigner } from './signer.ts';
 
@@ -23,17 +23,17 @@ import type { ArchiveSigner } from './signer.ts';
 
 export interface ArchiveDeps {
   /** Rules that the tenant's decisions come from today. */
-  readonly policyOf: (kid: string) => Policy;
+  readonly policyOf: (kid: string) => RulePolicy;
   readonly signer: () => Promise<ArchiveSigner>;
-  /** Of gpd. */
+  /** The version of gpd. */
   readonly version: string;
-  /** Where the spool lies; the system's temporary directory by default. */
+  /** Directory of the spool; the system's temporary directory by default. */
   readonly spoolDirectory?: string;
 }
 
 export interface ArchiveOptions {
   /** The ZIP is signed first and then encrypted to this certificate. */
-  readonly recipient?: Recipient | undefined;
+  readonly recipient?: ExportRecipient | undefined;
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
   readonly signal?: AbortSignal;
 }
@@ -41,15 +41,20 @@ export interface ArchiveOptions {
 /** Decisions that index.html shows; all of them are in the other two files. */
 const SHOWN_DECISIONS = 500;
 
-function note(seen: Seen, decision: DsarDecision): void {
-  seen.count += 1;
-  seen.byClass.set(decision.class, (seen.byClass.get(decision.class) ?? 0) + 1);
-  seen.shared ||= decision.needsAttestation;
-  if (seen.shown.length < SHOWN_DECISIONS) seen.shown.push(decision);
+function countDecision(summary: DecisionSummary, decision: DsarDecision): void {
+  summary.count += 1;
+  summary.byClass.set(decision.class, (summary.byClass.get(decision.class) ?? 0) + 1);
+  summary.shared ||= decision.needsAttestation;
+  if (summary.shown.length < SHOWN_DECISIONS) summary.shown.push(decision);
 }
 
-/** The same export, which notes each page as it passes. */
-function observed(dsar: Dsar, spool: Spool, seen: Seen, onProgress: ArchiveOptions['onProgress']): Dsar {
+/** Wraps an export so that each page is counted and written to the spool while it passes. */
+function observeDecisions(
+  dsar: Dsar,
+  spool: Spool,
+  summary: DecisionSummary,
+  onProgress: ArchiveOptions['onProgress'],
+): Dsar {
   const { head, total } = dsar;
   const contests = new Map(head.contests.map((contest) => [contest.requestId, contest]));
   return {
@@ -59,11 +64,11 @@ function observed(dsar: Dsar, spool: Spool, seen: Seen, onProgress: ArchiveOptio
       await spool.write(CSV_HEADER);
       for await (const page of dsar.decisions()) {
         for (const decision of page) {
-          note(seen, decision);
+          countDecision(summary, decision);
           await spool.write(decisionRecord(decision, contests.get(decision.requestId)));
         }
         yield page;
-        onProgress?.(seen.count, Math.max(total, seen.count));
+        onProgress?.(summary.count, Math.max(total, summary.count));
       }
     },
   };
@@ -80,48 +85,48 @@ function makeZip(mtime: Date, signal: AbortSignal) {
     async add(name: string, content: Bytes): Promise<void> {
       const { pass, result } = meter();
       const source = Readable.from(pass(content), { objectMode: false, signal });
-      const done = finished(source, { signal });
+      const finishedReading = finished(source, { signal });
       zip.addReadStream(source, name, { mtime, mode: 0o100600 });
-      await done;
+      await finishedReading;
       digests.push({ name, ...result() });
     },
   };
 }
 
-interface Filling extends Pick<ArchiveOptions, 'onProgress'> {
+interface FillOptions extends Pick<ArchiveOptions, 'onProgress'> {
   readonly zip: ReturnType<typeof makeZip>;
   readonly signer: ArchiveSigner;
   readonly spool: Spool;
 }
 
-async function fill(
+async function fillArchive(
   { policyOf, version }: ArchiveDeps,
   dsar: Dsar,
-  { zip, signer, spool, onProgress }: Filling,
+  { zip, signer, spool, onProgress }: FillOptions,
 ): Promise<number> {
   const { head } = dsar;
   const policy = policyOf(head.subject.tenant);
-  const seen: Seen = { count: 0, byClass: new Map(), shown: [], shared: false };
-  await zip.add('export.json', dsarJson(observed(dsar, spool, seen, onProgress)));
+  const summary: DecisionSummary = { count: 0, byClass: new Map(), shown: [], shared: false };
+  await zip.add('export.json', dsarJson(observeDecisions(dsar, spool, summary, onProgress)));
   await zip.add('decisions.csv', spool.read());
-  const facts = { head, policy, version, fingerprint: signer.fingerprint, ...seen };
+  const facts = { head, policy, version, fingerprint: signer.fingerprint, ...summary };
   await zip.add('index.html', [await indexPage(facts)]);
   await zip.add('codebook.html', [await codebookPage(facts)]);
   const manifest = makeManifest(head, {
     gpdVersion: version,
     policyVersion: policy.version,
-    decisions: seen.count,
+    decisions: summary.count,
     files: zip.digests,
   });
   await zip.add('manifest.json', [manifest]);
   await zip.add('manifest.p7s', [signer.sign(manifest)]);
   zip.end();
-  return seen.count;
+  return summary.count;
 }
 
 /**
  * Writes the archive to `output` and ends it. Whatever fails destroys `output` and is thrown.
- * @returns with the hash and the size of what was written, and the fingerprint of the certificate that signed
+ * @returns the hash and the size of the written file, and the fingerprint of the certificate that signed
  */
 export async function writeArchive(
   deps: ArchiveDeps,
@@ -136,14 +141,17 @@ export async function writeArchive(
   const zip = makeZip(new Date(dsar.head.generatedAt), signal);
   const { pass, result } = meter();
   const envelope = recipient ? makeEnveloper(recipient, randomBytes) : new PassThrough();
-  const written = pipeline(zip.stream, envelope, pass, output, { signal });
+  const pipelineEnd = pipeline(zip.stream, envelope, pass, output, { signal });
   try {
     // Whichever fails stops the other.
-    const [decisions] = await Promise.all([fill(deps, dsar, { zip, signer, spool, onProgress }), written]);
+    const [decisions] = await Promise.all([
+      fillArchive(deps, dsar, { zip, signer, spool, onProgress }),
+      pipelineEnd,
+    ]);
     return { decisions, encrypted: recipient !== undefined, signer: signer.fingerprint, ...result() };
   } catch (error) {
     abort.abort(error);
-    await written.catch(() => {});
+    await pipelineEnd.catch(() => {});
     throw error;
   } finally {
     await spool.close();
@@ -160,8 +168,8 @@ function makeManifest({ subject, generatedAt }: DsarHead, facts: object): Buffer
 
 /** The two pages of the archive: no script, nothing loaded from anywhere, one style sheet that their own policy names. */
 
-/** What is learnt of the decisions while they pass by. */
-export interface Seen {
+/** Facts about the decisions, gathered while they pass. */
+export interface DecisionSummary {
   count: number;
   readonly byClass: Map<string, number>;
   readonly shown: DsarDecision[];
@@ -169,12 +177,12 @@ export interface Seen {
   shared: boolean;
 }
 
-export interface PageFacts extends Readonly<Seen> {
+export interface PageFacts extends Readonly<DecisionSummary> {
   readonly head: DsarHead;
-  readonly policy: Policy;
-  /** Of gpd. */
+  readonly policy: RulePolicy;
+  /** The version of gpd. */
   readonly version: string;
-  /** Of the certificate that signs. */
+  /** Fingerprint of the certificate that signs. */
   readonly fingerprint: string;
 }
 
@@ -190,8 +198,8 @@ const DATE = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UT
 const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
 const dateText = (iso: string): string => DATE.format(new Date(iso));
 const timeText = (iso: string): string => `${dateText(iso)}, ${TIME.format(new Date(iso))} UTC`;
-const plural = (n: number, one: string, many: string): string =>
-  `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+const plural = (n: number, singular: string, pluralForm: string): string =>
+  `${n.toLocaleString('en')} ${n === 1 ? singular : pluralForm}`;
 
 const WORDS = { dateText, timeText, plural, classText };
 
@@ -210,7 +218,7 @@ async function render(name: string, data: object): Promise<string> {
 }
 
 /** Rules as they weigh in the tenant's decisions; one that is switched off has no weight. */
-function rulesOf(policy: Policy) {
+function rulesOf(policy: RulePolicy) {
   const weights = new Map(policy.rules.map(({ id, weight }) => [id, weight]));
   return RULES.map(({ id, kind, text }) => ({ id, kind, text, weight: weights.get(id) ?? null }));
 }
@@ -219,14 +227,14 @@ type Meanings = Readonly<Record<string, string>>;
 type Codebook = Readonly<Record<'classes' | 'kinds' | 'defenses' | 'fields' | 'columns', Meanings>>;
 
 /**
- * What every word and field of an export means, said to the person concerned: a translation is another file. Fields of
- * export.json by path, `[]` is “each of the list”; columns of decisions.csv that are no field of a decision by the same name.
+ * Reads the meaning of every word and field of an export, written for the person; a translation is another file. Fields of
+ * export.json are named by path, `[]` is “each of the list”. Columns of decisions.csv are listed where a decision has no such field.
  */
 export async function readCodebook(): Promise<Codebook> {
   return JSON.parse(await readFile(`${VIEWS}dsar/codebook.en.json`, 'utf8')) as Codebook;
 }
 
-const listed = (meanings: Meanings) => Object.entries(meanings).map(([name, text]) => ({ name, text }));
+const toEntries = (meanings: Meanings) => Object.entries(meanings).map(([name, text]) => ({ name, text }));
 
 function indexPage(facts: PageFacts): Promise<string> {
   const history = facts.head.consent?.history.slice(0, SHOWN_EVENTS) ?? [];
@@ -241,11 +249,11 @@ async function codebookPage({ head, version, policy }: PageFacts): Promise<strin
     version,
     policyVersion: policy.version,
     title: 'What the words mean',
-    classes: listed(classes),
-    kinds: listed(kinds),
-    defenses: listed(defenses),
+    classes: toEntries(classes),
+    kinds: toEntries(kinds),
+    defenses: toEntries(defenses),
     rules: rulesOf(policy),
-    fields: listed(fields),
+    fields: toEntries(fields),
     columns: CSV_COLUMNS.map((name) => ({ name, text: columnText(name) })),
   });
 }
@@ -269,18 +277,18 @@ export async function openSpool(directory: string) {
   }
   const [key, iv] = [randomBytes(32), randomBytes(16)];
   const cipher = createCipheriv('aes-256-ctr', key, iv);
-  let waiting: string[] = [];
+  let pendingTexts: string[] = [];
   let length = 0;
   let size = 0;
   const flush = async (): Promise<void> => {
-    const bytes = cipher.update(waiting.join(''), 'utf8');
-    [waiting, length] = [[], 0];
+    const bytes = cipher.update(pendingTexts.join(''), 'utf8');
+    [pendingTexts, length] = [[], 0];
     await file.writeFile(bytes);
     size += bytes.length;
   };
   return {
     async write(text: string) {
-      waiting.push(text);
+      pendingTexts.push(text);
       length += text.length;
       if (length >= BUFFER) await flush();
     },
@@ -308,19 +316,19 @@ type Column = readonly [
 
 type Plain = { [N in keyof DsarDecision]: DsarDecision[N] extends Cell ? N : never }[keyof DsarDecision];
 
-const asTheyAre = (...names: readonly Plain[]): readonly Column[] =>
+const plainColumns = (...names: readonly Plain[]): readonly Column[] =>
   names.map((name) => [name, (decision) => decision[name]]);
 
 const COLUMNS: readonly Column[] = [
-  ...asTheyAre('requestId', 'decidedAt', 'class', 'classText', 'suspectScore', 'confidence', 'visitorId'),
-  ...asTheyAre('declaredAgentId', 'needsAttestation'),
+  ...plainColumns('requestId', 'decidedAt', 'class', 'classText', 'suspectScore', 'confidence', 'visitorId'),
+  ...plainColumns('declaredAgentId', 'needsAttestation'),
   ['attested', (decision) => decision.attested?.by ?? null],
   ['rules', ({ rules }) => rules.map(({ id, weight }) => `${id} (${weight})`).join('; ')],
   ['rulesText', ({ rules }) => rules.map(({ text }) => text).join(' ')],
   ['defenses', ({ defenses }) => defenses.join('; ')],
-  ...asTheyAre('policyVersion', 'overridden'),
+  ...plainColumns('policyVersion', 'overridden'),
   ['whatWouldHaveChanged', (decision) => decision.whatWouldHaveChanged.text],
-  ...asTheyAre('restricted', 'contestId'),
+  ...plainColumns('restricted', 'contestId'),
   ['contestStatus', (_decision, contest) => contest?.status ?? null],
   ['contestOutcome', (_decision, contest) => contest?.outcome ?? null],
   ['contestStatement', (_decision, contest) => contest?.statement ?? null],
@@ -335,5 +343,5 @@ const BYTE_ORDER_MARK = '\uFEFF';
 const CSV_HEADER: string = BYTE_ORDER_MARK + csvRecord(CSV_COLUMNS);
 
 function decisionRecord(decision: DsarDecision, contest: ContestResponse | undefined): string {
-  return csvRecord(COLUMNS.map(([, read]) => read(decision, contest)));
+  return csvRecord(COLUMNS.map(([, readCell]) => readCell(decision, contest)));
 }

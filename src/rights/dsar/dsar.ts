@@ -8,12 +8,12 @@ type NoticeSettings = Pick<TenantSettings, Named | 'retention.days'>;
 
 const UNSET = 'The operator of this site has not filled this in yet; ask the contact above.';
 
-/** Who is responsible, and where to turn to (GDPR articles 13(1)(a) and 15(1)): without them an export leads nowhere. */
+/** The controller and its contact (GDPR articles 13(1)(a) and 15(1)): without them an export leads nowhere. */
 const NAMING = ['notice.controller', 'notice.contact'] as const;
 
 const isEmpty = (text: string): boolean => text.trim() === '';
 
-export function unnamedIn(settings: Pick<NoticeSettings, (typeof NAMING)[number]>): readonly string[] {
+export function unnamedSettings(settings: Pick<NoticeSettings, (typeof NAMING)[number]>): readonly string[] {
   return NAMING.filter((name) => isEmpty(settings[name]));
 }
 
@@ -31,22 +31,22 @@ export function makeNotice(
   recipients: readonly string[] = [],
 ) {
   const hosts = recipients.join(', ');
-  const said = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
+  const textOr = (text: string, fallback = UNSET): string => (isEmpty(text) ? fallback : text);
   return {
-    controller: said(settings['notice.controller'], UNNAMED.controller),
-    contact: said(settings['notice.contact'], UNNAMED.contact),
-    purposes: said(settings['notice.purposes'], purposeTitles.join('; ')),
+    controller: textOr(settings['notice.controller'], UNNAMED.controller),
+    contact: textOr(settings['notice.contact'], UNNAMED.contact),
+    purposes: textOr(settings['notice.purposes'], purposeTitles.join('; ')),
     categories:
       'Decisions about visits with the rules that fired; a keyed hash that recognises the device; when and how often it was seen; ' +
       'how many networks it came from in a day; the public key of a passkey, where one was made for this device; consent given, ' +
       'refused and withdrawn; contests. No raw signal values are stored.',
-    recipients: said(
+    recipients: textOr(
       settings['notice.recipients'],
       hosts === ''
         ? 'Only the operator of this site; gpd runs on its own machines.'
         : `The operator of this site, and ${hosts}, where this system sends notices of what happens.`,
     ),
-    transfers: said(
+    transfers: textOr(
       settings['notice.transfers'],
       hosts === ''
         ? 'None that this system makes.'
@@ -57,7 +57,7 @@ export function makeNotice(
     rights:
       'Access, erasure, restriction while a contest is open, review of any automated decision by a person, withdrawal of ' +
       'consent at any time, and a complaint to the authority.',
-    authority: said(settings['notice.authority'], 'The data-protection authority of your country.'),
+    authority: textOr(settings['notice.authority'], 'The data-protection authority of your country.'),
     automatedDecisions:
       'A fixed table of rules weighs what the browser reports. Each decision lists the rules that fired, in plain words, and what ' +
       'would have changed it. It may lead the site to ask for a check or to refuse a request.',
@@ -75,13 +75,13 @@ export function classText(name: string): string {
   return CLASS_TEXT[name] ?? name;
 }
 
-/** The same within a sentence. */
+/** Quotes the text of a class within a sentence. */
 export function quotedClass(name: string): string {
   const text = classText(name);
   return `“${text.charAt(0).toLowerCase()}${text.slice(1)}”`;
 }
 
-/** What would have changed it, as a sentence. */
+/** Says in a sentence what would have changed the result. */
 export function changeText(
   { decisive, withoutAll }: Counterfactual,
   ruleText: (id: string) => string,
@@ -89,8 +89,8 @@ export function changeText(
   if (decisive.length > 0) {
     return decisive
       .map(
-        ({ id, class: other }) =>
-          `Without “${ruleText(id).replace(/\.$/, '')}” the result would have been ${quotedClass(other)}.`,
+        ({ id, class: className }) =>
+          `Without “${ruleText(id).replace(/\.$/, '')}” the result would have been ${quotedClass(className)}.`,
       )
       .join(' ');
   }

@@ -27,7 +27,7 @@ const CHUNK = 64 * 1024;
 const END = Buffer.from([0, 0]);
 
 /** Whom an export is encrypted to. */
-export interface Recipient {
+export interface ExportRecipient {
   readonly key: KeyObject;
   /** The certificate's own bytes: what openssl finds the recipient by. */
   readonly issuer: forge.asn1.Asn1;
@@ -48,7 +48,7 @@ const nothing = () => asn1.create(Class.UNIVERSAL, Type.NULL, false, '');
 const der = (part: forge.asn1.Asn1): Buffer => Buffer.from(asn1.toDer(part).getBytes(), 'binary');
 const version = () => asn1.create(Class.UNIVERSAL, Type.INTEGER, false, '\0');
 
-function namesOf(certificate: X509Certificate): Pick<Recipient, 'issuer' | 'serial'> {
+function namesOf(certificate: X509Certificate): Pick<ExportRecipient, 'issuer' | 'serial'> {
   const whole = asn1.fromDer(binary(certificate.raw));
   const fields = ((whole.value as forge.asn1.Asn1[])[0]?.value ?? []) as forge.asn1.Asn1[];
   // [0] version is left out of certificates of version 1 (RFC 5280 section 4.1).
@@ -67,7 +67,7 @@ function mayEncipher(pem: string): boolean {
 }
 
 /** @throws {BadRecipient} */
-export function readRecipient(file: Uint8Array, now: number): Recipient {
+export function readRecipient(file: Uint8Array, now: number): ExportRecipient {
   let certificate: X509Certificate;
   try {
     certificate = new X509Certificate(file);
@@ -87,7 +87,7 @@ export function readRecipient(file: Uint8Array, now: number): Recipient {
   return { key, ...namesOf(certificate), fingerprint: certificate.fingerprint256 };
 }
 
-function wrapKey(recipient: Recipient, key: Uint8Array): forge.asn1.Asn1 {
+function wrapKey(recipient: ExportRecipient, key: Uint8Array): forge.asn1.Asn1 {
   const sha256 = (): forge.asn1.Asn1 => sequence(oid(OID.sha256), nothing());
   const oaep = sequence(explicit(0, sha256()), explicit(1, sequence(oid(OID.mgf1), sha256())));
   const padding = constants.RSA_PKCS1_OAEP_PADDING;
@@ -101,48 +101,48 @@ function wrapKey(recipient: Recipient, key: Uint8Array): forge.asn1.Asn1 {
 }
 
 /** Everything before the encrypted bytes; the five layers it opens are closed by as many end-of-contents. */
-function envelopeHead(recipient: Recipient, key: Uint8Array, iv: Uint8Array): Buffer {
-  const open = (tag: number): Buffer => Buffer.from([tag, 0x80]);
+function envelopeHead(recipient: ExportRecipient, key: Uint8Array, iv: Uint8Array): Buffer {
+  const openLayer = (tag: number): Buffer => Buffer.from([tag, 0x80]);
   const recipients = asn1.create(Class.UNIVERSAL, Type.SET, true, [wrapKey(recipient, key)]);
   return Buffer.concat([
-    open(0x30),
+    openLayer(0x30),
     der(oid(OID.envelopedData)),
-    open(0xa0),
-    open(0x30),
+    openLayer(0xa0),
+    openLayer(0x30),
     der(version()),
     der(recipients),
-    open(0x30),
+    openLayer(0x30),
     der(oid(OID.data)),
     der(sequence(oid(OID.aes256Cbc), octets(iv))),
-    open(0xa0),
+    openLayer(0xa0),
   ]);
 }
 const CLOSING = Buffer.concat([END, END, END, END, END]);
 
-export function makeEnveloper(recipient: Recipient, random: Random): Transform {
+export function makeEnveloper(recipient: ExportRecipient, random: Random): Transform {
   const [key, iv] = [random(32), random(16)];
   const cipher = createCipheriv('aes-256-cbc', key, iv);
   let pending = Buffer.alloc(0);
-  let begun = false;
+  let hasHead = false;
   /** Whole chunks; at the end the rest too. */
-  const emit = (to: Transform, bytes: Uint8Array, last: boolean): void => {
-    if (!begun) to.push(envelopeHead(recipient, key, iv));
-    begun = true;
+  const emit = (to: Transform, bytes: Uint8Array, isLast: boolean): void => {
+    if (!hasHead) to.push(envelopeHead(recipient, key, iv));
+    hasHead = true;
     pending = Buffer.concat([pending, bytes]);
-    while (pending.length >= CHUNK || (last && pending.length > 0)) {
+    while (pending.length >= CHUNK || (isLast && pending.length > 0)) {
       to.push(der(octets(pending.subarray(0, CHUNK))));
       pending = pending.subarray(CHUNK);
     }
   };
   return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
+    transform(chunk: Buffer, _encoding, onDone) {
       emit(this, cipher.update(chunk), false);
-      done();
+      onDone();
     },
-    flush(done) {
+    flush(onDone) {
       emit(this, cipher.final(), true);
       this.push(CLOSING);
-      done();
+      onDone();
     },
   });
 }

@@ -22,11 +22,11 @@ import {
   countDecisions,
   type HeldDecision,
   type HeldDevice,
-  heldContests,
-  heldDecisions,
-  heldDevice,
-  heldLinks,
-  heldOverride,
+  readContests,
+  readDecisions,
+  readDevice,
+  readLinks,
+  readOverride,
 } from './store.ts';
 
 /** Gathers what is held about a subject. It reads what an erasure would delete, and nothing else. */
@@ -34,7 +34,7 @@ import {
 export type DsarDeps = Omit<ContestDeps, 'random'>;
 
 export type DsarDecision = ReturnType<typeof describeDecision>;
-export type Dsar = NonNullable<Awaited<ReturnType<typeof gather>>>;
+export type Dsar = NonNullable<Awaited<ReturnType<typeof gatherDsar>>>;
 /** Everything but the decisions, which come in pages. */
 export type DsarHead = Dsar['head'];
 
@@ -61,7 +61,7 @@ function describeDevice(device: HeldDevice) {
   };
 }
 
-/** Where a review or an agent's signature decided, that is said, and what the rules alone would have. */
+/** Says which rules were decisive; where a review or an agent's signature decided, what the rules alone would have said. */
 function whatWouldHaveChanged(verdict: Verdict) {
   const { overridden, declaredAgentId } = verdict;
   if (overridden || declaredAgentId !== null) {
@@ -73,11 +73,11 @@ function whatWouldHaveChanged(verdict: Verdict) {
   return { text: changeText(counterfactual, ruleText), ...counterfactual };
 }
 
-export function describeDecision(held: HeldDecision, tenant: Tenant, contest: Contest | undefined) {
-  const { verdict } = held;
+export function describeDecision(decision: HeldDecision, tenant: Tenant, contest: Contest | undefined) {
+  const { verdict } = decision;
   const { durable, epoch } = verdict;
   return {
-    requestId: held.requestId,
+    requestId: decision.requestId,
     decidedAt: isoTime(verdict.decidedAt),
     class: verdict.class,
     classText: classText(verdict.class),
@@ -98,30 +98,38 @@ export function describeDecision(held: HeldDecision, tenant: Tenant, contest: Co
     contestId: contest?.contestId ?? null,
     whatWouldHaveChanged: whatWouldHaveChanged(verdict),
     howToContest: HOW_TO_CONTEST,
-    signals: held.summary,
-    supersededBy: held.supersededBy ?? null,
-    reportedOutcome: held.reported ? { ...held.reported, at: isoTime(held.reported.at) } : null,
+    signals: decision.summary,
+    supersededBy: decision.supersededBy ?? null,
+    reportedOutcome: decision.reported ? { ...decision.reported, at: isoTime(decision.reported.at) } : null,
   };
 }
 
-async function historyOf(database: Database, kid: string, principal: string): Promise<readonly object[]> {
+async function readHistory(database: Database, kid: string, principal: string): Promise<readonly object[]> {
   const history: object[] = [];
-  const read = (after: { readonly seq: number } | undefined) =>
+  const readPage = (after: { readonly seq: number } | undefined) =>
     listHistory(database, kid, principal, { before: after?.seq ?? null, limit: HISTORY_PAGE });
-  for await (const events of pagesBy(HISTORY_PAGE, read))
+  for await (const events of pagesBy(HISTORY_PAGE, readPage))
     for (const { seq, purpose, choice, at, detail } of events)
       history.push({ seq, type: `consent.${choice}`, purpose, time: isoTime(at), ...detail });
   return history;
 }
 
-async function consentOf(database: Database, { kid, principal, principalId }: Reach) {
+async function readConsent(database: Database, { kid, principal, principalId }: Reach) {
   if (principal === null || principalId === null) return null;
-  const history = await historyOf(database, kid, principal);
+  const history = await readHistory(database, kid, principal);
   if (history.length === 0) return null;
   const state = (await listState(database, kid, principal)).map(({ purpose, choice, at, ...rest }) => {
-    const { policyVersion, expiresAt, seq, hash, given } = rest;
-    const until = iso(expiresAt);
-    return { purpose, choice, at: isoTime(at), policyVersion, expiresAt: until, proof: { seq, hash }, given };
+    const { policyVersion, expiresAt, seq, hash, given: consentGiven } = rest;
+    const expiresAtText = iso(expiresAt);
+    return {
+      purpose,
+      choice,
+      at: isoTime(at),
+      policyVersion,
+      expiresAt: expiresAtText,
+      proof: { seq, hash },
+      given: consentGiven,
+    };
   });
   return { principalId, state, history };
 }
@@ -129,16 +137,16 @@ async function consentOf(database: Database, { kid, principal, principalId }: Re
 /** Data other than decisions; null when there are no decisions either. */
 async function readHeld({ database, contestTexts }: DsarDeps, reach: Reach) {
   const { kid, durable, principal } = reach;
-  const where = { durable, linked: [...reach.linked] };
-  const device = durable === null ? null : await heldDevice(database, kid, durable);
-  const total = await countDecisions(database, kid, where);
-  const contests = await heldContests(database, contestTexts, kid, where);
-  const override = await heldOverride(database, kid, where);
-  const links = principal === null ? [] : await heldLinks(database, kid, principal);
-  const consent = await consentOf(database, reach);
-  const nothing = !device && total === 0 && contests.length === 0 && !override;
-  if (nothing && links.length === 0 && !consent) return null;
-  return { where, device, total, contests, override, links, consent };
+  const heldReach = { durable, linked: [...reach.linked] };
+  const device = durable === null ? null : await readDevice(database, kid, durable);
+  const total = await countDecisions(database, kid, heldReach);
+  const contests = await readContests(database, contestTexts, kid, heldReach);
+  const override = await readOverride(database, kid, heldReach);
+  const links = principal === null ? [] : await readLinks(database, kid, principal);
+  const consent = await readConsent(database, reach);
+  const hasNoRows = !device && total === 0 && contests.length === 0 && !override;
+  if (hasNoRows && links.length === 0 && !consent) return null;
+  return { where: heldReach, device, total, contests, override, links, consent };
 }
 
 function referenceOf({ rightsKey }: Tenant, { durable, principal, linked }: Reach): string {
@@ -149,30 +157,30 @@ function referenceOf({ rightsKey }: Tenant, { durable, principal, linked }: Reac
 }
 
 /** Webhooks to this machine stay with the operator. */
-async function recipientsOf(database: Database, kid: string): Promise<string[]> {
-  const all = await listWebhooks(database, kid);
-  return [...new Set(all.map(({ url }) => new URL(url).hostname))].filter((host) => !isLoopback(host));
+async function readRecipients(database: Database, kid: string): Promise<string[]> {
+  const webhooks = await listWebhooks(database, kid);
+  return [...new Set(webhooks.map(({ url }) => new URL(url).hostname))].filter((host) => !isLoopback(host));
 }
 
-export async function noticeOf(database: Database, { kid, settings, purposes }: Tenant) {
+export async function readNotice(database: Database, { kid, settings, purposes }: Tenant) {
   const titles = purposes.map(({ title }) => title);
-  return makeNotice(settings, titles, await recipientsOf(database, kid));
+  return makeNotice(settings, titles, await readRecipients(database, kid));
 }
 
 /** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */
-export async function gather(deps: DsarDeps, reach: Reach) {
+export async function gatherDsar(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
   const database = { ...deps.database, read: deps.database.longRead };
-  const held = tenant && (await readHeld({ ...deps, database }, reach));
-  if (!held) return null;
-  const { where, device, total, contests, override, links, consent } = held;
+  const heldData = tenant && (await readHeld({ ...deps, database }, reach));
+  if (!heldData) return null;
+  const { where: heldReach, device, total, contests, override, links, consent } = heldData;
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));
   return {
     total,
     head: {
       subject: {
-        // The same that a receipt of erasure names.
+        // A receipt of erasure names the same reference.
         reference: referenceOf(tenant, reach),
         tenant: kid,
         visitorId: reach.visitorId,
@@ -183,18 +191,18 @@ export async function gather(deps: DsarDeps, reach: Reach) {
       override: override && { neverAutomation: true as const, createdAt: isoTime(override.createdAt) },
       contests: contests.map(heldContest),
       consent,
-      notice: await noticeOf(database, tenant),
+      notice: await readNotice(database, tenant),
     },
     async *decisions(): AsyncGenerator<readonly DsarDecision[]> {
-      for await (const page of heldDecisions(database, kid, where))
+      for await (const page of readDecisions(database, kid, heldReach))
         yield page.map((one) => describeDecision(one, tenant, byRequest.get(one.requestId)));
     },
   };
 }
 
-/** For the person, with its audit row. @throws {Refusal} `no-data` */
-export async function exported(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
-  const dsar = await gather(deps, reach);
+/** Exports for the person, and writes the audit row. @throws {Refusal} `no-data` */
+export async function exportDsar(deps: DsarDeps, reach: Reach, actor: Actor): Promise<Dsar> {
+  const dsar = await gatherDsar(deps, reach);
   if (!dsar) throw new Refusal('no-data');
   await recordAudit(deps.database, {
     kid: reach.kid,
@@ -211,11 +219,11 @@ export async function exported(deps: DsarDeps, reach: Reach, actor: Actor): Prom
 export async function* dsarJson(dsar: Dsar): AsyncGenerator<string> {
   const { subject, generatedAt, ...rest } = dsar.head;
   yield `{"subject":${JSON.stringify(subject)},"generatedAt":${JSON.stringify(generatedAt)},"decisions":[`;
-  let first = true;
+  let isFirst = true;
   for await (const page of dsar.decisions()) {
     for (const decision of page) {
-      yield `${first ? '' : ','}${JSON.stringify(decision)}`;
-      first = false;
+      yield `${isFirst ? '' : ','}${JSON.stringify(decision)}`;
+      isFirst = false;
     }
   }
   yield `],${JSON.stringify(rest).slice(1)}`;

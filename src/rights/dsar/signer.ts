@@ -40,7 +40,7 @@ function makeIdentity({ host, masterKey, onMake }: SignerDeps, now: number): Sto
   };
 }
 
-const isOver = (pem: string, now: number): boolean => Date.parse(new X509Certificate(pem).validTo) <= now;
+const isExpired = (pem: string, now: number): boolean => Date.parse(new X509Certificate(pem).validTo) <= now;
 
 function signDetached(content: Uint8Array, certificate: string, key: string, now: number): Buffer {
   const message = forge.pkcs7.createSignedData();
@@ -65,11 +65,11 @@ function signDetached(content: Uint8Array, certificate: string, key: string, now
 /** The identity of this installation; it is created when the first export needs it, and again when it has expired. */
 export async function openArchiveSigner(deps: SignerDeps) {
   const { database, masterKey, clock } = deps;
-  const held = await readArchiveSigner(database);
-  const good = held !== null && !isOver(held.certificate, clock());
-  const { certificate, wrappedKey } = good
-    ? held
-    : await saveArchiveSigner(database, makeIdentity(deps, clock()), held?.certificate ?? null);
+  const storedSigner = await readArchiveSigner(database);
+  const isValid = storedSigner !== null && !isExpired(storedSigner.certificate, clock());
+  const { certificate, wrappedKey } = isValid
+    ? storedSigner
+    : await saveArchiveSigner(database, makeIdentity(deps, clock()), storedSigner?.certificate ?? null);
   const key = masterKey.unwrap(wrappedKey, archiveSignerContext).toString();
   const { fingerprint256, validTo } = new X509Certificate(certificate);
   return {
@@ -93,24 +93,24 @@ export interface StoredSigner {
 const NAME = 'archive-signer';
 
 /** One row, so that nobody reads the key of one and the certificate of another. */
-async function signerIn(rows: Knex.QueryBuilder): Promise<StoredSigner | null> {
+async function readSigner(rows: Knex.QueryBuilder): Promise<StoredSigner | null> {
   const value = await cellOf<string>(rows.where({ name: NAME }), 'value');
   return value === undefined ? null : (JSON.parse(value) as StoredSigner);
 }
 
-export const readArchiveSigner = ({ read }: Database) => signerIn(read('meta'));
+export const readArchiveSigner = ({ read }: Database) => readSigner(read('meta'));
 
 /**
  * Writes it unless another process was faster.
  * @param replaces the expired certificate, or null
- * @returns the one that holds
+ * @returns the signer that is stored afterwards
  */
 function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: string | null) {
   const value = JSON.stringify(signer);
   return database.transaction(async (tx) => {
     await tx('meta').insert({ name: NAME, value }).onConflict('name').ignore();
-    const held = await signerIn(tx('meta').forUpdate());
-    if (held?.certificate !== replaces) return held ?? signer;
+    const storedSigner = await readSigner(tx('meta').forUpdate());
+    if (storedSigner?.certificate !== replaces) return storedSigner ?? signer;
     await writeMeta(tx, NAME, value);
     return signer;
   });
@@ -118,9 +118,9 @@ function saveArchiveSigner(database: Database, signer: StoredSigner, replaces: s
 
 /** @returns how many there were */
 export async function rewrapArchiveSigner(tx: Knex.Transaction, rewrap: (wrapped: string) => string) {
-  const held = await signerIn(tx('meta').forUpdate());
-  if (!held) return 0;
-  const { certificate, wrappedKey } = held;
+  const storedSigner = await readSigner(tx('meta').forUpdate());
+  if (!storedSigner) return 0;
+  const { certificate, wrappedKey } = storedSigner;
   await writeMeta(tx, NAME, JSON.stringify({ certificate, wrappedKey: rewrap(wrappedKey) }));
   return 1;
 }

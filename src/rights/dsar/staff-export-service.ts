@@ -27,7 +27,7 @@ export interface ExportsNeeds {
 export function makeExports({ database, tenantOf, api, signer, clock }: ExportsNeeds) {
   const policyOfTenant = (kid: string) => policyOf(tenantOf(kid)?.policy ?? null);
 
-  /** The same of a target that was found before. */
+  /** Gathers the data of a target that was found before. */
   function gather(kid: string, body: EraseTargetBody, target: ErasureTarget): Promise<Dsar | null> {
     const { durables, requests, principal } = target;
     return api.gather({
@@ -42,8 +42,8 @@ export function makeExports({ database, tenantOf, api, signer, clock }: ExportsN
 
   return {
     /**
-     * What is held about the one that is named: everything of the device behind a visitorId or a requestId, that request
-     * alone where the id needs attestation; the linked requests and the consent of a principal. Null when nothing is.
+     * Finds the stored data of the named person: everything of the device behind a visitorId or a requestId, but only that request
+     * where the id needs attestation; the linked requests and the consent of a principal. Null when nothing is stored.
      * @throws {Refusal} `cross-tenant-denied`
      */
     async find(kid: string, body: EraseTargetBody): Promise<Dsar | null> {

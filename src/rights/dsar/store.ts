@@ -6,7 +6,7 @@ import { chunksOf, pagesBy } from '../../lib/collections.ts';
 import type { Contest, ContestTexts } from '../contests/contest.ts';
 import { contestsIn } from '../contests/store.ts';
 
-/** What is held about a subject, table by table: the same tables that an erasure empties. */
+/** Reads the data stored about a subject, table by table: the tables that an erasure empties. */
 
 /** A device, and requests that a principal linked. */
 export interface HeldReach {
@@ -14,72 +14,75 @@ export interface HeldReach {
   readonly linked: readonly string[];
 }
 
-export type HeldDevice = NonNullable<Awaited<ReturnType<typeof heldDevice>>>;
+export type HeldDevice = NonNullable<Awaited<ReturnType<typeof readDevice>>>;
 
-async function heldPasskey(read: Knex, of: { readonly kid: string; readonly durable: string }) {
+async function readPasskey(read: Knex, device: { readonly kid: string; readonly durable: string }) {
   const row = await read('credentials')
-    .where(of)
+    .where(device)
     .first<{ device_bound: unknown; created_at: number; last_at: number } | undefined>();
   if (!row) return null;
   return { deviceBound: isTrue(row.device_bound), createdAt: row.created_at, lastUsedAt: row.last_at };
 }
 
-export async function heldDevice({ read }: Database, kid: string, durable: string) {
-  const of = { kid, durable };
+export async function readDevice({ read }: Database, kid: string, durable: string) {
+  const device = { kid, durable };
   const sighting = await read('sightings')
-    .where(of)
+    .where(device)
     .first<{ firstSeenAt: number; lastSeenAt: number; seen: number } | undefined>({
       firstSeenAt: 'first_at',
       lastSeenAt: 'last_at',
       seen: 'seen',
     });
   const visitorIds = (await read('visitor_index')
-    .where(of)
+    .where(device)
     .orderBy('epoch')
     .select({ visitorId: 'visitor_id', epoch: 'epoch' })) as { visitorId: string; epoch: number }[];
   // Client networks a day, as counts; the salted marks behind today's count are counted too.
-  const networks = (await read('network_days').where(of).orderBy('day').select('day', 'networks')) as {
+  const networks = (await read('network_days').where(device).orderBy('day').select('day', 'networks')) as {
     day: number;
     networks: number;
   }[];
-  const passkey = await heldPasskey(read, of);
+  const passkey = await readPasskey(read, device);
   if (!sighting && visitorIds.length === 0 && networks.length === 0 && !passkey) return null;
   return { firstSeenAt: 0, lastSeenAt: 0, seen: 0, ...sighting, visitorIds, networks, passkey };
 }
 
 /** The override of the device, or the one that a linked request led to. */
-export async function heldOverride({ read }: Database, kid: string, { durable, linked }: HeldReach) {
-  const first = (
+export async function readOverride({ read }: Database, kid: string, { durable, linked }: HeldReach) {
+  const readFirst = (
     rows: Knex.QueryBuilder,
   ): Promise<{ readonly createdAt: number; readonly requestId: string | null } | undefined> =>
     rows.where({ kid }).first({ createdAt: 'created_at', requestId: 'request_id' });
-  const own = durable === null ? undefined : await first(read('overrides').where({ durable }));
-  if (own) return own;
+  const deviceOverride = durable === null ? undefined : await readFirst(read('overrides').where({ durable }));
+  if (deviceOverride) return deviceOverride;
   for (const ids of chunksOf(linked)) {
-    const found = await first(whereAmong(read('overrides'), read, 'request_id', ids));
-    if (found) return found;
+    const requestOverride = await readFirst(whereAmong(read('overrides'), read, 'request_id', ids));
+    if (requestOverride) return requestOverride;
   }
   return null;
 }
 
-export async function heldContests(
+export async function readContests(
   database: Database,
   contestTexts: ContestTexts,
   kid: string,
   reach: HeldReach,
 ): Promise<readonly Contest[]> {
   const { durable, linked } = reach;
-  const all = (): Knex.QueryBuilder => database.read('contests').where({ kid });
-  const found = durable === null ? [] : [...(await contestsIn(all().where({ durable }), contestTexts))];
+  const contestRows = (): Knex.QueryBuilder => database.read('contests').where({ kid });
+  const contestsFound =
+    durable === null ? [] : [...(await contestsIn(contestRows().where({ durable }), contestTexts))];
   for (const ids of chunksOf(linked))
-    found.push(...(await contestsIn(whereAmong(all(), database.read, 'request_id', ids), contestTexts)));
-  const contests = new Map(found.map((contest) => [contest.contestId, contest]));
-  const before = (one: Contest, other: Contest): number =>
-    one.filedAt - other.filedAt || (one.contestId < other.contestId ? -1 : 1);
-  return [...contests.values()].sort(before);
+    contestsFound.push(
+      ...(await contestsIn(whereAmong(contestRows(), database.read, 'request_id', ids), contestTexts)),
+    );
+  const contests = new Map(contestsFound.map((contest) => [contest.contestId, contest]));
+  const compareFiled = (a: Contest, b: Contest): number =>
+    a.filedAt - b.filedAt || (a.contestId < b.contestId ? -1 : 1);
+  return [...contests.values()].sort(compareFiled);
 }
 
-export async function heldLinks(database: Database, kid: string, principal: string) {
+export async function readLinks(database: Database, kid: string, principal: string) {
   const query = database.read('links').where({ kid, principal });
   const links = query.orderBy('linked_at');
   return (await links.select({ requestId: 'request_id', linkedAt: 'linked_at' })) as {
@@ -91,11 +94,11 @@ export async function heldLinks(database: Database, kid: string, principal: stri
 export interface HeldDecision {
   readonly requestId: string;
   readonly verdict: Verdict;
-  /** What the tenant still holds of its signals, until the token's life is over. */
+  /** The summary of its signals, which is stored until the transparency token expires. */
   readonly summary: unknown;
   /** A later decision of the same browser session. */
   readonly supersededBy?: string | null;
-  /** What the tenant's backend reported of it. */
+  /** The outcome that the tenant's backend reported. */
   readonly reported?: { readonly outcome: string; readonly at: number } | null;
 }
 
@@ -105,7 +108,7 @@ type HeldRow = Readonly<
 
 const PAGE = 500;
 
-async function page(
+async function readDecisionPage(
   database: Database,
   kid: string,
   part: { readonly durable: string } | { readonly requests: readonly string[] },
@@ -138,38 +141,36 @@ async function page(
 }
 
 /** The newest first, in pages, so that a long trail is never in memory whole. */
-export async function* heldDecisions(database: Database, kid: string, reach: HeldReach) {
+export async function* readDecisions(database: Database, kid: string, reach: HeldReach) {
   const { durable, linked } = reach;
   if (durable !== null) {
-    const read = (after: HeldDecision | undefined) =>
-      page(database, kid, { durable }, after?.requestId ?? null);
-    yield* pagesBy(PAGE, read);
+    const readNextPage = (after: HeldDecision | undefined) =>
+      readDecisionPage(database, kid, { durable }, after?.requestId ?? null);
+    yield* pagesBy(PAGE, readNextPage);
   }
   const ids = [...linked].sort().reverse();
   for (const requests of chunksOf(ids, PAGE)) {
-    const found = await page(database, kid, { requests }, null);
-    const others = found.filter(({ verdict }) => durable === null || verdict.durable !== durable);
-    if (others.length > 0) yield others;
+    const decisions = await readDecisionPage(database, kid, { requests }, null);
+    const otherDecisions = decisions.filter(({ verdict }) => durable === null || verdict.durable !== durable);
+    if (otherDecisions.length > 0) yield otherDecisions;
   }
 }
 
 export async function countDecisions(database: Database, kid: string, reach: HeldReach): Promise<number> {
   const { durable, linked } = reach;
-  const all = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
-  let total = durable === null ? 0 : await countOf(all().where({ durable }));
+  const decisionRows = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
+  let total = durable === null ? 0 : await countOf(decisionRows().where({ durable }));
   for (const ids of chunksOf(linked)) {
-    const query = whereOneOf(all(), database.read, 'request_id', ids);
-    // What the device has was counted.
+    const query = whereOneOf(decisionRows(), database.read, 'request_id', ids);
+    // Decisions of the device are counted already.
     if (durable !== null) query.whereRaw('(durable IS NULL OR durable <> ?)', [durable]);
     total += await countOf(query);
   }
   return total;
 }
 
-/** What a reviewer sees with a contested decision: the same device's other visits and contests. */
-
-/** The newest first. */
-export async function deviceTrail(database: Database, kid: string, durable: string, limit: number) {
+/** Reads the other visits of a device, the newest first, which a reviewer sees next to a contested decision. */
+export async function readDeviceTrail(database: Database, kid: string, durable: string, limit: number) {
   const rows = (await database
     .read('decisions')
     .where({ kid, durable })
@@ -189,13 +190,13 @@ export function countTrail({ read }: Database, kid: string, durable: string, cap
 }
 
 /** Contests of the same device, the newest first, without what was written. */
-export function deviceContests({ read }: Database, kid: string, durable: string, limit: number) {
+export function readDeviceContests({ read }: Database, kid: string, durable: string, limit: number) {
   const contests = read('contests').where({ kid, durable });
   return contestsIn(contests.orderBy('contest_id', 'desc').limit(limit), null);
 }
 
-/** When the oldest decision that is still held was made. */
-export async function oldestDecision(database: Database, kid: string): Promise<number | null> {
+/** @returns the time of the oldest stored decision */
+export async function readOldestDecision(database: Database, kid: string): Promise<number | null> {
   const decisions = database.read('decisions').where({ kid }).orderBy('decided_at');
   return (await cellOf<number>(decisions, 'decided_at')) ?? null;
 }

@@ -11,8 +11,8 @@ import { erasuresAt, saveErasureStep } from './receipts.ts';
 import { scrubFiles } from './scrub.ts';
 
 /**
- * No byte of what was erased is left in the files: the log is emptied and the file is searched. If an id is found
- * the file is rewritten, which blocks all writes: a large one at most once a day, in the operator's window.
+ * Makes sure that no erased byte is left in the files of the database: empties the write-ahead log and searches the file. If an id is
+ * found, it rewrites the file, which blocks all writes: a large file at most once a day, in the operator's window.
  */
 
 export interface CleanDeps {
@@ -23,20 +23,20 @@ export interface CleanDeps {
   /** Smaller files are rewritten at once. */
   readonly largeFile?: number;
   readonly onFault: (error: unknown) => void;
-  /** True: nobody is served any more, and the search takes no pauses. */
-  readonly hurries: () => boolean;
+  /** True: the server no longer answers, so that the search takes no pauses. */
+  readonly isStopping: () => boolean;
 }
 
-export interface Wanted {
+export interface SearchRequest {
   readonly receiptId: string;
   readonly kid: string;
-  /** Undefined: those of an attempt that could not search. If it is not known either, only rewriting is sure. */
+  /** Undefined: the needles of an earlier attempt that could not search. Null: unknown, and only rewriting is sure. */
   readonly needles?: SoughtIds | null;
   /** An operator waits for it. */
   readonly rewriteNow?: boolean;
 }
 
-type Sought = Omit<Wanted, 'needles'> & { readonly needles: SoughtIds | null };
+type Search = Omit<SearchRequest, 'needles'> & { readonly needles: SoughtIds | null };
 
 /** Rewritten in about half a second: no write is refused. */
 const LARGE_FILE = 64 * 1024 * 1024;
@@ -46,28 +46,32 @@ const MAX_KEPT = 1000;
 const NOTHING: SoughtIds = { requests: new Set(), others: new Set() };
 
 /** A device that visited again is rightly in the file. */
-async function notInUse({ read }: Database, kid: string, ids: readonly string[]): Promise<string[]> {
+async function withoutIdsInUse({ read }: Database, kid: string, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
-  const used = await idsInUse(read, kid, { devices: ids, visitorIds: ids });
-  return ids.filter((id) => !used.has(id));
+  const idsUsed = await idsInUse(read, kid, { devices: ids, visitorIds: ids });
+  return ids.filter((id) => !idsUsed.has(id));
 }
 
-/** Receipts of which an id is in the file, or nobody knows what to look for. */
-async function findDirty({ database, hurries }: CleanDeps, file: string, sought: readonly Sought[]) {
-  const [requests, others] = [new Set<string>(), new Set<string>()];
-  for (const { kid, needles } of sought) {
-    for (const id of needles?.requests ?? []) requests.add(id);
-    for (const id of await notInUse(database, kid, [...(needles?.others ?? [])])) others.add(id);
+/** Finds the receipts of which an id is in the file, and those whose ids are unknown. */
+async function findReceiptsInFile(
+  { database, isStopping: hurries }: CleanDeps,
+  file: string,
+  searches: readonly Search[],
+) {
+  const [requestIds, otherIds] = [new Set<string>(), new Set<string>()];
+  for (const { kid, needles } of searches) {
+    for (const id of needles?.requests ?? []) requestIds.add(id);
+    for (const id of await withoutIdsInUse(database, kid, [...(needles?.others ?? [])])) otherIds.add(id);
   }
-  const found = await idsInFile(file, { requests, others }, hurries);
-  const dirty = new Set<string>();
-  for (const { receiptId, kid, needles } of sought) {
-    const hits = [...(needles?.others ?? [])].filter((id) => found.has(id));
-    const isFound = needles === null || [...needles.requests].some((id) => found.has(id));
+  const foundIds = await idsInFile(file, { requests: requestIds, others: otherIds }, hurries);
+  const receiptsFound = new Set<string>();
+  for (const { receiptId, kid, needles } of searches) {
+    const hits = [...(needles?.others ?? [])].filter((id) => foundIds.has(id));
+    const isFound = needles === null || [...needles.requests].some((id) => foundIds.has(id));
     // It may have visited while the file was searched.
-    if (isFound || (await notInUse(database, kid, hits)).length > 0) dirty.add(receiptId);
+    if (isFound || (await withoutIdsInUse(database, kid, hits)).length > 0) receiptsFound.add(receiptId);
   }
-  return dirty;
+  return receiptsFound;
 }
 
 async function mayRewrite(deps: CleanDeps): Promise<boolean> {
@@ -82,7 +86,7 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
   const isLarge = statSync(file).size > largeFile;
   if (isLarge && !rewriteNow && !(await mayRewrite(deps))) return false;
   try {
-    // Before it: one that fails is not tried all night.
+    // The time is written before the attempt, so that a failing one is not repeated all night.
     if (isLarge) await database.transaction((tx) => writeMeta(tx, LAST_REWRITE, String(clock())));
     await database.vacuum();
     return true;
@@ -94,50 +98,50 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
 
 export function makeCleaner(deps: CleanDeps) {
   const { database } = deps;
-  let last: Promise<unknown> = Promise.resolve();
+  let queueEnd: Promise<unknown> = Promise.resolve();
   const serialise = <T>(work: () => Promise<T>): Promise<T> => {
-    const next = last.then(work);
-    last = next.catch(() => {});
-    return next;
+    const result = queueEnd.then(work);
+    queueEnd = result.catch(() => {});
+    return result;
   };
-  const kept = new Map<string, SoughtIds>();
-  const keep = (receiptId: string, needles: SoughtIds | null): void => {
-    if (needles && kept.size < MAX_KEPT) kept.set(receiptId, needles);
+  const keptNeedles = new Map<string, SoughtIds>();
+  const keepNeedles = (receiptId: string, needles: SoughtIds | null): void => {
+    if (needles && keptNeedles.size < MAX_KEPT) keptNeedles.set(receiptId, needles);
   };
 
-  async function clean(sought: readonly Sought[]): Promise<readonly boolean[]> {
+  async function clean(searches: readonly Search[]): Promise<readonly boolean[]> {
     if (!(await database.truncateLog())) {
-      for (const { receiptId, needles } of sought) keep(receiptId, needles);
-      return sought.map(() => false);
+      for (const { receiptId, needles } of searches) keepNeedles(receiptId, needles);
+      return searches.map(() => false);
     }
-    if (database.file === null) return sought.map(() => true);
-    const dirty = await findDirty(deps, database.file, sought);
-    const isClean = ({ receiptId }: Sought): boolean => !dirty.has(receiptId);
-    if (dirty.size === 0) return sought.map(isClean);
-    const rewriteNow = sought.some((one) => one.rewriteNow === true && !isClean(one));
-    if (!(await rewrite(deps, database.file, rewriteNow))) return sought.map(isClean);
-    if (await database.truncateLog()) return sought.map(() => true);
-    for (const receiptId of dirty) keep(receiptId, NOTHING);
-    return sought.map(isClean);
+    if (database.file === null) return searches.map(() => true);
+    const receiptsFound = await findReceiptsInFile(deps, database.file, searches);
+    const isClean = ({ receiptId }: Search): boolean => !receiptsFound.has(receiptId);
+    if (receiptsFound.size === 0) return searches.map(isClean);
+    const rewriteNow = searches.some((one) => one.rewriteNow === true && !isClean(one));
+    if (!(await rewrite(deps, database.file, rewriteNow))) return searches.map(isClean);
+    if (await database.truncateLog()) return searches.map(() => true);
+    for (const receiptId of receiptsFound) keepNeedles(receiptId, NOTHING);
+    return searches.map(isClean);
   }
 
-  const group = makeGroup<Wanted, boolean>({
+  const group = makeGroup<SearchRequest, boolean>({
     name: 'clean',
-    run: (wanted) => {
-      const sought = wanted.map((one) => ({
+    run: (requests) => {
+      const searches = requests.map((one) => ({
         ...one,
-        needles: one.needles ?? kept.get(one.receiptId) ?? null,
+        needles: one.needles ?? keptNeedles.get(one.receiptId) ?? null,
       }));
-      for (const { receiptId } of wanted) kept.delete(receiptId);
-      return serialise(() => clean(sought));
+      for (const { receiptId } of requests) keptNeedles.delete(receiptId);
+      return serialise(() => clean(searches));
     },
     maxBatch: 1000,
     maxWaiting: 10_000,
   });
   return {
     /** One pass at a time; all erasures that wait meanwhile share the next. Answers whether nothing is left. */
-    submit: (one: Wanted) => group.submit(one),
-    /** In its turn: a page that moves while the file is searched would be missed. */
+    submit: (one: SearchRequest) => group.submit(one),
+    /** Waits for a running search, which would miss a page that moves. */
     releasePages: () => serialise(() => releaseFreePages(database)),
   };
 }
@@ -145,7 +149,7 @@ export function makeCleaner(deps: CleanDeps) {
 /**
  * Rewrites the files of PostgreSQL, and completes the receipts that waited for it. Returns how many.
  * @param owner the same database, opened by the owner of the tables
- * @param kid of this tenant alone
+ * @param kid completes receipts of this tenant only; undefined: of all
  */
 export async function scrub(
   database: Database,

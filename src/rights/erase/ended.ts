@@ -9,7 +9,7 @@ import { DAY, isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
 import { goingTenants, tenantsSince } from '../../tenants/tenant-store.ts';
 import {
-  append,
+  appendErasureLine,
   type EndedKey,
   type ErasureLine,
   erasureLog,
@@ -65,11 +65,11 @@ async function keyLines({ read }: Database, kid: string, since: number): Promise
   ];
 }
 
-/** A line that could not be written is written by any server that runs within so long. */
+/** A line that could not be written is written by any server that runs within this time. */
 const REPAIR_MS = 30 * DAY;
 
 /** The names of all that ended, and the lines of keys and holds. The name of an erasure is its receipt. */
-async function endedSince(database: Database, since: number) {
+async function readEnded(database: Database, since: number) {
   const lines: ErasureLine[] = [];
   const receipts: string[] = [];
   for (const kid of await listKids(database)) {
@@ -85,13 +85,14 @@ const hasLine = ({ step, doneAt }: StoredErasure): boolean => step !== 'done' ||
 /** The names that the last sweep found or wrote, by path. A file that another took the place of is read again. */
 const recorded = new Map<string, { readonly file: LogFile; readonly names: ReadonlySet<string> }>();
 
-async function recordMissing(outside: OutsideLog, now: number): Promise<void> {
+async function recordMissingLines(outside: OutsideLog, now: number): Promise<void> {
   const { database } = outside;
   const log = erasureLog(outside);
-  const { lines, receipts, names } = await endedSince(database, now - REPAIR_MS);
+  const { lines, receipts, names } = await readEnded(database, now - REPAIR_MS);
   const missing = new Set(names);
-  const known = recorded.get(log.path);
-  if (known && isSameFile(known.file, fileOf(log))) for (const name of known.names) missing.delete(name);
+  const lastSweep = recorded.get(log.path);
+  if (lastSweep && isSameFile(lastSweep.file, fileOf(log)))
+    for (const name of lastSweep.names) missing.delete(name);
   if (missing.size > 0)
     for await (const { isAuthentic, body, dropped } of readLines(log)) {
       const line = dropped ? null : parseLine(body, isAuthentic);
@@ -103,7 +104,7 @@ async function recordMissing(outside: OutsideLog, now: number): Promise<void> {
     receipts.filter((receipt) => missing.has(receipt)),
   );
   for (const line of [...lines, ...erasures.filter(hasLine).map(tombstoneOf)])
-    if (missing.has(nameOf(line))) await append(outside, line);
+    if (missing.has(nameOf(line))) await appendErasureLine(outside, line);
   recorded.set(log.path, { file: fileOf(log), names });
 }
 
@@ -112,17 +113,17 @@ async function recordMissing(outside: OutsideLog, now: number): Promise<void> {
  * sweep, so that a line that could not be written is written later.
  */
 export function recordEnded(outside: OutsideLog, now: number): Promise<void> {
-  return serialise(`${erasureLog(outside).path} sweep`, () => recordMissing(outside, now));
+  return serialise(`${erasureLog(outside).path} sweep`, () => recordMissingLines(outside, now));
 }
 
-/** All sessions end: some of them had ended since. Of nonces that were used since nothing is known: older bundles are `stale`. */
-export async function cutOff(tx: Knex.Transaction, now: number): Promise<void> {
+/** Ends all sessions, as a backup has some that ended later. It lacks the nonces used since, so that older bundles become `stale`. */
+export async function endAllSessions(tx: Knex.Transaction, now: number): Promise<void> {
   await tx('console_sessions').delete();
   await tx('principal_sessions').delete();
   await raiseForgotten(tx, now);
 }
 
-async function endKeyAgain(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {
+async function endKeyOfLine(tx: Knex.Transaction, line: EndedKey): Promise<boolean> {
   const { tenant: kid } = line;
   const at = Date.parse(line.at);
   if (line.event === 'apikey.revoked') {
@@ -138,22 +139,22 @@ async function endKeyAgain(tx: Knex.Transaction, line: EndedKey): Promise<boolea
   return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;
 }
 
-export async function endKeysAgain(tx: Knex.Transaction, lines: readonly EndedKey[]) {
-  const again: EndedKey[] = [];
-  for (const line of lines) if (await endKeyAgain(tx, line)) again.push(line);
-  for (const kid of new Set(again.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
+export async function endKeysOfLines(tx: Knex.Transaction, lines: readonly EndedKey[]) {
+  const changedKeys: EndedKey[] = [];
+  for (const line of lines) if (await endKeyOfLine(tx, line)) changedKeys.push(line);
+  for (const kid of new Set(changedKeys.map(({ tenant }) => tenant))) await bumpTenant(tx, kid);
   return {
-    apiKeysRevoked: again.flatMap((line) => (line.event === 'apikey.revoked' ? [line.id] : [])),
-    staffRemoved: again.flatMap((line) => (line.event === 'staff.removed' ? [line.id] : [])),
+    apiKeysRevoked: changedKeys.flatMap((line) => (line.event === 'apikey.revoked' ? [line.id] : [])),
+    staffRemoved: changedKeys.flatMap((line) => (line.event === 'staff.removed' ? [line.id] : [])),
     /** KID/GENERATION. */
-    sealKeysDestroyed: again.flatMap((line) =>
+    sealKeysDestroyed: changedKeys.flatMap((line) =>
       line.event === 'seal-key.destroyed' ? [`${line.tenant}/${line.generation}`] : [],
     ),
   };
 }
 
-/** A change of a hold of which the audit log tells nothing, although it still would: the database is older. */
-async function isLostHold(database: Database, line: HoldLine, now: number): Promise<boolean> {
+/** True when the audit log lacks a change of a hold that it would still have: the database is older than the change. */
+async function isHoldLost(database: Database, line: HoldLine, now: number): Promise<boolean> {
   const { tenant: kid, device: object, event: action } = line;
   const from = Date.parse(line.at);
   if (from < now - AUDIT_DAYS_MS) return false;
@@ -167,36 +168,36 @@ export type LostLines = Awaited<ReturnType<typeof makeLostLines>>;
  * is passed over.
  */
 export async function makeLostLines(database: Database, now: number) {
-  const since = await tenantsSince(database);
-  const going = new Set(await goingTenants(database));
-  const lost = {
+  const createdTimes = await tenantsSince(database);
+  const leavingTenants = new Set(await goingTenants(database));
+  const lostLines = {
     removals: [] as Tombstone[],
     /** The key is the receipt. */
     people: new Map<string, Tombstone>(),
     keys: [] as EndedKey[],
     holds: [] as HoldLine[],
   };
-  async function take(some: readonly FoundLine[]): Promise<void> {
-    const present = some.filter(
-      ({ line: { tenant, at } }) => (since.get(tenant) ?? Infinity) <= Date.parse(at),
+  async function take(batch: readonly FoundLine[]): Promise<void> {
+    const present = batch.filter(
+      ({ line: { tenant, at } }) => (createdTimes.get(tenant) ?? Infinity) <= Date.parse(at),
     );
     const receipts = present.flatMap(({ line }) => (isTombstone(line) ? [line.receiptId] : []));
-    const known = await knownReceipts(database, receipts);
+    const knownIds = await knownReceipts(database, receipts);
     for (const { line, isAuthentic } of present) {
-      if (isRemoval(line)) lost.removals.push(line);
-      else if (going.has(line.tenant)) continue;
+      if (isRemoval(line)) lostLines.removals.push(line);
+      else if (leavingTenants.has(line.tenant)) continue;
       else if (isTombstone(line)) {
         const { receiptId } = line;
-        if (!known.has(receiptId) && (isAuthentic || !lost.people.has(receiptId)))
-          lost.people.set(receiptId, line);
-      } else if (!isHold(line)) lost.keys.push(line);
-      else if (await isLostHold(database, line, now)) lost.holds.push(line);
+        if (!knownIds.has(receiptId) && (isAuthentic || !lostLines.people.has(receiptId)))
+          lostLines.people.set(receiptId, line);
+      } else if (!isHold(line)) lostLines.keys.push(line);
+      else if (await isHoldLost(database, line, now)) lostLines.holds.push(line);
     }
   }
   return {
-    ...lost,
+    ...lostLines,
     take,
-    /** How many erasures the next start will repeat. */
-    countErasures: () => new Set(lost.removals.map(({ tenant }) => tenant)).size + lost.people.size,
+    /** Counts the erasures that the next start will repeat. */
+    countErasures: () => new Set(lostLines.removals.map(({ tenant }) => tenant)).size + lostLines.people.size,
   };
 }

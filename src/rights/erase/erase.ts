@@ -34,7 +34,7 @@ import {
   withCopies,
 } from './erasure.ts';
 import { appendTombstone, type OutsideLog } from './erasure-log.ts';
-import { type RowTarget, sizeUp } from './find.ts';
+import { type RowTarget, readTargetSize } from './find.ts';
 import {
   addStep,
   erasuresAt,
@@ -72,8 +72,8 @@ export interface EraseRequest {
   readonly actor: Actor;
   readonly keep: Keep;
   /**
-   * A stranger may ask again and again: since this moment (epoch milliseconds) what erases nothing new is answered with the receipt
-   * that is there, and leaves no audit row and no line.
+   * A stranger may ask again and again: a repeated request since this moment (epoch milliseconds) that erases nothing new is answered
+   * with the earlier receipt, and leaves no audit row and no line.
    */
   readonly once?: number;
   /** The receipt of an erasure that a restore took back: applied again, under its own name and date. */
@@ -85,9 +85,9 @@ export interface EraseDeps extends OutsideLog, Pick<CleanDeps, 'rewriteWindow' |
   readonly clock: Clock;
   readonly random: Random;
   readonly tenantOf: (kid: string) => Tenant | undefined;
-  /** What held up an erasure whose rows are gone: the job finishes it. */
+  /** Gets the error that stopped an erasure after its rows were deleted; a job finishes it. */
   readonly onFault: (error: unknown) => void;
-  /** How long an answer waits for steps and for the search before it says `pending`. */
+  /** Milliseconds that an answer waits for steps and the search before it says `pending`. */
   readonly patienceMs?: number;
   /** An erasure of more requests than this is done in steps. */
   readonly largeAbove?: number;
@@ -102,31 +102,31 @@ const LARGE_ABOVE = 500;
 /** Rows of a step: each costs a dozen statements, however few rows it has. */
 const STEP_ROWS = 100;
 
-interface Running extends EraseDeps {
+interface Run extends EraseDeps {
   readonly cleaner: ReturnType<typeof makeCleaner>;
   /** False once the process is stopping. */
-  readonly goesOn: () => boolean;
+  readonly shouldContinue: () => boolean;
 }
 
-/** How a job looks for what is unfinished; how the file is searched for it. */
-interface Resumed {
+/** The unfinished erasures that a job resumes, and whether it may rewrite the file now. */
+interface ResumeScope {
   /** Erasures that began no later. */
   readonly before: number;
   readonly rewriteNow: boolean;
 }
-type Searched = { readonly needles: Gone } | Pick<Resumed, 'rewriteNow'>;
+type SearchScope = { readonly needles: DeletedBytes } | Pick<ResumeScope, 'rewriteNow'>;
 
 /** Bytes that no file may hold any more. Null: nobody knows them after a crash, and only rewriting the file is sure. */
-type Gone = { readonly requests: Set<string>; readonly others: Set<string> } | null;
+type DeletedBytes = { readonly requests: Set<string>; readonly others: Set<string> } | null;
 
 /** @param answerEarly gives the receipt as it is to the caller that waits, before the rest has finished */
 async function erase(
-  run: Running,
+  run: Run,
   request: EraseRequest,
   receiptId: string,
   answerEarly: (receipt: ErasureReceipt) => void,
 ): Promise<ErasureReceipt> {
-  const { erasure, gone } = await deleteRows(run, request, receiptId);
+  const { erasure, deletedBytes } = await deleteRows(run, request, receiptId);
   if (erasure.step === 'done') return receiptOf(erasure);
   let timer: NodeJS.Timeout | undefined;
   let at = erasure;
@@ -134,8 +134,8 @@ async function erase(
     at = await writeLine(run, at);
     const { patienceMs = PATIENCE_MS } = run;
     if (Number.isFinite(patienceMs)) timer = setTimeout(answerEarly, patienceMs, receiptOf(at));
-    at = await runSteps(run, at, gone);
-    at = await searchFiles(run, at, { needles: gone });
+    at = await runSteps(run, at, deletedBytes);
+    at = await searchFiles(run, at, { needles: deletedBytes });
   } catch (error) {
     // The rows are gone, and nobody may be told that nothing was done.
     run.onFault(error);
@@ -145,17 +145,17 @@ async function erase(
   return receiptOf(at);
 }
 
-interface Begun {
+interface StartedErasure {
   readonly erasure: StoredErasure;
-  readonly gone: NonNullable<Gone>;
+  readonly deletedBytes: NonNullable<DeletedBytes>;
 }
 
 /** The first transaction. It reads on no other connection: that would wait for a second connection of the pool. */
-async function deleteRows(deps: Running, request: EraseRequest, receiptId: string): Promise<Begun> {
+async function deleteRows(deps: Run, request: EraseRequest, receiptId: string): Promise<StartedErasure> {
   const { database, largeAbove = LARGE_ABOVE } = deps;
   const target = rowTargetOf(request);
-  const known = { receiptId, backups: await countBackups(database) };
-  const size = await sizeUp(database.read, target, largeAbove);
+  const receiptFacts = { receiptId, backups: await countBackups(database) };
+  const size = await readTargetSize(database.read, target, largeAbove);
   const places = size && makeAnchoredPlaces(target.kid, size.ids);
   await places?.prepare(database.read, size?.hours ?? []);
   return database.transaction(async (tx) => {
@@ -163,20 +163,20 @@ async function deleteRows(deps: Running, request: EraseRequest, receiptId: strin
     await lockHead(tx, target.kid);
     const rows = size ? await eraseRows(tx, target, places) : await beginSteps(tx, target, receiptId);
     // Behind the lock: a hold that this erasure met is older than its receipt.
-    return writeReceipt(tx, request, { ...known, now: deps.clock(), rows, inSteps: size === null });
+    return writeReceipt(tx, request, { ...receiptFacts, now: deps.clock(), rows, inSteps: size === null });
   });
 }
 
-interface Deleted {
+interface ReceiptFacts {
   readonly receiptId: string;
   readonly now: number;
-  /** How many backups the receipt names. */
+  /** Number of backups that the receipt names. */
   readonly backups: number;
   readonly rows: Erased;
   readonly inSteps: boolean;
 }
 
-async function writeReceipt(tx: Tx, request: EraseRequest, deleted: Deleted): Promise<Begun> {
+async function writeReceipt(tx: Tx, request: EraseRequest, deleted: ReceiptFacts): Promise<StartedErasure> {
   const { receiptId, now, backups, rows, inSteps } = deleted;
   const { tenant, target, actor, requestedBy, keep, again } = request;
   const { kid, rightsKey } = tenant;
@@ -184,11 +184,11 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: Deleted): Pr
   const counts: ScopeCounts = { ...rows.counts, consent };
   const erases = inSteps || erasesAny(counts);
   // Without a line a restore applies nothing again.
-  const needsLine = erases || rows.held.length > 0;
+  const needsLine = erases || rows.heldDevices.length > 0;
   const scopes = scopeResults(withCopies(counts, erases, needsLine ? backups : 0));
   const subject = again?.subject ?? subjectRef(rightsKey, target);
-  const held = rows.held.map((durable) => rightsRef(rightsKey, 'durable', durable));
-  const gone = { requests: new Set(rows.requests), others: new Set([...rows.others, ...secrets]) };
+  const heldRefs = rows.heldDevices.map((durable) => rightsRef(rightsKey, 'durable', durable));
+  const deletedBytes = { requests: new Set(rows.requests), others: new Set([...rows.others, ...secrets]) };
   const erasure: StoredErasure = {
     receiptId,
     kid,
@@ -196,18 +196,18 @@ async function writeReceipt(tx: Tx, request: EraseRequest, deleted: Deleted): Pr
     requestedBy,
     keep,
     refs: refsOf(rightsKey, target),
-    ...(held.length > 0 && { held }),
+    ...(heldRefs.length > 0 && { held: heldRefs }),
     erasedAt: again?.erasedAt ?? now,
     scopes: inSteps ? asStepped(scopes) : asPending(scopes),
     step: needsLine ? (again ? 'logged' : 'rows') : 'done',
   };
   const earlier = inSteps || erases ? null : await earlierReceipt(tx, request, subject);
-  if (earlier) return { erasure: { ...earlier, step: 'done' }, gone };
+  if (earlier) return { erasure: { ...earlier, step: 'done' }, deletedBytes };
   await insertErasure(tx, erasure);
-  const about = erasure.scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
-  const detail = { receiptId, scopes: about };
+  const touchedScopes = erasure.scopes.filter(({ action }) => action !== 'none').map(({ scope }) => scope);
+  const detail = { receiptId, scopes: touchedScopes };
   await writeAudit(tx, { kid, at: now, actor, action: 'subject.erased', object: subject, detail });
-  return { erasure, gone };
+  return { erasure, deletedBytes };
 }
 
 /** The line outside the database. */
@@ -218,9 +218,9 @@ async function writeLine(deps: EraseDeps, erasure: StoredErasure): Promise<Store
   return { ...erasure, step: 'logged' };
 }
 
-/** Deletes what a large erasure left to steps, as other nodes may do at the same time. @param gone takes what was deleted */
-async function runSteps(run: Running, erasure: StoredErasure, gone: Gone): Promise<StoredErasure> {
-  const { database, goesOn, tenantOf } = run;
+/** Deletes what a large erasure left to steps, as other nodes may do at the same time. @param deletedBytes takes what was deleted */
+async function runSteps(run: Run, erasure: StoredErasure, deletedBytes: DeletedBytes) {
+  const { database, shouldContinue, tenantOf } = run;
   const { receiptId, kid } = erasure;
   if (!(await hasSteps(database, receiptId))) return erasure;
   const rightsKey = tenantOf(kid)?.rightsKey;
@@ -237,23 +237,23 @@ async function runSteps(run: Running, erasure: StoredErasure, gone: Gone): Promi
       await lockHead(tx, kid);
       const erased = await eraseStep(tx, erasure, { requests, requestRef, places });
       await addStep(tx, receiptId, erased.counts);
-      for (const id of erased.requests) gone?.requests.add(id);
-      for (const bytes of erased.others) gone?.others.add(bytes);
+      for (const id of erased.requests) deletedBytes?.requests.add(id);
+      for (const bytes of erased.others) deletedBytes?.others.add(bytes);
       return requests.length;
     };
-    await inPieces(database, ids, step, { minRows: STEP_ROWS, shouldContinue: goesOn });
-    if (!goesOn()) return erasure;
+    await inPieces(database, ids, step, { minRows: STEP_ROWS, shouldContinue });
+    if (!shouldContinue()) return erasure;
   }
   await endSteps(database, receiptId);
   return (await findErasure(database.read, receiptId)) ?? erasure;
 }
 
 /** The last step. A server cleans the file of SQLite alone: those of PostgreSQL wait for `gpd erase scrub`. */
-async function searchFiles(run: Running, erasure: StoredErasure, wanted: Searched): Promise<StoredErasure> {
+async function searchFiles(run: Run, erasure: StoredErasure, scope: SearchScope): Promise<StoredErasure> {
   const { database, cleaner, clock } = run;
   const { receiptId, kid, step } = erasure;
   if (step === 'rows' || (await hasSteps(database, receiptId))) return erasure;
-  if (!(await cleaner.submit({ receiptId, kid, ...wanted }))) return erasure;
+  if (!(await cleaner.submit({ receiptId, kid, ...scope }))) return erasure;
   const scopes = asErased(erasure.scopes, database.kind === 'sqlite');
   const end = isIncomplete(scopes)
     ? ({ step: 'scrub' } as const)
@@ -262,11 +262,11 @@ async function searchFiles(run: Running, erasure: StoredErasure, wanted: Searche
   return { ...erasure, ...end, scopes };
 }
 
-/** Takes up what a crash, a full disk or a busy file left unfinished. What fails is tried again the next time, and holds up no other. */
-async function resumeAll(run: Running, isUnderWay: (receiptId: string) => boolean, wanted: Resumed) {
+/** Finishes erasures that a crash, a full disk or a busy file interrupted. One that fails stops no other, and is retried next time. */
+async function resumeAll(run: Run, isUnderWay: (receiptId: string) => boolean, scope: ResumeScope) {
   const { database } = run;
   const failures: JobFault[] = [];
-  const alone = async <T>(kid: string, work: () => Promise<T>): Promise<T | null> => {
+  const attempt = async <T>(kid: string, work: () => Promise<T>): Promise<T | null> => {
     try {
       return await work();
     } catch (error) {
@@ -276,16 +276,16 @@ async function resumeAll(run: Running, isUnderWay: (receiptId: string) => boolea
   };
   // The file of a database that came from PostgreSQL is searched as any other.
   const steps = database.kind === 'sqlite' ? ([...UNFINISHED, 'scrub'] as const) : UNFINISHED;
-  const { erasures, unreadable } = await erasuresAt(database, steps, wanted.before);
+  const { erasures, unreadable } = await erasuresAt(database, steps, scope.before);
   failures.push(...unreadable.map((error) => ({ kid: error.kid, error })));
   const deleted: StoredErasure[] = [];
   for (const erasure of erasures.filter(({ receiptId }) => !isUnderWay(receiptId))) {
-    const at = await alone(erasure.kid, async () => runSteps(run, await writeLine(run, erasure), null));
+    const at = await attempt(erasure.kid, async () => runSteps(run, await writeLine(run, erasure), null));
     if (at) deleted.push(at);
   }
-  // Together: one search of the file is for all of them.
-  const ended = deleted.map((at) => alone(at.kid, async () => receiptOf(await searchFiles(run, at, wanted))));
-  return { receipts: (await Promise.all(ended)).filter((receipt) => receipt !== null), failures };
+  // Submitted together, so that one search of the file serves all of them.
+  const runs = deleted.map((at) => attempt(at.kid, async () => receiptOf(await searchFiles(run, at, scope))));
+  return { receipts: (await Promise.all(runs)).filter((receipt) => receipt !== null), failures };
 }
 
 export type EraseService = ReturnType<typeof makeEraseService>;
@@ -294,27 +294,27 @@ export function makeEraseService(deps: EraseDeps) {
   const { database, clock } = deps;
   const underWay = new Map<string, Promise<unknown>>();
   let stopping = false;
-  const run: Running = {
+  const run: Run = {
     ...deps,
-    cleaner: makeCleaner({ ...deps, hurries: () => stopping }),
-    goesOn: () => !stopping,
+    cleaner: makeCleaner({ ...deps, isStopping: () => stopping }),
+    shouldContinue: () => !stopping,
   };
-  const resume = (wanted: Resumed) => resumeAll(run, (receiptId) => underWay.has(receiptId), wanted);
+  const resume = (scope: ResumeScope) => resumeAll(run, (receiptId) => underWay.has(receiptId), scope);
   return {
     /** The receipt is incomplete while steps remain or something holds the files open; a job finishes it. */
     erase(request: EraseRequest): Promise<ErasureReceipt> {
       const receiptId = request.again?.receiptId ?? `era_${makeUlid(clock, deps.random)}`;
       return new Promise<ErasureReceipt>((answer, refuse) => {
-        const ended = erase(run, request, receiptId, answer).then(answer, refuse);
+        const outcome = erase(run, request, receiptId, answer).then(answer, refuse);
         underWay.set(
           receiptId,
-          ended.finally(() => underWay.delete(receiptId)),
+          outcome.finally(() => underWay.delete(receiptId)),
         );
       });
     },
     async status(receiptId: string): Promise<ErasureReceipt | null> {
-      const found = await findErasure(database.read, receiptId);
-      return found && receiptOf(found);
+      const erasure = await findErasure(database.read, receiptId);
+      return erasure && receiptOf(erasure);
     },
     /** Newest first. `unreadable`: ids of those whose rows are damaged. */
     async list(kid: string, limit: number) {
@@ -323,7 +323,7 @@ export function makeEraseService(deps: EraseDeps) {
     },
     /** Finishes what is not finished, for an operator: rewrites the file now, whatever its size, if it has to be. */
     resume: () => resume({ before: clock(), rewriteNow: true }),
-    /** The same for a job, which leaves alone what began in the last minute. */
+    /** Finishes erasures for a job, except those that began in the last minute. */
     resumeStale: () => resume({ before: clock() - UNDER_WAY_MS, rewriteNow: false }),
     releasePages: () => run.cleaner.releasePages(),
     /** Stops between two steps; the next start continues. */
@@ -334,7 +334,7 @@ export function makeEraseService(deps: EraseDeps) {
   };
 }
 
-/** What a principal asks for in its own session: its consent evidence and its links. */
+/** Erases the consent evidence and the links of a principal, who asks in its own session. */
 export const eraseOwn =
   (eraser: EraseService) =>
   (tenant: EraseRequest['tenant'], { principal, principalId }: PrincipalSession): Promise<ErasureReceipt> =>
@@ -353,17 +353,17 @@ export async function planErasure(
 ): Promise<ScopeCounts> {
   const { linksOf, principal } = target;
   const rows = await countRows(database.read, { ...target, kid, keep, requestRef: String });
-  const who = principal?.ref ?? linksOf;
-  const openings = who === null ? 0 : await countOpenings(database.read, kid, who);
+  const principalRef = principal?.ref ?? linksOf;
+  const openings = principalRef === null ? 0 : await countOpenings(database.read, kid, principalRef);
   const counts = { ...rows.counts, consent: consentCount(target, openings) };
   const erases = erasesAny(counts);
-  return withCopies(counts, erases, erases || rows.held.length > 0 ? await countBackups(database) : 0);
+  return withCopies(counts, erases, erases || rows.heldDevices.length > 0 ? await countBackups(database) : 0);
 }
 
 function receiptOf({ kid: tenant, erasedAt, scopes, ...erasure }: StoredErasure): ErasureReceipt {
   const { receiptId, subject, requestedBy } = erasure;
-  const done = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
-  return { receiptId, tenant, subject, requestedBy, ...done };
+  const outcome = { erasedAt: isoTime(erasedAt), scopes, incomplete: isIncomplete(scopes) };
+  return { receiptId, tenant, subject, requestedBy, ...outcome };
 }
 
 function rowTargetOf({ tenant, target, keep }: EraseRequest): RowTarget {

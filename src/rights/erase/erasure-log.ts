@@ -121,31 +121,36 @@ async function readCount(database: Pick<Database, 'kind' | 'read'>, log: LineLog
   return openCount(log.key, await readMeta(database, await nameOfCount(database, log)));
 }
 
-const sealCount = (key: Uint8Array, count: number): string =>
+const signCount = (key: Uint8Array, count: number): string =>
   sealLine({ key, name: COUNT }, count, JSON.stringify({ v: 1 }));
 
 /** Writes the count of a database that a restore makes ready. */
-export const putCount = (
+export const writeErasureCount = (
   tx: Parameters<typeof writeMeta>[0],
   key: Uint8Array,
   count: number,
-): Promise<void> => writeMeta(tx, COUNT, sealCount(key, count));
+): Promise<void> => writeMeta(tx, COUNT, signCount(key, count));
 
 /** Never lower than it was: two appends may come to this in another order. */
 async function raiseCount({ database }: OutsideLog, log: LineLog, count: number): Promise<void> {
   const name = await nameOfCount(database, log);
   await database.transaction(async (tx) => {
-    const known = openCount(log.key, await readMeta({ read: tx }, name));
-    if (typeof known !== 'number' || known < count) await writeMeta(tx, name, sealCount(log.key, count));
+    const storedCount = openCount(log.key, await readMeta({ read: tx }, name));
+    if (typeof storedCount !== 'number' || storedCount < count)
+      await writeMeta(tx, name, signCount(log.key, count));
   });
 }
 
 /** The one way in which a line is written. It is on disk before this returns; written twice is no harm: it is applied once. */
-export async function append(outside: OutsideLog, line: ErasureLine): Promise<void> {
+export async function appendErasureLine(outside: OutsideLog, line: ErasureLine): Promise<void> {
   const log = erasureLog(outside);
   await mkdir(outside.dataDir, { recursive: true, mode: 0o700 });
-  const known = await readCount(outside.database, log);
-  const number = await appendLine(log, () => Promise.resolve(line), typeof known === 'number' ? known : 0);
+  const storedCount = await readCount(outside.database, log);
+  const number = await appendLine(
+    log,
+    () => Promise.resolve(line),
+    typeof storedCount === 'number' ? storedCount : 0,
+  );
   if (number !== null) await raiseCount(outside, log, number);
 }
 
@@ -155,11 +160,11 @@ export const tombstoneOf = (erasure: StoredErasure): Tombstone => {
 };
 
 export const appendTombstone = (outside: OutsideLog, erasure: StoredErasure): Promise<void> =>
-  append(outside, tombstoneOf(erasure));
+  appendErasureLine(outside, tombstoneOf(erasure));
 
 /** A tenant that is removed: an older backup would bring it back. */
 export const appendRemoval = (outside: OutsideLog, kid: string, now: number): Promise<void> =>
-  append(outside, {
+  appendErasureLine(outside, {
     v: 1,
     receiptId: `off_${kid}_${now}`,
     tenant: kid,
@@ -170,8 +175,8 @@ export const appendRemoval = (outside: OutsideLog, kid: string, now: number): Pr
     refs: [{ kind: 'tenant', ref: kid }],
   });
 
-/** Drops lines that are older than any backup. The file begins with the oldest ones; those of a merged backup follow later. */
-export async function dropOldErasures(outside: OutsideLog, before: number): Promise<void> {
+/** Drops lines that are older than any backup. The file begins with its oldest lines; those of a merged backup follow later. */
+export async function dropOldErasureLines(outside: OutsideLog, before: number): Promise<void> {
   const { database } = outside;
   const log = erasureLog(outside);
   const isOld = ({ at }: { readonly at: string }): boolean => Date.parse(at) < before;
@@ -184,10 +189,10 @@ export async function dropOldErasures(outside: OutsideLog, before: number): Prom
   }
   if (!isDue) return;
   const name = await nameOfCount(database, log);
-  const known = await readCount(database, log);
+  const storedCount = await readCount(database, log);
   await dropLines(log, isOld);
-  if ((await nameOfCount(database, log)) === name || typeof known !== 'number') return;
-  await raiseCount(outside, log, known);
+  if ((await nameOfCount(database, log)) === name || typeof storedCount !== 'number') return;
+  await raiseCount(outside, log, storedCount);
   await database.transaction((tx) => dropMeta(tx, name));
 }
 
@@ -195,7 +200,7 @@ export async function dropOldErasures(outside: OutsideLog, before: number): Prom
  * A writer of the file without the key can at most have people erased: without its MAC a line removes no tenant, ends no key and changes no
  * hold.
  */
-const counts = (line: ErasureLine, isAuthentic: boolean): boolean =>
+const isTrusted = (line: ErasureLine, isAuthentic: boolean): boolean =>
   isAuthentic || (isTombstone(line) && !isRemoval(line));
 
 export interface FoundLine {
@@ -204,40 +209,40 @@ export interface FoundLine {
 }
 
 /** Takes the lines that count, some at a time. */
-type Take = (some: readonly FoundLine[]) => Promise<void>;
+type Take = (batch: readonly FoundLine[]) => Promise<void>;
 
 /** Lines that are looked up in the database together. */
 const BATCH = 2000;
 
-/** Reads all that can be read, with what is wrong: who was promised to be gone must not come back for a line that is damaged. */
+/** Reads every readable line and reports the first problem: one damaged line must not bring back a person who was erased. */
 export async function scanErasures(
   lines: AsyncIterable<LogLine> | Iterable<LogLine>,
-  known: KnownCount,
+  knownCount: KnownCount,
   take: Take = () => Promise.resolve(),
 ) {
-  let problem = known === 'changed' ? 'the count that the database keeps was changed' : null;
-  let [last, droppedUntil, some] = [0, '', [] as FoundLine[]];
-  for await (const found of lines) {
-    last = Math.max(last, found.number);
-    if (found.dropped && found.dropped.until > droppedUntil) droppedUntil = found.dropped.until;
-    const line = found.dropped ? null : parseLine(found.body, found.isAuthentic);
-    problem ??= found.problem ?? (line || found.dropped ? null : `line ${found.number} is damaged`);
-    if (line && counts(line, found.isAuthentic)) some.push({ line, isAuthentic: found.isAuthentic });
-    if (some.length < BATCH) continue;
-    await take(some);
-    some = [];
+  let problem = knownCount === 'changed' ? 'the count that the database keeps was changed' : null;
+  let [lastNumber, droppedUntil, batch] = [0, '', [] as FoundLine[]];
+  for await (const logLine of lines) {
+    lastNumber = Math.max(lastNumber, logLine.number);
+    if (logLine.dropped && logLine.dropped.until > droppedUntil) droppedUntil = logLine.dropped.until;
+    const line = logLine.dropped ? null : parseLine(logLine.body, logLine.isAuthentic);
+    problem ??= logLine.problem ?? (line || logLine.dropped ? null : `line ${logLine.number} is damaged`);
+    if (line && isTrusted(line, logLine.isAuthentic)) batch.push({ line, isAuthentic: logLine.isAuthentic });
+    if (batch.length < BATCH) continue;
+    await take(batch);
+    batch = [];
   }
-  await take(some);
-  const missing = typeof known === 'number' ? known - last : 0;
+  await take(batch);
+  const missing = typeof knownCount === 'number' ? knownCount - lastNumber : 0;
   if (missing > 0) problem ??= `${missing} lines are missing at the end`;
-  return { problem, last, droppedUntil };
+  return { problem, last: lastNumber, droppedUntil };
 }
 
 /** Scans the file. A server may append meanwhile: the count is read before the file. */
 export async function scanErasureLog(outside: OutsideLog, take?: Take) {
   const log = erasureLog(outside);
-  const known = await readCount(outside.database, log);
-  return scanErasures(readLines(log), known, take);
+  const storedCount = await readCount(outside.database, log);
+  return scanErasures(readLines(log), storedCount, take);
 }
 
 /** The file as a backup takes it: whole lines. What a crash cut off in the middle of a line was never answered to anybody. */
@@ -263,26 +268,26 @@ export function mergeLines(
   carried: readonly string[],
 ): readonly string[] {
   if (ours.length === 0) return carried;
-  const known = new Set<string>();
-  let last = 0;
+  const ourBodies = new Set<string>();
+  let lastNumber = 0;
   for (const { body, number } of judgeLines(log, ours)) {
-    known.add(body);
-    last = Math.max(last, number);
+    ourBodies.add(body);
+    lastNumber = Math.max(lastNumber, number);
   }
-  const more: string[] = [];
+  const addedLines: string[] = [];
   for (const { body, isAuthentic, dropped } of judgeLines(log, carried)) {
     // A forged line must not get the MAC that makes it one of ours.
-    if (!isAuthentic || dropped || known.has(body)) continue;
-    last += 1;
-    more.push(sealLine(log, last, body));
+    if (!isAuthentic || dropped || ourBodies.has(body)) continue;
+    lastNumber += 1;
+    addedLines.push(sealLine(log, lastNumber, body));
   }
-  return [...ours, ...more];
+  return [...ours, ...addedLines];
 }
 
 /** @throws {ConfigError} an erasure that cannot be read, or is missing, cannot be repeated */
-export function requireWhole(problem: string | null, where: string): void {
+export function requireWholeLog(problem: string | null, fileName: string): void {
   if (problem === null) return;
   throw new ConfigError(
-    `${where}: ${problem}: an erasure that it told of could not be repeated; put the file back from a copy`,
+    `${fileName}: ${problem}: an erasure that it told of could not be repeated; put the file back from a copy`,
   );
 }

@@ -8,7 +8,7 @@ export type ScopeResult = ErasureReceipt['scopes'][number];
 export type Scope = ScopeResult['scope'];
 export type Requester = ErasureReceipt['requestedBy'];
 
-/** Whose rows go, once it is known. An empty target erases nothing, and its receipt says so. */
+/** The rows to delete, by ids that were looked up. An empty target erases nothing, and its receipt says so. */
 export interface ErasureTarget {
   /** Everything of these devices. */
   readonly durables: readonly string[];
@@ -46,7 +46,7 @@ export function subjectRef(rightsKey: Uint8Array, target: ErasureTarget): string
 export const isEmptyTarget = ({ durables, requests, principal, linksOf }: ErasureTarget): boolean =>
   durables.length + requests.length === 0 && principal === null && linksOf === null;
 
-/** What an erasure keeps though it was asked to erase. */
+/** Rows that an erasure keeps. */
 export interface Keep {
   /** `/me forget`: a forged fingerprint must not destroy a person's defence. */
   readonly openContests: boolean;
@@ -57,7 +57,7 @@ export const DEFENCE_BASIS = 'GDPR Art. 17(3)(e): defence of legal claims';
 const CONSENT_BASIS = 'GDPR Art. 7(1): proof of consent; erased in the person’s own session or by a dpo';
 const BACKUP_BASIS = 'encrypted; a restore applies this erasure again before the server listens';
 
-/** What was found and what went, by scope. */
+/** Counts of one scope: rows erased and rows retained. */
 export interface ScopeCount {
   readonly erased: number;
   readonly retained: number;
@@ -74,10 +74,10 @@ export const emptyTally = (): Tally =>
 
 /** Adds the counts of one table. A basis is kept only when rows are retained on it. */
 export function addCount(tally: Tally, scope: Scope, { erased, retained, basis }: ScopeCount): void {
-  const known = tally[scope];
-  const why = retained > 0 ? basis : known.basis;
-  const sum = { erased: erased + known.erased, retained: retained + known.retained };
-  tally[scope] = why === undefined ? sum : { ...sum, basis: why };
+  const counted = tally[scope];
+  const keptBasis = retained > 0 ? basis : counted.basis;
+  const sum = { erased: erased + counted.erased, retained: retained + counted.retained };
+  tally[scope] = keptBasis === undefined ? sum : { ...sum, basis: keptBasis };
 }
 
 /** The evidence of a principal that is named is shredded; of one whose links go it stays. */
@@ -129,10 +129,10 @@ export function asPending(scopes: readonly ScopeResult[]): ScopeResult[] {
   return scopes.map((result) => (result.action === 'erased' ? { ...result, action: 'pending' } : result));
 }
 
-/** @param files whether the files of the database were cleaned too */
-export function asErased(scopes: readonly ScopeResult[], files: boolean): ScopeResult[] {
+/** @param areFilesClean whether the files of the database were cleaned too */
+export function asErased(scopes: readonly ScopeResult[], areFilesClean: boolean): ScopeResult[] {
   return scopes.map((result) =>
-    result.action === 'pending' && (files || result.scope !== 'storage')
+    result.action === 'pending' && (areFilesClean || result.scope !== 'storage')
       ? { ...result, action: result.count > 0 ? 'erased' : 'none' }
       : result,
   );
@@ -151,7 +151,7 @@ export const heldRows = (scopes: readonly ScopeResult[]): number =>
 
 export type ErasureState = 'complete' | 'partly' | 'incomplete';
 
-/** How far an erasure came, in the words of staff. */
+/** @returns the progress of an erasure, as the console shows it to staff */
 export function erasureState(scopes: readonly ScopeResult[]): ErasureState {
   if (isIncomplete(scopes)) return 'incomplete';
   return heldRows(scopes) > 0 ? 'partly' : 'complete';

@@ -7,7 +7,7 @@ import { hourOfVerdict } from '../../log/anchors.ts';
 import { tablesWhere } from '../person-map.ts';
 import { DEFENCE_BASIS, type ErasureTarget, type Keep } from './erasure.ts';
 
-/** Who is meant by an erasure: its requests and devices, what of them stays, and which ids the tables of a tenant have. */
+/** Finds the requests and devices of an erasure, the part of them that is kept, and the ids that the tables of a tenant have. */
 
 export interface RowTarget extends Omit<ErasureTarget, 'principal'> {
   readonly kid: string;
@@ -41,36 +41,36 @@ export async function rowsNamed(
   table: 'contests' | 'overrides' | 'decisions',
   { kid, durables, requests }: Pick<RowTarget, 'kid' | 'durables' | 'requests'>,
 ): Promise<RequestRow[]> {
-  const found: RequestRow[] = [];
-  for (const [column, all] of [
+  const namedRows: RequestRow[] = [];
+  for (const [column, values] of [
     ['durable', durables],
     ['request_id', requests],
   ] as const)
-    await inChunks(all, async (ids) => {
+    await inChunks(values, async (ids) => {
       const rows = whereOneOf(db(table).where({ kid }), db, column, ids).select('request_id', 'durable');
       // One by one: a device may have more rows than a call takes arguments.
-      for (const row of (await rows) as RequestRow[]) found.push(row);
+      for (const row of (await rows) as RequestRow[]) namedRows.push(row);
     });
-  return found;
+  return namedRows;
 }
 
 /** The target's requests and the hours of their decisions, by short reads; null when there are more than `most`. */
-export async function sizeUp(db: Knex, { kid, durables, requests }: RowTarget, most: number) {
+export async function readTargetSize(db: Knex, { kid, durables, requests }: RowTarget, maxRequests: number) {
   const ids = new Set(requests);
   const hours = new Set<number>();
-  for (const [column, all] of [
+  for (const [column, values] of [
     ['durable', durables],
     ['request_id', requests],
   ] as const)
-    await inChunks(all, async (some) => {
-      if (ids.size > most) return;
-      const rows = whereOneOf(db('decisions').where({ kid }), db, column, some).limit(most + 1);
+    await inChunks(values, async (chunk) => {
+      if (ids.size > maxRequests) return;
+      const rows = whereOneOf(db('decisions').where({ kid }), db, column, chunk).limit(maxRequests + 1);
       for (const row of await rows.select('request_id', 'decided_at')) {
         ids.add(String(row.request_id));
         hours.add(hourOfVerdict(row));
       }
     });
-  return ids.size > most ? null : { ids, hours };
+  return ids.size > maxRequests ? null : { ids, hours };
 }
 
 /**
@@ -82,22 +82,22 @@ export async function lockSubject(
   { kid, durables, requests }: RowTarget,
 ): Promise<void> {
   if (!hasRowLocks(tx)) return;
-  for (const [table, column, all] of [
+  for (const [table, column, values] of [
     ['contests', 'durable', durables],
     ['contests', 'request_id', requests],
     ['sightings', 'durable', durables],
   ] as const)
-    await inChunks(all, async (ids) => {
+    await inChunks(values, async (ids) => {
       await whereAmong(tx(table).where({ kid }), tx, column, ids).orderBy(column).forUpdate().select('kid');
     });
 }
 
 export async function defendedRequests(db: Knex, { kid, keep, durables, requests }: RowTarget) {
   if (!keep.openContests) return new Set<string>();
-  const open = await rowsNamed(db, 'contests', { kid, durables, requests });
-  const ids = open.map(({ request_id: id }) => id);
-  const found = whereAmong(db('contests').where({ kid, status: 'open' }), db, 'request_id', ids);
-  return new Set((await found.pluck('request_id')) as string[]);
+  const contests = await rowsNamed(db, 'contests', { kid, durables, requests });
+  const ids = contests.map(({ request_id: id }) => id);
+  const openContests = whereAmong(db('contests').where({ kid, status: 'open' }), db, 'request_id', ids);
+  return new Set((await openContests.pluck('request_id')) as string[]);
 }
 
 export const noIds = (): Ids => ({
@@ -111,19 +111,23 @@ export const noIds = (): Ids => ({
 
 /** The part of a target that is deleted, and the parts that are kept, each with its basis. */
 export interface Subject {
-  readonly going: Ids;
-  readonly kept: ReadonlyMap<string, Ids>;
+  readonly deletedIds: Ids;
+  readonly keptIds: ReadonlyMap<string, Ids>;
   /** Devices with a legal hold. */
-  readonly held: readonly string[];
+  readonly heldDevices: readonly string[];
 }
 
 /** The linked requests of a principal that are not among the others, each with its device. */
-async function linkedBeside(db: Knex, { kid, linksOf }: RowTarget, requests: { has(id: string): boolean }) {
+async function readLinkedRequests(
+  db: Knex,
+  { kid, linksOf }: RowTarget,
+  requests: { has(id: string): boolean },
+) {
   if (linksOf === null) return new Map<string, string | null>();
   const ids = (await db('links').where({ kid, principal: linksOf }).pluck('request_id')) as string[];
-  const others = ids.filter((id) => !requests.has(id));
-  const linked = new Map<string, string | null>(others.map((id) => [id, null]));
-  for (const row of await rowsNamed(db, 'decisions', { kid, durables: [], requests: others }))
+  const newRequests = ids.filter((id) => !requests.has(id));
+  const linked = new Map<string, string | null>(newRequests.map((id) => [id, null]));
+  for (const row of await rowsNamed(db, 'decisions', { kid, durables: [], requests: newRequests }))
     linked.set(row.request_id, row.durable);
   return linked;
 }
@@ -134,43 +138,48 @@ export async function readSubject(db: Knex, target: RowTarget, { large = false }
   const contests = await rowsNamed(db, 'contests', target);
   const overrides = await rowsNamed(db, 'overrides', target);
   // Rows of a held device are kept, and all are counted: that takes its time under the lock, for few devices ever.
-  const read = large ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
-  const decisions = await rowsNamed(db, 'decisions', { ...target, durables: read });
+  const scannedDevices = large ? [...(await holdsOn(db, kid, durables)).keys()] : durables;
+  const decisions = await rowsNamed(db, 'decisions', { ...target, durables: scannedDevices });
   const requests = new Map<string, string | null>(target.requests.map((id) => [id, null]));
   for (const { request_id: id, durable } of [...contests, ...overrides, ...decisions])
     if (id) requests.set(id, durable ?? requests.get(id) ?? null);
-  const linked = await linkedBeside(db, target, requests);
+  const linked = await readLinkedRequests(db, target, requests);
   const devices = new Set(
     [...durables, ...requests.values(), ...linked.values()].filter((id) => id !== null),
   );
   const holds = await holdsOn(db, kid, [...devices]);
-  const stays = await defendedRequests(db, target);
-  // The person asks by a visitorId for what is kept of a device.
-  const defended = new Set([...stays].map((id) => requests.get(id)));
+  const defendedIds = await defendedRequests(db, target);
+  // A person asks by visitorId for the rows that are kept of a device, so that its visitorIds stay too.
+  const defended = new Set([...defendedIds].map((id) => requests.get(id)));
   if (keep.override) for (const { durable } of overrides) defended.add(durable);
 
-  const going = noIds();
-  const kept = new Map<string, Ids>();
-  const place = (of: keyof Ids, id: string, durable: string | null | undefined, isDefended = false): void => {
+  const deletedIds = noIds();
+  const keptIds = new Map<string, Ids>();
+  const placeId = (
+    kind: keyof Ids,
+    id: string,
+    durable: string | null | undefined,
+    isDefended = false,
+  ): void => {
     const basis = holds.get(durable ?? '') ?? (isDefended ? DEFENCE_BASIS : undefined);
-    if (basis === undefined) going[of].push(id);
+    if (basis === undefined) deletedIds[kind].push(id);
     else
-      kept
-        .set(basis, kept.get(basis) ?? noIds())
+      keptIds
+        .set(basis, keptIds.get(basis) ?? noIds())
         .get(basis)
-        ?.[of].push(id);
+        ?.[kind].push(id);
   };
-  for (const [id, durable] of requests) place('requests', id, durable, stays.has(id));
+  for (const [id, durable] of requests) placeId('requests', id, durable, defendedIds.has(id));
   for (const { request_id: id, durable } of contests)
-    place('contested', requestRef(id), durable, stays.has(id));
-  for (const [id, durable] of linked) place('linked', id, durable);
+    placeId('contested', requestRef(id), durable, defendedIds.has(id));
+  for (const [id, durable] of linked) placeId('linked', id, durable);
   for (const durable of durables) {
-    place('devices', durable, durable);
-    place('indexed', durable, durable, defended.has(durable));
+    placeId('devices', durable, durable);
+    placeId('indexed', durable, durable, defended.has(durable));
   }
   for (const durable of new Set(overrides.map((row) => row.durable)))
-    if (durable !== null) place('overridden', durable, durable, keep.override);
-  return { going, kept, held: [...holds.keys()] };
+    if (durable !== null) placeId('overridden', durable, durable, keep.override);
+  return { deletedIds, keptIds, heldDevices: [...holds.keys()] };
 }
 
 /** Tables of a device, read by an index. */
@@ -178,23 +187,23 @@ const OF_DEVICES = tablesWhere(
   ({ names, reapplied, tenant }) => names.includes('durable') && reapplied && tenant !== 'scanned',
 );
 
-/** Those of the erased ids that are in use: the device visited again. */
+/** @returns the erased ids that are in use again, as the device made another visit */
 export async function idsInUse(
   db: Knex,
   kid: string,
   { devices, visitorIds }: { readonly devices: readonly string[]; readonly visitorIds: readonly string[] },
 ): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
+  const usedIds = new Set<string>();
   const columns = [
     ...OF_DEVICES.map((table) => [table, 'durable', devices] as const),
     ['visitor_index', 'visitor_id', visitorIds] as const,
   ];
   for (const [table, column, ids] of columns)
-    await inChunks(ids, async (some) => {
-      const rows = whereAmong(db(table).where({ kid }), db, column, some);
-      for (const id of (await rows.distinct(column).pluck(column)) as string[]) found.add(id);
+    await inChunks(ids, async (chunk) => {
+      const rows = whereAmong(db(table).where({ kid }), db, column, chunk);
+      for (const id of (await rows.distinct(column).pluck(column)) as string[]) usedIds.add(id);
     });
-  return found;
+  return usedIds;
 }
 
 const PAGE = 5000;

@@ -50,9 +50,9 @@ const PAGE = 500;
 
 /** Every hold of a tenant, in pages. */
 export async function* allHolds(database: Database, kid: string): AsyncGenerator<LegalHold> {
-  const read = (after: LegalHold | undefined) =>
+  const readPage = (after: LegalHold | undefined) =>
     listHolds(database, kid, { after: after ?? null, limit: PAGE });
-  for await (const page of pagesBy(PAGE, read)) yield* page;
+  for await (const page of pagesBy(PAGE, readPage)) yield* page;
 }
 
 /** Requests of a device. */

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
-import { endKeysAgain, type LostLines, makeLostLines } from './ended.ts';
+import { endKeysOfLines, type LostLines, makeLostLines } from './ended.ts';
 import type { EraseService } from './erase.ts';
 import { type HoldLine, type OutsideLog, scanErasureLog, type Tombstone } from './erasure-log.ts';
 import { storedIds } from './find.ts';
@@ -19,32 +19,32 @@ export interface ReapplyDeps extends OutsideLog {
   readonly eraser: EraseService;
   readonly tenantOf: (kid: string) => Tenant | undefined;
   readonly clock: Clock;
-  /** What is wrong with the log of erasures; what can be read of it is applied all the same. */
+  /** Gets the problem of a damaged log of erasures; its readable lines are applied all the same. */
   readonly onBroken: (problem: string) => void;
 }
 
-/** What names its subject by reference. */
+/** Lines that name their subject by a keyed reference. */
 type Line = Tombstone | HoldLine;
 
 const COLUMNS = { durable: 'durable', request: 'request_id' } as const;
 type Kind = keyof typeof COLUMNS;
 
 /** The ids behind the references of each line. */
-async function resolve({ database }: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
-  const found = new Map<Line, Record<Kind, Set<string>>>();
-  // By reference: one device may have been erased more than once, and each time something else was kept.
-  const wanted = new Map<string, Line[]>();
+async function resolveIds({ database }: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
+  const idsByLine = new Map<Line, Record<Kind, Set<string>>>();
+  // Several lines may name one reference: a device may have been erased more than once, keeping other rows each time.
+  const linesByRef = new Map<string, Line[]>();
   for (const line of lines) {
-    found.set(line, { durable: new Set(), request: new Set() });
+    idsByLine.set(line, { durable: new Set(), request: new Set() });
     const refs = 'device' in line ? [{ kind: 'durable', ref: line.device }] : line.refs;
     for (const { kind, ref } of refs)
-      if (kind in COLUMNS) wanted.set(ref, [...(wanted.get(ref) ?? []), line]);
+      if (kind in COLUMNS) linesByRef.set(ref, [...(linesByRef.get(ref) ?? []), line]);
   }
   for (const kind of ['durable', 'request'] as const)
     for await (const id of storedIds(database, tenant.kid, COLUMNS[kind]))
-      for (const line of wanted.get(rightsRef(tenant.rightsKey, kind, id)) ?? [])
-        found.get(line)?.[kind].add(id);
-  return found;
+      for (const line of linesByRef.get(rightsRef(tenant.rightsKey, kind, id)) ?? [])
+        idsByLine.get(line)?.[kind].add(id);
+  return idsByLine;
 }
 
 /** Its basis, in a person's own words, is not in a log that names nobody. */
@@ -66,9 +66,9 @@ async function reapplyHold({ database }: ReapplyDeps, line: HoldLine, durables: 
 
 /** In the order in which it happened: a hold keeps what was to be erased after it, and not what was before. */
 async function reapplyTenant(deps: ReapplyDeps, tenant: Tenant, lines: readonly Line[]) {
-  const found = await resolve(deps, tenant, lines);
+  const idsByLine = await resolveIds(deps, tenant, lines);
   for (const line of lines.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))) {
-    const ids = found.get(line);
+    const ids = idsByLine.get(line);
     if ('device' in line) {
       await reapplyHold(deps, line, ids?.durable ?? []);
       continue;
@@ -107,33 +107,33 @@ async function removeAgain({ database }: ReapplyDeps, removals: readonly Tombsto
  * replication it lacks the erasures of its last moments.
  */
 export function makeReapplying(deps: ReapplyDeps): () => Promise<number> {
-  let seen: string | null | undefined;
+  let lastTimeline: string | null | undefined;
   return async () => {
     const timeline = await timelineOf(deps.database);
-    if (seen !== undefined && (timeline === null || timeline === seen)) return 0;
+    if (lastTimeline !== undefined && (timeline === null || timeline === lastTimeline)) return 0;
     const applied = await reapplyErasures(deps);
-    seen = timeline;
+    lastTimeline = timeline;
     return applied;
   };
 }
 
 /** `gpd restore` has done it; a database that was put in place otherwise begins here. */
-async function endAgain({ database }: ReapplyDeps, { keys }: LostLines): Promise<number> {
+async function reapplyKeys({ database }: ReapplyDeps, { keys }: LostLines): Promise<number> {
   if (keys.length === 0) return 0;
   const { apiKeysRevoked, sealKeysDestroyed, staffRemoved } = await database.transaction((tx) =>
-    endKeysAgain(tx, keys),
+    endKeysOfLines(tx, keys),
   );
   return apiKeysRevoked.length + sealKeysDestroyed.length + staffRemoved.length;
 }
 
 /** Returns how many lines were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
-  const lost = await makeLostLines(deps.database, deps.clock());
-  const { problem } = await scanErasureLog(deps, lost.take);
+  const lostLines = await makeLostLines(deps.database, deps.clock());
+  const { problem } = await scanErasureLog(deps, lostLines.take);
   if (problem !== null) deps.onBroken(problem);
-  let applied = (await removeAgain(deps, lost.removals)) + (await endAgain(deps, lost));
+  let applied = (await removeAgain(deps, lostLines.removals)) + (await reapplyKeys(deps, lostLines));
   const byTenant = new Map<string, Line[]>();
-  for (const line of [...lost.people.values(), ...lost.holds])
+  for (const line of [...lostLines.people.values(), ...lostLines.holds])
     byTenant.set(line.tenant, [...(byTenant.get(line.tenant) ?? []), line]);
   for (const [kid, lines] of byTenant) {
     const tenant = deps.tenantOf(kid);

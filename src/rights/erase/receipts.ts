@@ -64,10 +64,10 @@ function rowToErasure(row: Row): StoredErasure {
 }
 
 /** One that is damaged hides no other. */
-function rowsToErasures(found: readonly Row[]) {
+function rowsToErasures(rowsFound: readonly Row[]) {
   const erasures: StoredErasure[] = [];
   const unreadable: UnreadableErasure[] = [];
-  for (const row of found) {
+  for (const row of rowsFound) {
     try {
       erasures.push(rowToErasure(row));
     } catch (error) {
@@ -79,8 +79,11 @@ function rowsToErasures(found: readonly Row[]) {
 }
 
 export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure): Promise<void> {
-  const { scopes, refs, keep, doneAt, held, ...rest } = erasure;
-  const texts = { scopes: JSON.stringify(scopes), refs: JSON.stringify({ refs, keep, doneAt, held }) };
+  const { scopes, refs, keep, doneAt, held: heldRefs, ...rest } = erasure;
+  const texts = {
+    scopes: JSON.stringify(scopes),
+    refs: JSON.stringify({ refs, keep, doneAt, held: heldRefs }),
+  };
   await tx('erasures').insert(toColumns({ ...rest, ...texts }));
 }
 
@@ -90,12 +93,17 @@ export async function insertErasure(tx: Knex.Transaction, erasure: StoredErasure
  */
 export async function receiptOfRequest(
   tx: Knex,
-  { kid, subject, ref, since }: Record<'kid' | 'subject' | 'ref', string> & { readonly since: number },
+  {
+    kid,
+    subject,
+    ref,
+    since: recentFrom,
+  }: Record<'kid' | 'subject' | 'ref', string> & { readonly since: number },
 ): Promise<StoredErasure | null> {
   const row = await rows(tx)
     .where({ kid, subject })
     .orWhere((recent) => {
-      void recent.where({ kid }).where('erased_at', '>=', since).where('refs', 'like', `%"${ref}"%`);
+      void recent.where({ kid }).where('erased_at', '>=', recentFrom).where('refs', 'like', `%"${ref}"%`);
     })
     .orderBy(NEWEST)
     .first<Row | undefined>();
@@ -103,19 +111,19 @@ export async function receiptOfRequest(
 }
 
 interface NextStep extends Pick<StoredErasure, 'step' | 'doneAt'> {
-  /** Where they change with the step. */
+  /** Set when the step changes them. */
   readonly scopes?: readonly ScopeResult[];
 }
 
 export async function saveErasureStep(
   database: Database,
-  { receiptId, refs, keep, held, step: from }: StoredErasure,
+  { receiptId, refs, keep, held: heldRefs, step: from }: StoredErasure,
   { step, scopes, doneAt }: NextStep,
 ): Promise<void> {
   const row = {
     step,
     ...(scopes && { scopes: JSON.stringify(scopes) }),
-    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, held, doneAt }) }),
+    ...(doneAt !== undefined && { refs: JSON.stringify({ refs, keep, held: heldRefs, doneAt }) }),
   };
   // Another node may have gone on with it.
   await database.transaction((tx) => tx('erasures').where({ receipt_id: receiptId, step: from }).update(row));
@@ -133,11 +141,11 @@ export async function addStep(tx: Knex.Transaction, receiptId: string, counts: T
 
 /** Receipts of a tenant that kept rows under legal holds, the oldest first. */
 export async function heldReceipts({ read }: Database, kid: string): Promise<readonly StoredErasure[]> {
-  const found = await rows(read)
+  const rowsFound = await rows(read)
     .where({ kid })
     .where('refs', 'like', '%"held":[%')
     .orderBy(['erased_at', 'receipt_id']);
-  return rowsToErasures(found).erasures;
+  return rowsToErasures(rowsFound).erasures;
 }
 
 export async function findErasure(db: Knex, receiptId: string): Promise<StoredErasure | null> {
@@ -145,27 +153,27 @@ export async function findErasure(db: Knex, receiptId: string): Promise<StoredEr
   return row ? rowToErasure(row) : null;
 }
 
-/** Which of these receipts there are. */
+/** @returns the ids among these that have a stored receipt */
 export async function knownReceipts(database: Database, receiptIds: readonly string[]) {
   const { read } = database;
-  const known = await whereAmong(read('erasures'), read, 'receipt_id', receiptIds).pluck('receipt_id');
-  return new Set(known as string[]);
+  const storedIds = await whereAmong(read('erasures'), read, 'receipt_id', receiptIds).pluck('receipt_id');
+  return new Set(storedIds as string[]);
 }
 
-/** Of erasures that a server finishes automatically. */
+/** Steps of erasures that a server finishes automatically. */
 export const UNFINISHED = ['rows', 'logged'] as const;
 
-/** Those at these steps that began no later than `before`, the oldest first. */
+/** Reads erasures at these steps that began no later than `before`, the oldest first. */
 export async function erasuresAt(
   database: Database,
   steps: readonly StoredErasure['step'][],
   before: number,
 ) {
-  const found = await rows(database.read)
+  const rowsFound = await rows(database.read)
     .whereIn('step', steps)
     .where('erased_at', '<=', before)
     .orderBy(['erased_at', 'receipt_id']);
-  return rowsToErasures(found);
+  return rowsToErasures(rowsFound);
 }
 
 /** Receipts of a tenant's erasures that began no earlier than `since` and have gone past `rows`. */
@@ -176,20 +184,20 @@ export const receiptsSince = ({ read }: Database, kid: string, since: number): P
     .whereNot({ step: 'rows' })
     .pluck('receipt_id');
 
-/** Those of these receipts that can be read. */
+/** Reads these receipts, except damaged ones. */
 export async function erasuresOf(
   { read }: Database,
   receiptIds: readonly string[],
 ): Promise<StoredErasure[]> {
-  const found: StoredErasure[] = [];
+  const erasures: StoredErasure[] = [];
   await inChunks(receiptIds, async (ids) => {
-    found.push(...rowsToErasures(await rows(read).whereIn('receipt_id', ids)).erasures);
+    erasures.push(...rowsToErasures(await rows(read).whereIn('receipt_id', ids)).erasures);
   });
-  return found;
+  return erasures;
 }
 
 /** Newest first. */
 export async function listErasures(database: Database, kid: string, limit: number) {
-  const found = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);
-  return rowsToErasures(found);
+  const rowsFound = await rows(database.read).where({ kid }).orderBy(NEWEST).limit(limit);
+  return rowsToErasures(rowsFound);
 }

@@ -63,7 +63,7 @@ export interface Erased {
   /** Device ids, visitorIds, and the beginnings of what was written about contests. */
   readonly others: readonly string[];
   /** Devices of which a legal hold keeps rows. */
-  readonly held: readonly string[];
+  readonly heldDevices: readonly string[];
 }
 
 /** Deletes the rows of the target. @param places of its verdicts in anchored hours, as far as they were read before */
@@ -74,19 +74,19 @@ export async function eraseRows(
 ): Promise<Erased> {
   await lockSubject(tx, target);
   const subject = await readSubject(tx, target);
-  const { going } = subject;
-  const work = makeWork(tx, target, places ?? makeAnchoredPlaces(target.kid, new Set(going.requests)));
-  for (const one of DELETES) await runDelete(work, one, going[one.ids]);
+  const { deletedIds } = subject;
+  const work = makeWork(tx, target, places ?? makeAnchoredPlaces(target.kid, new Set(deletedIds.requests)));
+  for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
   await countKept(work, subject);
-  await forgetRequestsOfOverrides(tx, target, going.requests);
+  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   return erasedOf(work, subject);
 }
 
-/** The same counts by reads alone. */
+/** Counts the rows that `eraseRows` would delete, without a write. */
 export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   const subject = await readSubject(db, target);
   const work = makeWork(db, target, null);
-  for (const one of DELETES) await runDelete(work, one, subject.going[one.ids]);
+  for (const one of DELETES) await runDelete(work, one, subject.deletedIds[one.ids]);
   await countKept(work, subject);
   return erasedOf(work, subject);
 }
@@ -100,18 +100,18 @@ export async function beginSteps(
   const { kid } = target;
   await lockSubject(tx, target);
   const subject = await readSubject(tx, target, { large: true });
-  const { going } = subject;
+  const { deletedIds } = subject;
   const work = makeWork(tx, target, makeAnchoredPlaces(kid, new Set()));
-  const noted = going.requests.map((id): Bindings => [receiptId, kid, '', id]);
-  for (const durable of going.devices) {
+  const requestRows = deletedIds.requests.map((id): Bindings => [receiptId, kid, '', id]);
+  for (const durable of deletedIds.devices) {
     const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
-    noted.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
+    requestRows.push([receiptId, kid, durable, (await cellOf<string>(newest, 'request_id')) ?? '']);
   }
-  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', noted);
+  await insertMany(tx, 'INSERT INTO erasing (receipt_id, kid, durable, request_id)', requestRows);
   for (const one of DELETES)
-    if (one.ids !== 'requests' || one.table === 'contests') await runDelete(work, one, going[one.ids]);
+    if (one.ids !== 'requests' || one.table === 'contests') await runDelete(work, one, deletedIds[one.ids]);
   await countKept(work, subject);
-  await forgetRequestsOfOverrides(tx, target, going.requests);
+  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   return { ...erasedOf(work, subject), requests: [] };
 }
 
@@ -120,23 +120,23 @@ export async function requestsLeft(
   { read }: Database,
   { receiptId, kid, keep }: StoredErasure,
 ): Promise<string[]> {
-  const noted = (await read('erasing').where({ receipt_id: receiptId })) as (RequestRow & {
+  const stepRows = (await read('erasing').where({ receipt_id: receiptId })) as (RequestRow & {
     durable: string;
   })[];
-  const ids = noted.filter(({ durable }) => durable === '').map((row) => row.request_id);
-  for (const { durable, request_id: upTo } of noted.filter((row) => row.durable !== '')) {
+  const ids = stepRows.filter(({ durable }) => durable === '').map((row) => row.request_id);
+  for (const { durable, request_id: lastRequest } of stepRows.filter((row) => row.durable !== '')) {
     const query = read('decisions')
       .where({ kid, durable })
-      .where('request_id', '<=', upTo)
+      .where('request_id', '<=', lastRequest)
       .select('request_id');
     for await (const page of pagesOf<RequestRow>(query, ['request_id'], PAGE))
       for (const row of page) ids.push(row.request_id);
   }
-  const open = keep.openContests
+  const openContests = keep.openContests
     ? await read('contests').where({ kid, status: 'open' }).pluck('request_id')
     : [];
-  const stays = new Set(open as string[]);
-  return ids.filter((id) => !stays.has(id));
+  const defendedIds = new Set(openContests as string[]);
+  return ids.filter((id) => !defendedIds.has(id));
 }
 
 /** Deletes these requests of an erasure in steps. The head of the tenant's log has to be locked. */
@@ -151,20 +151,24 @@ export async function eraseStep(
 ): Promise<Erased> {
   const target: RowTarget = { ...NOTHING, kid, keep, requests, requestRef };
   const contests = await rowsNamed(tx, 'contests', target);
-  const stays = await defendedRequests(tx, target);
-  const goes = (id: string): boolean => !stays.has(id);
-  const contested = contests.map(({ request_id: id }) => id).filter(goes);
-  const going = { ...noIds(), requests: requests.filter(goes), contested: contested.map(requestRef) };
+  const defendedIds = await defendedRequests(tx, target);
+  const isDeleted = (id: string): boolean => !defendedIds.has(id);
+  const contested = contests.map(({ request_id: id }) => id).filter(isDeleted);
+  const deletedIds = {
+    ...noIds(),
+    requests: requests.filter(isDeleted),
+    contested: contested.map(requestRef),
+  };
   // A ruling may have made one since the first transaction.
   for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
-    if (durable !== null) going.overridden.push(durable);
+    if (durable !== null) deletedIds.overridden.push(durable);
   const work = makeWork(tx, target, places);
-  for (const one of DELETES) await runDelete(work, one, going[one.ids]);
-  await forgetRequestsOfOverrides(tx, target, going.requests);
+  for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
+  await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   await inChunks(requests, (ids) =>
     tx('erasing').where({ receipt_id: receiptId, durable: '' }).whereIn('request_id', ids).delete(),
   );
-  return { counts: work.counts, requests: going.requests, others: work.bytes, held: [] };
+  return { counts: work.counts, requests: deletedIds.requests, others: work.bytes, heldDevices: [] };
 }
 
 const PAGE = 5000;
@@ -185,8 +189,8 @@ export async function placesOf(
   const places = makeAnchoredPlaces(kid, new Set(requests));
   const hours = new Set<number>();
   await inChunks(requests, async (ids) => {
-    const found = whereAmong(read('decisions').where({ kid }), read, 'request_id', ids);
-    for (const row of await found.select('decided_at')) hours.add(hourOfVerdict(row));
+    const verdictRows = whereAmong(read('decisions').where({ kid }), read, 'request_id', ids);
+    for (const row of await verdictRows.select('decided_at')) hours.add(hourOfVerdict(row));
   });
   await places.prepare(read, hours);
   return places;
@@ -209,8 +213,8 @@ function rowsOf({ db, kid }: Work, { table, column }: Delete, ids: readonly stri
   return table === 'network_marks' || table === 'network_days' ? ofStoredDays(rows, table) : rows;
 }
 
-async function runDelete(work: Work, one: Delete, all: readonly string[]): Promise<void> {
-  await inChunks(all, async (ids) => {
+async function runDelete(work: Work, one: Delete, allIds: readonly string[]): Promise<void> {
+  await inChunks(allIds, async (ids) => {
     const erased = work.places === null ? countOf(rowsOf(work, one, ids)) : deleteRows(work, one, ids);
     if (one.scope !== null) addCount(work.counts, one.scope, { erased: await erased, retained: 0 });
     else await erased;
@@ -220,19 +224,19 @@ async function runDelete(work: Work, one: Delete, all: readonly string[]): Promi
 async function deleteRows(work: Work, one: Delete, ids: readonly string[]): Promise<number> {
   const tx = work.db as Knex.Transaction;
   const rows = (): Knex.QueryBuilder => rowsOf(work, one, ids);
-  await readBefore(work, one.table, rows);
+  await readDeletedBytes(work, one.table, rows);
   if (one.table === 'network_days') return deleteNetworkDays(tx, work.kid, rows());
   if (one.table !== 'visitor_index') return (await rows().delete()) as unknown as number;
   // The key of the table finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
-  const found = (await rows().pluck('visitor_id')) as string[];
-  return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', found).delete();
+  const visitorIds = (await rows().pluck('visitor_id')) as string[];
+  return whereAmong(tx('visitor_index').where({ kid: work.kid }), tx, 'visitor_id', visitorIds).delete();
 }
 
-/** As much of an encrypted text as is surely in one piece: SQLite moves the rest to other pages. Its nonce is in it. */
+/** Characters of a stored ciphertext that are never split: SQLite may move the rest to other pages. They include its nonce. */
 export const CIPHERTEXT_START = 48;
 
 /** Reads what only these rows know, before they go. */
-async function readBefore(work: Work, table: TableName, rows: () => Knex.QueryBuilder): Promise<void> {
+async function readDeletedBytes(work: Work, table: TableName, rows: () => Knex.QueryBuilder): Promise<void> {
   const { db, kid, places, bytes } = work;
   if (table === 'contests') {
     for (const row of (await rows().select('case_hash', 'sealed')) as ContestRow[])
@@ -240,16 +244,16 @@ async function readBefore(work: Work, table: TableName, rows: () => Knex.QueryBu
   } else if (table === 'visitor_index') {
     for (const id of (await rows().pluck('visitor_id')) as string[]) bytes.push(id);
   } else if (table === 'decisions' && places !== null) {
-    const going = (await rows().select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
-    await keepCommitments(db as Knex.Transaction, kid, going, places);
+    const verdictRows = (await rows().select('request_id', 'decided_at', 'commitment')) as ErasedVerdict[];
+    await keepCommitments(db as Knex.Transaction, kid, verdictRows, places);
   }
 }
 
 /** Counts what a legal hold, or a person's defence, keeps. */
-async function countKept(work: Work, { kept }: Subject): Promise<void> {
-  for (const [basis, of] of kept)
+async function countKept(work: Work, { keptIds }: Subject): Promise<void> {
+  for (const [basis, allIds] of keptIds)
     for (const one of DELETES)
-      await inChunks(of[one.ids], async (ids) => {
+      await inChunks(allIds[one.ids], async (ids) => {
         if (one.scope === null) return;
         addCount(work.counts, one.scope, {
           erased: 0,
@@ -260,17 +264,21 @@ async function countKept(work: Work, { kept }: Subject): Promise<void> {
 }
 
 /** An override that is kept stays for its device; which request led to it is no longer recorded. */
-async function forgetRequestsOfOverrides(tx: Knex.Transaction, target: RowTarget, going: readonly string[]) {
+async function forgetRequestsOfOverrides(
+  tx: Knex.Transaction,
+  target: RowTarget,
+  requestIds: readonly string[],
+) {
   if (!target.keep.override) return;
-  await inChunks(going, async (ids) => {
+  await inChunks(requestIds, async (ids) => {
     await tx('overrides').where({ kid: target.kid }).whereIn('request_id', ids).update({ request_id: null });
   });
 }
 
-const erasedOf = ({ counts, bytes }: Work, { going, held }: Subject): Erased => ({
+const erasedOf = ({ counts, bytes }: Work, { deletedIds, heldDevices }: Subject): Erased => ({
   counts,
-  requests: going.requests,
+  requests: deletedIds.requests,
   // A device whose visitorId stays is rightly in the file.
-  others: [...bytes, ...going.indexed],
-  held,
+  others: [...bytes, ...deletedIds.indexed],
+  heldDevices,
 });

@@ -32,10 +32,10 @@ async function outlastReaders(connection: Knex, tries: number): Promise<void> {
   const [now] = rowsOf<{ xid: string }>(
     await connection.raw('SELECT (txid_current() % 4294967296)::text AS xid'),
   );
-  for (let left = tries; ; left -= 1) {
+  for (let triesLeft = tries; ; triesLeft -= 1) {
     const [reader] = rowsOf<{ who: string }>(await connection.raw(OLDER, [now?.xid ?? '']));
     if (!reader) return;
-    if (left === 0)
+    if (triesLeft === 0)
       throw new Unavailable(
         `${reader.who} of PostgreSQL may still read the erased rows: wait for it or end it`,
       );

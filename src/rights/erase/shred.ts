@@ -10,7 +10,7 @@ import { enqueue } from '../../notify/outbox.ts';
 import type { StateMac } from '../../tenants/state-mac.ts';
 import { CIPHERTEXT_START } from './rows.ts';
 
-/** Whether anything is left that an erasure of this principal would delete. */
+/** @returns true when rows are left that an erasure of this principal would delete */
 export async function isPrincipalKnown(read: Knex, kid: string, principal: string): Promise<boolean> {
   const keys = read('consent_principals').where({ kid, principal }).whereNotNull('wrapped_key');
   const sessions = read('principal_sessions').where({ kid, principal });
@@ -21,7 +21,7 @@ const SALT_BYTES = 16;
 const ERASED_DETAIL = { policyVersion: null, gpc: false, source: 'erasure', expiresAt: null } as const;
 
 export interface ShredTarget {
-  /** What webhooks get, once the entry has its place. */
+  /** Makes the webhook events once the entry has its number. */
   readonly notify: (seq: number) => readonly Notification[];
   readonly kid: string;
   readonly principal: string;
@@ -31,13 +31,13 @@ export interface ShredTarget {
 }
 
 /** The salts and the encrypted principalIds of a principal: no file may keep them after an erasure. */
-async function readSecrets(tx: Knex.Transaction, about: Pick<ShredTarget, 'kid' | 'principal'>) {
-  const salts = (await tx('consent_openings').where(about).pluck('salt')) as string[];
-  const opened = (await tx('consent_openings').where(about).distinct().pluck('principal_id')) as (
+async function readSecrets(tx: Knex.Transaction, person: Pick<ShredTarget, 'kid' | 'principal'>) {
+  const salts = (await tx('consent_openings').where(person).pluck('salt')) as string[];
+  const opened = (await tx('consent_openings').where(person).distinct().pluck('principal_id')) as (
     | string
     | null
   )[];
-  const sessions = (await tx('principal_sessions').where(about).pluck('wrapped_principal_id')) as string[];
+  const sessions = (await tx('principal_sessions').where(person).pluck('wrapped_principal_id')) as string[];
   const ids = [...opened, ...sessions].filter((id) => id !== null);
   return [...salts, ...ids.map((id) => id.slice(0, CIPHERTEXT_START))];
 }
@@ -67,8 +67,8 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   await eraseAnswers(tx, kid, principal);
   let openings = 0;
   for (const table of SHREDS) {
-    const gone = await tx(table).where({ kid, principal }).delete();
-    if (table === 'consent_openings') openings = gone;
+    const deletedCount = await tx(table).where({ kid, principal }).delete();
+    if (table === 'consent_openings') openings = deletedCount;
   }
   if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
@@ -77,10 +77,10 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
   const [appended] = await appendEntries(tx, kid, [entry], { macs: target.stateMac });
   key.fill(0);
-  const told = appended ? target.notify(appended.seq) : [];
+  const notifications = appended ? target.notify(appended.seq) : [];
   await enqueue(
     tx,
-    told.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
+    notifications.map((notification) => ({ ...notification, kid, principal, requestId: null, at: now })),
   );
   const mac = target.stateMac.ofPrincipal(principal, { gpc: false, except: null, erasedAt: now });
   const erased = { wrapped_key: null, gpc: false, gpc_except: null, erased_at: now, mac };

@@ -43,7 +43,7 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
  */
 
 export interface Sites {
-  /** Who is responsible, and whom to write to; null: no such tenant. */
+  /** Reads the notice with the controller and its contact; null: the tenant does not exist. */
   notice(kid: string): Promise<ReturnType<typeof makeNotice> | null>;
   /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
   at(host: string | undefined): readonly string[];
@@ -54,13 +54,13 @@ const MAX_FORM = '64kb';
 const SHOWN_DECISIONS = 100;
 
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-const when = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
+const formatTime = (iso: string): string => `${TIME.format(new Date(iso))} UTC`;
 
-function show(response: Response, values: object, status = 200): void {
+function showPage(response: Response, values: object, status = 200): void {
   // Under no-referrer browsers send `Origin: null` with a form, and no token would be good.
   response.set({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' });
   const isNamed = (contact: string): boolean => contact !== UNNAMED.contact;
-  const words = { when, toldOnce, classText, isReconciled, isNamed };
+  const words = { when: formatTime, toldOnce, classText, isReconciled, isNamed };
   response.status(status).render('my-data', { ...values, status, ...words });
 }
 
@@ -72,18 +72,18 @@ export function myDataRoutes(sites: Sites): readonly ServedRoute[] {
       const notice = typeof kid === 'string' ? await sites.notice(kid) : null;
       if (notice !== null) {
         const publishableKey = publishableKeySchema.safeParse(key).data ?? null;
-        show(response, { kid, notice, publishableKey });
+        showPage(response, { kid, notice, publishableKey });
         return;
       }
       if (named !== '') noteRefusal('unknown-kid');
       const refusal = new Refusal(named === '' ? 'missing-kid' : 'unknown-kid');
       if (headers.accept?.includes('text/html') !== true) throw refusal;
-      show(response, { tenants: here }, named === '' ? 200 : refusal.status);
+      showPage(response, { tenants: here }, named === '' ? 200 : refusal.status);
     }),
   ];
 }
 
-function toldOf({ shared, scopes }: Forgotten): string {
+function forgottenText({ shared, scopes }: Forgotten): string {
   const acts = scopes.filter(({ scope, action }) => scope !== 'backups' && action !== 'none');
   if (acts.length === 0) return 'Forgotten: nothing was held any longer.';
   const isKept = acts.some(({ action }) => action === 'retained');
@@ -94,7 +94,7 @@ function toldOf({ shared, scopes }: Forgotten): string {
   return `Forgotten: the decisions about this device and its hash ${isDone ? 'were' : 'are being'} erased.`;
 }
 
-async function held(me: MeService, presented: Presented) {
+async function readHeldData(me: MeService, presented: Presented) {
   const dsar = await me.export(presented);
   const { head, total } = dsar;
   const shown = [];
@@ -114,16 +114,16 @@ export interface FormDeps {
   readonly sendExport: SendExport;
 }
 
-interface Sent {
+interface SentForm {
   readonly presented: Presented;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly client: string;
   readonly network: string;
 }
 
-async function answer(
+async function answerForm(
   { me, sendExport }: FormDeps,
-  { presented, fields, client, network }: Sent,
+  { presented, fields, client, network }: SentForm,
   response: Response,
 ) {
   const { kid, notice, requestId } = await me.check(presented);
@@ -136,30 +136,30 @@ async function answer(
   }
   if (action === 'forget') {
     const forgotten = await me.forget(presented);
-    return show(response, { kid, held: { forgotten, notice, told: toldOf(forgotten) } });
+    return showPage(response, { kid, held: { forgotten, notice, told: forgottenText(forgotten) } });
   }
   if (action === 'contest') {
     const { statement, email = '' } = fields;
     const filing = parseShape(email === '' ? { statement } : { statement, email }, caseFilingSchema);
     const filed = await me.contest(presented, network, filing);
-    return show(response, {
+    return showPage(response, {
       kid,
       held: { filed, notice, told: 'Your objection was filed. A person will review it.' },
     });
   }
   const saved = action === 'page';
-  const values = { kid, saved, held: { ...(await held(me, presented)), requestId } };
+  const values = { kid, saved, held: { ...(await readHeldData(me, presented)), requestId } };
   if (saved) response.attachment('my-data.html');
-  return show(response, values);
+  return showPage(response, values);
 }
 
 /** Before the table of routes, which knows JSON alone. */
 export function myDataForms(deps: FormDeps): Router {
   const form = urlencoded({ extended: false, limit: MAX_FORM, inflate: false });
   return exactRouter().post(ROUTES.getMyDataPage.path, form, async (request: Request, response) => {
-    const fields = (request.body ?? {}) as Sent['fields'];
+    const fields = (request.body ?? {}) as SentForm['fields'];
     const presented = present(request.headers, fields['token']);
     const { limitKey: client, networkKey: network } = requestFacts(request);
-    await answer(deps, { presented, fields, client, network }, response);
+    await answerForm(deps, { presented, fields, client, network }, response);
   });
 }

@@ -10,14 +10,14 @@ import { Refusal } from '../../lib/errors.ts';
 import { lockHead } from '../../log/entries.ts';
 import type { CaseFiling, Forgotten, TransparencyView } from '../../schema/rights.ts';
 import type { CaseService } from '../contests/case-service.ts';
-import { type Dsar, type DsarDeps, exported, noticeOf } from '../dsar/service.ts';
+import { type Dsar, type DsarDeps, exportDsar, readNotice } from '../dsar/service.ts';
 import type { EraseService } from '../erase/erase.ts';
 import { NOTHING } from '../erase/erasure.ts';
 import { linkRequest } from '../link-store.ts';
-import { requestsAlone } from '../subject.ts';
+import { reachOfRequests } from '../subject.ts';
 import { MAX_LIFE_MS, openPresented, transparencyView } from './transparency.ts';
 
-/** What a browser may do with its transparency token (contract 3.5 and 6.1). */
+/** Acts that a browser may ask for with its transparency token (contract 3.5 and 6.1). */
 
 export interface MeDeps extends DsarDeps {
   readonly serverSecret: Uint8Array;
@@ -28,10 +28,10 @@ export interface MeDeps extends DsarDeps {
 
 export type MeService = ReturnType<typeof makeMeService>;
 
-type Opened = ReturnType<typeof open>;
+type Opened = ReturnType<typeof openPresentedToken>;
 
 /** Every cause alike: malformed, expired, of another session, origin or tenant. @throws {Refusal} 401 */
-function open(deps: MeDeps, presented: Presented) {
+function openPresentedToken(deps: MeDeps, presented: Presented) {
   const { serverSecret, tenantOf, clock } = deps;
   const subject = openPresented(serverSecret, clock(), presented);
   const tenant = subject === null ? undefined : tenantOf(subject.kid);
@@ -43,23 +43,23 @@ function actorOf({ tenant, requestId }: Opened): Actor {
   return { role: 'subject', ref: rightsRef(tenant.rightsKey, 'request', requestId) };
 }
 
-const isShared = (found: StoredDecision | null): boolean =>
-  found?.verdict.durable != null && found.verdict.needsAttestation;
+const isShared = (decision: StoredDecision | null): boolean =>
+  decision?.verdict.durable != null && decision.verdict.needsAttestation;
 
 /**
  * Erases the durable id behind the token; where the id may be other people's too, that request with what superseded it alone. Open
  * contests and an override stay. Again within the token's life: the same answer.
  */
-async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Promise<Forgotten> {
+async function forgetDevice({ database, eraser, clock }: MeDeps, opened: Opened): Promise<Forgotten> {
   const { tenant, requestId } = opened;
-  const found = await findDecision(database, tenant.kid, requestId);
-  const durable = found?.verdict.durable ?? null;
+  const decision = await findDecision(database, tenant.kid, requestId);
+  const durable = decision?.verdict.durable ?? null;
   const actor = actorOf(opened);
   const { receiptId, scopes, subject } = await eraser.erase({
     tenant,
     target: {
       ...NOTHING,
-      durables: durable === null || isShared(found) ? [] : [durable],
+      durables: durable === null || isShared(decision) ? [] : [durable],
       requests: await withLater(database, tenant.kid, requestId),
     },
     requestedBy: 'subject',
@@ -67,9 +67,9 @@ async function forget({ database, eraser, clock }: MeDeps, opened: Opened): Prom
     keep: { openContests: true, override: true },
     once: clock() - MAX_LIFE_MS,
   });
-  // Where nothing was left to erase, the receipt of the first time knows it.
+  // When nothing was left to erase, the receipt of the first request says whether the id was shared.
   const wasShared = subject === actor.ref && scopes.some(({ action }) => action !== 'none');
-  return { forgotten: true, shared: found === null ? wasShared : isShared(found), scopes, receiptId };
+  return { forgotten: true, shared: decision === null ? wasShared : isShared(decision), scopes, receiptId };
 }
 
 /** Its request with what superseded it, and its device where the id is not shared: somebody else's review of such an id is not told, nor its date. */
@@ -77,21 +77,21 @@ async function exportAll(deps: MeDeps, opened: Opened): Promise<Dsar> {
   const { database } = deps;
   const { tenant, requestId } = opened;
   const { kid } = tenant;
-  const found = await findDecision(database, kid, requestId);
-  const requests = requestsAlone(kid, await withLater(database, kid, requestId));
-  const durable = isShared(found) ? null : (found?.verdict.durable ?? null);
-  return exported(deps, { ...requests, durable }, actorOf(opened));
+  const decision = await findDecision(database, kid, requestId);
+  const requests = reachOfRequests(kid, await withLater(database, kid, requestId));
+  const durable = isShared(decision) ? null : (decision?.verdict.durable ?? null);
+  return exportDsar(deps, { ...requests, durable }, actorOf(opened));
 }
 
 /** @throws {Refusal} `no-retained-data` */
-async function view(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
+async function viewSignals(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
   const { database, clock, kAnonymityFloor } = deps;
   const { tenant, requestId } = opened;
   const { kid } = tenant;
   const retains = tenant.settings['transparency.retain'] === 'summary';
   const summary = retains ? await findSummary(database, kid, requestId, clock()) : null;
-  const found = summary && (await findDecision(database, kid, requestId));
-  if (!summary || !found || found.verdict.durable === null) throw new Refusal('no-retained-data');
+  const decision = summary && (await findDecision(database, kid, requestId));
+  if (!summary || !decision || decision.verdict.durable === null) throw new Refusal('no-retained-data');
   const actor = actorOf(opened);
   await recordAudit(database, {
     kid,
@@ -101,13 +101,13 @@ async function view(deps: MeDeps, opened: Opened): Promise<TransparencyView> {
     object: actor.ref,
     detail: {},
   });
-  const handle = displayHandle(tenant.rightsKey, found.verdict.durable);
-  const { purposes } = found.verdict.consentState;
+  const handle = displayHandle(tenant.rightsKey, decision.verdict.durable);
+  const { purposes } = decision.verdict.consentState;
   return transparencyView(summary, { handle, purposes, kAnonymityFloor });
 }
 
 /** Links the request behind the token with the session's principal. @throws {Refusal} 401, `claimed-by-another` */
-async function link(
+async function linkToPrincipal(
   { database, clock }: MeDeps,
   { tenant: { kid, rightsKey }, requestId }: Opened,
   session: PrincipalSession,
@@ -115,8 +115,8 @@ async function link(
   if (kid !== session.kid) throw new Refusal('unauthenticated');
   const { principal, principalId } = session;
   const now = clock();
-  const made = await database.transaction(async (tx) => {
-    // An erasure takes this lock too: no link to a decision that is just going.
+  const storedLink = await database.transaction(async (tx) => {
+    // An erasure takes this lock too, so that nobody links a decision while it is deleted.
     await lockHead(tx, kid);
     if (!(await decisionKey(tx, kid, requestId))) throw new Refusal('unauthenticated');
     const linked = await linkRequest(tx, { kid, requestId, principal, linkedAt: now });
@@ -128,7 +128,7 @@ async function link(
     }
     return linked;
   });
-  return { principalId, requestId, linkedAt: isoTime(made.linkedAt) };
+  return { principalId, requestId, linkedAt: isoTime(storedLink.linkedAt) };
 }
 
 /** Each throws 401 for an invalid token. */
@@ -136,17 +136,17 @@ export function makeMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
     async check(presented: Presented) {
-      const { tenant, requestId } = open(deps, presented);
-      return { kid: tenant.kid, notice: await noticeOf(deps.database, tenant), requestId };
+      const { tenant, requestId } = openPresentedToken(deps, presented);
+      return { kid: tenant.kid, notice: await readNotice(deps.database, tenant), requestId };
     },
-    forget: async (presented: Presented) => forget(deps, open(deps, presented)),
-    export: async (presented: Presented) => exportAll(deps, open(deps, presented)),
-    view: async (presented: Presented) => view(deps, open(deps, presented)),
+    forget: async (presented: Presented) => forgetDevice(deps, openPresentedToken(deps, presented)),
+    export: async (presented: Presented) => exportAll(deps, openPresentedToken(deps, presented)),
+    view: async (presented: Presented) => viewSignals(deps, openPresentedToken(deps, presented)),
     async contest(presented: Presented, network: string, filing: CaseFiling) {
-      const { tenant, requestId } = open(deps, presented);
+      const { tenant, requestId } = openPresentedToken(deps, presented);
       return deps.cases.file({ kid: tenant.kid, requestId, network }, filing);
     },
     link: async (session: PrincipalSession, presented: Presented) =>
-      link(deps, open(deps, presented), session),
+      linkToPrincipal(deps, openPresentedToken(deps, presented), session),
   };
 }

@@ -70,20 +70,20 @@ export interface TokenBinding {
   readonly origin: string;
 }
 
-/** Whose consent was proven (ADR 0049), where it was: a withdrawal counts as long as the token is good. */
+/** The request, and the principal if its consent was proven (ADR 0049): a withdrawal counts while the token is valid. */
 export type TokenSubject = Omit<OpenedToken, 'session'>;
 
 const plaintextSchema = z.tuple([z.string(), z.string(), z.int(), z.string().optional()]);
 
 /** The key of the day, derived once: tokens of one server are made all day long. */
-let derived: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
+let cachedKey: { readonly secret: Uint8Array; readonly day: number; readonly key: Buffer } | null = null;
 
 function dayKey(serverSecret: Uint8Array, day: number): Buffer {
-  if (derived?.secret !== serverSecret || derived.day !== day) {
+  if (cachedKey?.secret !== serverSecret || cachedKey.day !== day) {
     const key = hmacSha256(serverSecret, `gpd/transparency-token/v1 ${day}`);
-    derived = { secret: serverSecret, day, key };
+    cachedKey = { secret: serverSecret, day, key };
   }
-  return derived.key;
+  return cachedKey.key;
 }
 
 function additionalData(binding: TokenBinding, day: number): Buffer {
@@ -103,8 +103,8 @@ export function issueToken(
   head.writeUInt32BE(day);
   const iv = random(GCM_IV_BYTES);
   const { kid, requestId, principalId } = subject;
-  const held = [kid, requestId, now + TOKEN_TTL_MS, ...(principalId === undefined ? [] : [principalId])];
-  const plaintext = Buffer.from(JSON.stringify(held));
+  const fields = [kid, requestId, now + TOKEN_TTL_MS, ...(principalId === undefined ? [] : [principalId])];
+  const plaintext = Buffer.from(JSON.stringify(fields));
   const ciphertext = encryptGcm(dayKey(serverSecret, day), iv, additionalData(binding, day), plaintext);
   return Buffer.concat([head, iv, ciphertext]).toString('base64url');
 }

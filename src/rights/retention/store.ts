@@ -10,9 +10,10 @@ import { appendOne, LogDamaged, lockHead } from '../../log/entries.ts';
 import { AUDIT_DAYS_MS, floorHour } from '../../log/fold.ts';
 import type { Expiry, TableName } from '../person-map.ts';
 import { type AgingTable, rowOf, tablesWhere } from '../person-map.ts';
-/** What time alone takes away: a fold over the map of a person, in small steps, so that the writer is never held long. */
 
-/** How a result calls the tables, in its order, which is also that of the work. */
+/** Retention: deletes expired rows table by table, as the map of a person says, in small steps so that writers never wait long. */
+
+/** Names of the tables in a result, in the order in which they are deleted. */
 export const COUNTED = {
   decisions: 'decisions',
   contests: 'contests',
@@ -54,10 +55,10 @@ function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs
   for (const [rows, by] of ages.keptBy ?? []) {
     const keeper = rows === 'open contests' ? 'contests' : rows;
     const names = [keeper, table, keeper, by, table, by];
-    const kept = db(keeper).whereRaw('??.kid = ??.kid AND ??.?? = ??.??', names);
-    if (rows === 'open contests') kept.where('contests.status', 'open');
-    else kept.whereNot((gone) => void whereDue(gone, db, keeper, cutoffs));
-    query.whereNotExists(kept);
+    const keepers = db(keeper).whereRaw('??.kid = ??.kid AND ??.?? = ??.??', names);
+    if (rows === 'open contests') keepers.where('contests.status', 'open');
+    else keepers.whereNot((dueKeepers) => void whereDue(dueKeepers, db, keeper, cutoffs));
+    query.whereNotExists(keepers);
   }
   // A link stays for as long as the decision or contest of its request.
   return names.includes('durable') ? unlessHeld(query, table) : query;
@@ -66,25 +67,27 @@ function whereDue(query: Knex.QueryBuilder, db: Knex, table: AgingTable, cutoffs
 const dueRows = (db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder =>
   whereDue(db(table).where({ kid }), db, table, cutoffs);
 
-/** Of the oldest decision that nothing but time keeps. */
+/** @returns the time of the oldest decision that neither a hold nor an open contest keeps */
 export async function oldestDueDecision({ read }: Database, kid: string, now: number) {
-  const due = dueRows(read, 'decisions', kid, { retention: now, audit: now });
-  const [at] = (await due.orderBy('decided_at').limit(1).pluck('decided_at')) as number[];
+  const dueDecisions = dueRows(read, 'decisions', kid, { retention: now, audit: now });
+  const [at] = (await dueDecisions.orderBy('decided_at').limit(1).pluck('decided_at')) as number[];
   return at ?? null;
 }
 
 /** Visitor ids go with their device, too. */
-function planned(db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder {
-  const due = dueRows(db, table, kid, cutoffs);
-  if (table !== 'visitor_index') return due;
-  const gone = dueRows(db, 'sightings', kid, cutoffs).whereRaw('sightings.durable = visitor_index.durable');
-  const either = db(table)
+function plannedRows(db: Knex, table: AgingTable, kid: string, cutoffs: Cutoffs): Knex.QueryBuilder {
+  const dueIds = dueRows(db, table, kid, cutoffs);
+  if (table !== 'visitor_index') return dueIds;
+  const dueDevices = dueRows(db, 'sightings', kid, cutoffs).whereRaw(
+    'sightings.durable = visitor_index.durable',
+  );
+  const allIds = db(table)
     .where({ kid })
-    .where((ids) => void ids.whereIn('visitor_id', due.select('visitor_id')).orWhereExists(gone));
-  return unlessHeld(either, table);
+    .where((ids) => void ids.whereIn('visitor_id', dueIds.select('visitor_id')).orWhereExists(dueDevices));
+  return unlessHeld(allIds, table);
 }
 
-/** What `retain` would take away, by reads that hold nobody up. */
+/** Counts the rows that `retain` would delete, by reads without locks. */
 export async function planRetention(
   { read }: Database,
   rules: RetentionRules,
@@ -93,47 +96,50 @@ export async function planRetention(
   const cutoffs = cutoffsOf(rules);
   const counts: Partial<RetentionCounts> = {};
   for (const table of tables)
-    counts[COUNTED[table]] = await countOf(planned(read, table, rules.kid, cutoffs));
+    counts[COUNTED[table]] = await countOf(plannedRows(read, table, rules.kid, cutoffs));
   return counts as RetentionCounts;
 }
 
-/** But those that cascade. */
-const expiring = (expiry: Expiry): readonly TableName[] =>
+/** @returns the tables with this expiry, without those that ON DELETE CASCADE empties */
+const tablesExpiring = (expiry: Expiry): readonly TableName[] =>
   tablesWhere(({ expires, with: owner }) => expires.includes(expiry) && owner === undefined);
-const OF_VERDICT_HOURS = expiring('verdict-hour');
-const OF_AUDIT_HOURS = expiring('audit-hour');
-const WITH_DECISIONS = expiring('decision');
+const OF_VERDICT_HOURS = tablesExpiring('verdict-hour');
+const OF_AUDIT_HOURS = tablesExpiring('audit-hour');
+const WITH_DECISIONS = tablesExpiring('decision');
 
 /**
  * Anchored hours are deleted whole: their entry in the log stays and has nothing left to compare with. The log says so before anything
  * goes, so that what expired differs from what somebody took.
  */
-async function announce(database: Database, rules: RetentionRules): Promise<void> {
+async function announceRetention(database: Database, rules: RetentionRules): Promise<void> {
   const { kid } = rules;
   const cutoffs = cutoffsOf(rules);
   const { decisions, audit } = await planRetention(database, rules, ['decisions', 'audit_log']);
   const hours = (db: Knex): Knex.QueryBuilder[] =>
     [...OF_VERDICT_HOURS, ...OF_AUDIT_HOURS].map((table) => {
-      const before = OF_AUDIT_HOURS.includes(table) ? cutoffs.audit : cutoffs.retention;
-      return db(table).where({ kid }).where('hour', '<', before);
+      const cutoff = OF_AUDIT_HOURS.includes(table) ? cutoffs.audit : cutoffs.retention;
+      return db(table).where({ kid }).where('hour', '<', cutoff);
     });
-  let due = decisions + audit;
-  for (const rows of hours(database.read)) due += await countOf(rows);
-  // Appending to the log waits for nothing that has nothing to say.
-  if (due === 0) return;
+  let dueCount = decisions + audit;
+  for (const rows of hours(database.read)) dueCount += await countOf(rows);
+  // Without rows to delete the log gets no entry.
+  if (dueCount === 0) return;
   await database.transaction(async (tx) => {
     await lockHead(tx, kid);
     for (const rows of hours(tx)) await rows.delete();
-    await sayRetained(tx, rules, { before: cutoffs.retention, decisions, audit });
+    await appendRetained(tx, rules, { before: cutoffs.retention, decisions, audit });
   });
 }
 
-async function sayRetained(
+async function appendRetained(
   tx: Knex.Transaction,
   { kid, now, macs }: RetentionRules,
-  { before, ...counts }: { readonly before: number; readonly decisions: number; readonly audit: number },
+  {
+    before: beforeTime,
+    ...counts
+  }: { readonly before: number; readonly decisions: number; readonly audit: number },
 ): Promise<void> {
-  const body = { before: entryTime(before), ...counts };
+  const body = { before: entryTime(beforeTime), ...counts };
   const entry = impersonalEntry({ type: 'retention.applied', at: now, purpose: null }, body);
   await appendOne(tx, kid, entry, macs);
 }
@@ -141,17 +147,17 @@ async function sayRetained(
 /** Visitor ids of devices that are no longer known; those of ended epochs expire. */
 async function removeIdsOf(tx: Knex.Transaction, kid: string, durables: readonly Key[]): Promise<number> {
   const rows = whereAmong(tx('visitor_index').where({ kid }), tx, 'durable', durables);
-  const going = unlessHeld(rows, 'visitor_index');
-  // By the table's key: to delete by the device alone SQLite reads all rows of the tenant.
-  const ids = (await going.pluck('visitor_id')) as string[];
+  const unheldRows = unlessHeld(rows, 'visitor_index');
+  // The table's key finds the rows: to delete by the device alone SQLite reads all rows of the tenant.
+  const ids = (await unheldRows.pluck('visitor_id')) as string[];
   return whereAmong(tx('visitor_index').where({ kid }), tx, 'visitor_id', ids).delete();
 }
 
-/** What is deleted with rows that are due. @returns visitor ids among it */
-async function takeAlong(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
+/** Deletes the rows that depend on rows that are due. @returns the number of visitor ids among them */
+async function deleteDependents(tx: Knex.Transaction, table: AgingTable, kid: string, keys: readonly Key[]) {
   if (table === 'sightings') return removeIdsOf(tx, kid, keys);
-  for (const other of table === 'decisions' ? WITH_DECISIONS : [])
-    await runStep(tx, whereAmong(tx(other).where({ kid }), tx, 'request_id', keys).delete());
+  for (const dependent of table === 'decisions' ? WITH_DECISIONS : [])
+    await runStep(tx, whereAmong(tx(dependent).where({ kid }), tx, 'request_id', keys).delete());
   return 0;
 }
 
@@ -161,51 +167,51 @@ async function lockContests(tx: Knex.Transaction, table: AgingTable, kid: string
   const [, by] = ages?.keptBy?.[0] ?? [];
   if (by === undefined || !hasRowLocks(tx)) return;
   if (table !== 'decisions') {
-    const decided = tx('decisions').whereRaw('decisions.kid = ??.kid AND decisions.?? = ??.??', [
+    const decisions = tx('decisions').whereRaw('decisions.kid = ??.kid AND decisions.?? = ??.??', [
       table,
       by,
       table,
       by,
     ]);
-    const rows = whereAmong(tx(table).where({ kid }), tx, key.at(-1) ?? '', keys).whereExists(decided);
+    const rows = whereAmong(tx(table).where({ kid }), tx, key.at(-1) ?? '', keys).whereExists(decisions);
     // Not the first of them: PostgreSQL would look for it among all rows of the tenant.
     if ((await countOf(rows)) === 0) return;
   }
   await lockHead(tx, kid);
 }
 
-/** What the rules of one tenant take away now. @param goesOn false stops between two steps */
+/** Deletes the expired rows of one tenant. @param shouldContinue false stops between two steps */
 export async function retain(
   database: Database,
   rules: RetentionRules,
-  goesOn: () => boolean = () => true,
+  shouldContinue: () => boolean = () => true,
 ): Promise<RetentionCounts> {
   const { kid } = rules;
   const cutoffs = cutoffsOf(rules);
-  await announce(database, rules).catch((error: unknown) => {
-    // What the law wants gone does not wait until somebody has mended a log.
+  await announceRetention(database, rules).catch((error: unknown) => {
+    // The law requires the deletion even while the log is damaged.
     if (!(error instanceof LogDamaged)) throw error;
   });
   const counts = Object.fromEntries(Object.values(COUNTED).map((name) => [name, 0])) as RetentionCounts;
   for (const table of AGING) {
-    if (!goesOn()) return counts;
+    if (!shouldContinue()) return counts;
     const { key, ages } = rowOf(table);
     const removal: Removal = {
-      shouldContinue: goesOn,
+      shouldContinue,
       table,
       key: key.at(-1) ?? '',
       within: { kid },
       due: (db) => dueRows(db, table, kid, cutoffs),
       before: (tx, keys) => lockContests(tx, table, kid, keys),
       also: async (tx, keys) => {
-        counts.visitorIndex += await takeAlong(tx, table, kid, keys);
+        counts.visitorIndex += await deleteDependents(tx, table, kid, keys);
       },
     };
-    const since = ages?.since[0] ?? '';
-    counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal, since);
+    const timeColumn = ages?.since[0] ?? '';
+    counts[COUNTED[table]] += await (ages?.walked ? removeWalking : remove)(database, removal, timeColumn);
   }
   // Plans follow what the tables hold now; on PostgreSQL autovacuum looks.
-  if (database.kind === 'sqlite' && Object.values(counts).some((gone) => gone > 0))
+  if (database.kind === 'sqlite' && Object.values(counts).some((deletedCount) => deletedCount > 0))
     await database.transaction((tx) => tx.raw('PRAGMA optimize'));
   return counts;
 }

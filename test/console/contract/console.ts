@@ -19,11 +19,16 @@ import {
   openByDue,
   queueCounts,
   queuePage,
+  readWorkload,
   resolvedPage,
   updateContest,
-  workload,
 } from '../../../src/rights/contests/store.ts';
-import { countTrail, deviceContests, deviceTrail, oldestDecision } from '../../../src/rights/dsar/store.ts';
+import {
+  countTrail,
+  readDeviceContests,
+  readDeviceTrail,
+  readOldestDecision,
+} from '../../../src/rights/dsar/store.ts';
 import { readTallies, readVisits, talliedUntil, tally } from '../../../src/rights/tally-store.ts';
 import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -163,7 +168,7 @@ export function consoleContract(make: MakeDatabase): void {
         held: 2,
         resolved: 0,
       });
-      expect(await workload(other, kid, NOW)).toMatchObject([
+      expect(await readWorkload(other, kid, NOW)).toMatchObject([
         { actor: 'me', label: 'me', claimed: 3 },
         { actor: 'you', label: 'you', claimed: 2 },
       ]);
@@ -223,7 +228,7 @@ export function consoleContract(make: MakeDatabase): void {
         );
       }
       await recorder.idle();
-      const trail = await deviceTrail(other, kid, 'dev', 2);
+      const trail = await readDeviceTrail(other, kid, 'dev', 2);
       expect(trail.map(({ requestId, needsAttestation }) => [requestId, needsAttestation])).toEqual([
         ['req_trail3', true],
         ['req_trail2', false],
@@ -231,10 +236,12 @@ export function consoleContract(make: MakeDatabase): void {
       expect([await countTrail(other, kid, 'dev', 10), await countTrail(other, kid, 'dev', 1)]).toEqual([
         3, 2,
       ]);
-      expect(await oldestDecision(other, kid)).toBe(NOW + 1);
-      expect(await oldestDecision(other, 'nobody')).toBeNull();
+      expect(await readOldestDecision(other, kid)).toBe(NOW + 1);
+      expect(await readOldestDecision(other, 'nobody')).toBeNull();
       const contestId = await addCase(kid, { i: 1, durable: 'dev' });
-      expect((await deviceContests(other, kid, 'dev', 5)).map((one) => one.contestId)).toEqual([contestId]);
+      expect((await readDeviceContests(other, kid, 'dev', 5)).map((one) => one.contestId)).toEqual([
+        contestId,
+      ]);
     });
 
     it('verdicts are counted once an hour and class, on two nodes at once, and not before they are settled', async () => {

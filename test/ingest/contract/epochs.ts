@@ -5,7 +5,7 @@ import { currentEpoch, epochEnd } from '../../../src/ingest/verdict/identity.ts'
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { retainTenant } from '../../../src/ops/retention.ts';
-import { heldDevice } from '../../../src/rights/dsar/store.ts';
+import { readDevice } from '../../../src/rights/dsar/store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -59,7 +59,7 @@ export function epochContract(make: MakeDatabase): void {
         const young = await visit(kid, is, NOW + 2 * 3_600_000);
         expect(young).not.toBe(old);
         for (const id of [old, young]) expect(await reached(kid, id)).toBe('mine');
-        const ids = (await heldDevice(other, kid, 'mine'))?.visitorIds.map(({ visitorId }) => visitorId);
+        const ids = (await readDevice(other, kid, 'mine'))?.visitorIds.map(({ visitorId }) => visitorId);
         expect(ids?.sort()).toEqual([old, young].sort());
 
         // The device comes again, so that it stays while its old visitorId goes.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
-import { due, LONGEST_MS, PERIODS } from '../../../src/rights/contests/contest.ts';
+import { LONGEST_MS, PERIODS, untilDue } from '../../../src/rights/contests/contest.ts';
 
 describe('one calendar month on', () => {
   it.each([
@@ -46,6 +46,6 @@ describe('what is left', () => {
     [-DAY, { late: true, unit: 'days', n: 1 }],
     [-2 * DAY + 1, { late: true, unit: 'days', n: 1 }],
   ] as const)('%d ms', (left, expected) => {
-    expect(due(NOW + left, NOW)).toEqual(expected);
+    expect(untilDue(NOW + left, NOW)).toEqual(expected);
   });
 });

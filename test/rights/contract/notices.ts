@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { makeContestService } from '../../../src/rights/contests/service.ts';
-import { tellDue, tellUnfinished } from '../../../src/rights/notices.ts';
+import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
@@ -45,8 +45,8 @@ export function noticesContract(make: MakeDatabase): void {
         /** Two nodes at the same moment. */
         look: async (at: number) => {
           now = at;
-          await Promise.all([1, 2].map(() => tellDue(deps, kid, at)));
-          await Promise.all([1, 2].map(() => tellUnfinished(deps, kid, at)));
+          await Promise.all([1, 2].map(() => notifyDueContests(deps, kid, at)));
+          await Promise.all([1, 2].map(() => notifyUnfinishedErasures(deps, kid, at)));
         },
         file: async (id: string) => {
           await makeRecorder(database).record(makeEntry({ kid, id: `${kid}${id}`, durable: `d-${id}` }));

@@ -23,7 +23,7 @@ import {
   lockContest,
   updateContest,
 } from '../../../src/rights/contests/store.ts';
-import { countDecisions, heldContests, heldOverride } from '../../../src/rights/dsar/store.ts';
+import { countDecisions, readContests, readOverride } from '../../../src/rights/dsar/store.ts';
 import { DEFENCE_BASIS } from '../../../src/rights/erase/erasure.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
@@ -317,11 +317,11 @@ export function rightsContract(make: MakeDatabase): void {
       const linked = [...others, 'req_l1', 'req_l2'];
       const reach = { durable: null, linked };
       expect(await countDecisions(other, kid, reach)).toBe(2);
-      expect(await heldContests(other, WORDS, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
-      expect(await heldOverride(other, kid, reach)).toMatchObject({ requestId: 'req_l1' });
+      expect(await readContests(other, WORDS, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);
+      expect(await readOverride(other, kid, reach)).toMatchObject({ requestId: 'req_l1' });
       const both = { durable: 'l1', linked: ['req_l1', 'req_l2'] };
       expect(await countDecisions(other, kid, both)).toBe(2);
-      expect(await heldContests(other, WORDS, kid, both)).toHaveLength(1);
+      expect(await readContests(other, WORDS, kid, both)).toHaveLength(1);
       expect(await countDecisions(other, kid, { durable: null, linked: [] })).toBe(0);
     });
   });

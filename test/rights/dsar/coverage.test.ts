@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
-import { gather } from '../../../src/rights/dsar/service.ts';
+import { gatherDsar } from '../../../src/rights/dsar/service.ts';
 import { tablesWhere } from '../../../src/rights/person-map.ts';
 import { KID } from '../../support/constants.ts';
 import { NOW } from '../../support/make.ts';
@@ -35,7 +35,7 @@ it('an export reads every table that the map of a person says it contains, and n
     principal: 'p',
     principalId: 'paul',
   };
-  const dsar = await gather(deps, reach);
+  const dsar = await gatherDsar(deps, reach);
   for await (const page of dsar?.decisions() ?? []) expect(page).toHaveLength(1);
   const personal = tablesWhere(({ names, with: owner }) => names.length > 0 && owner === undefined).filter(
     (table) => read.has(table),

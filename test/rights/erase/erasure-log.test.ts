@@ -8,7 +8,7 @@ import { makeLostLines, recordEnded } from '../../../src/rights/erase/ended.ts';
 import {
   appendRemoval,
   appendTombstone,
-  dropOldErasures,
+  dropOldErasureLines,
   erasuresFile,
   type OutsideLog,
   scanErasureLog,
@@ -129,9 +129,9 @@ it('lines that no backup can need are dropped, and the file says how many until 
     ['era_3', 100],
   ] as const)
     await appendTombstone(outside, { ...makeErasure(id), erasedAt: NOW - days * DAY });
-  await dropOldErasures(outside, NOW - 900 * DAY);
+  await dropOldErasureLines(outside, NOW - 900 * DAY);
   expect(await idsOf(outside)).toHaveLength(3);
-  await dropOldErasures(outside, NOW - 730 * DAY);
+  await dropOldErasureLines(outside, NOW - 730 * DAY);
   expect(await idsOf(outside)).toEqual(['era_3']);
   expect(await scanErasureLog(outside)).toEqual({
     problem: null,
