@@ -151,12 +151,12 @@ export function loadConfig(options: LoadOptions): Config {
       fallbackOf(name, settings, { environment, credentials });
     const result = SETTINGS[name].schema.safeParse(raw, { error: explainIssue });
     if (!result.success) {
-      const why = result.error.issues[0]?.message ?? 'is not valid';
-      const where =
+      const problem = result.error.issues[0]?.message ?? 'is not valid';
+      const setting =
         flags[name] === undefined
           ? `${environmentName(name)} (${name} in gpd.toml)`
           : `--${name.replaceAll('_', '-')} ${raw as string}`;
-      throw new ConfigError(`${where}: ${why}`);
+      throw new ConfigError(`${setting}: ${problem}`);
     }
     settings[name] = result.data;
   }

@@ -5,7 +5,7 @@ import type { AppendRequest } from './plan-write.ts';
 
 /** Records of another system, compared with what gpd knows: an old record replaces nothing newer, and the same file twice adds nothing. */
 
-/** What a person said last of a purpose. */
+/** The last choice of a person about a purpose. */
 interface LastChoice {
   /** Epoch milliseconds; of an imported record when it was made, and 0 where nobody knows. */
   readonly at: number;
@@ -14,7 +14,7 @@ interface LastChoice {
   readonly isErased: boolean;
 }
 
-/** By person and purpose. */
+/** The key is person and purpose. */
 export type LastChoices = Map<string, LastChoice>;
 
 type Compared = Pick<AppendRequest, 'principal' | 'isGrant' | 'now' | 'imported'> & {
@@ -51,7 +51,7 @@ function timeOf(at: unknown, detail: unknown): number {
   return recordedAt === undefined ? 0 : Date.parse(recordedAt);
 }
 
-/** For the records among these requests; without records nothing is read. */
+/** Reads the last choices that the imported records among these requests are compared with. */
 export async function loadLastChoices(
   db: Executor,
   kid: string,
@@ -60,11 +60,11 @@ export async function loadLastChoices(
   const rows = requests.flatMap(({ imported, principal, entries }): Bindings[] =>
     imported ? entries.map(({ purpose }): Bindings => [principal, purpose]) : [],
   );
-  const asked = { columns: COLUMNS, rows, sql: choicesSql(db) };
+  const lookup = { columns: COLUMNS, rows, sql: choicesSql(db) };
   const last: LastChoices = new Map();
   for (const { principal, purpose, erased_at, choice, at, detail } of await runAsked<ChoiceRow>(
     db,
-    asked,
+    lookup,
     kid,
     kid,
     kid,

@@ -148,8 +148,8 @@ function append({ appender, clock }: Deps, tenant: Tenant, choice: Choice) {
     imported,
     now,
     // A webhook reports what happens, and this happened elsewhere.
-    notify: ({ purpose, choice: said, seq, hash }) =>
-      imported ? [] : webhookRows(tenant, `consent.${said}`, { principalId, purpose, seq, hash }),
+    notify: ({ purpose, choice, seq, hash }) =>
+      imported ? [] : webhookRows(tenant, `consent.${choice}`, { principalId, purpose, seq, hash }),
     idempotency,
   });
 }
@@ -160,8 +160,8 @@ async function write(
   { action, body, source, idempotencyKey: key, caller }: WriteRequest,
 ): Promise<WriteResponse> {
   // Keyed: a plain hash of a body that names somebody could be guessed.
-  const asked = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
-  const bodyHash = hmacSha256(tenant.principalKey, asked).toString('base64url');
+  const canonicalRequest = canonicalJson([action, JSON.parse(JSON.stringify(body)) as Json]);
+  const bodyHash = hmacSha256(tenant.principalKey, canonicalRequest).toString('base64url');
   const idempotency = key === null ? null : { caller, key, bodyHash };
   const answer = await append(deps, tenant, { action, body, source, idempotency });
   if (answer === 'conflict') throw new Refusal('idempotency-conflict');

@@ -92,7 +92,7 @@ async function checkBase({ database, kid, problems }: PeopleCheck, { book, keys 
       problems.add('checkpoint-missing', 'the head of the log has no checkpoint');
   } catch (error) {
     if (!(error instanceof NotSigned)) throw error;
-    const isReported = problems.found.some(({ what }) => what === error.detail);
+    const isReported = problems.found.some((problem) => problem.what === error.detail);
     if (!isReported) problems.add(error.problem, error.detail);
   }
 }

@@ -76,7 +76,7 @@ const witnesses = z
     if (texts.length > 64) context.addIssue('at most 64 witnesses');
   });
 
-/** What a browser calls an origin: nothing of it is secret, as it is printed and signed. */
+/** An origin as browsers define it. It is printed and signed, so it must contain no secret. */
 export const publicOrigin = httpUrl.refine((text) => {
   const { username, password, pathname, search, hash } = new URL(text);
   return [username, password, search, hash].every((part) => part === '') && pathname === '/';

@@ -132,8 +132,8 @@ async function endKeyOfLine(tx: Knex.Transaction, line: EndedKey): Promise<boole
   }
   if (line.event === 'staff.removed') {
     const row = tx('staff').where({ kid, id: line.id }).whereNull('removed_at');
-    const ended = { invite_hash: null, credential: null, public_key: null, removed_at: at };
-    return (await row.update(ended)) > 0;
+    const change = { invite_hash: null, credential: null, public_key: null, removed_at: at };
+    return (await row.update(change)) > 0;
   }
   const row = tx('seal_keys').where({ kid, generation: line.generation }).whereNot({ state: 'destroyed' });
   return (await row.update({ state: 'destroyed', wrapped_private: null, destroyed_at: at })) > 0;

@@ -1,0 +1,128 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseSync, Visitor } from 'oxc-parser';
+import { describe, expect, it } from 'vitest';
+import { readPage, root } from './prose.ts';
+
+/** docs/style.md: names and comments that need no second reading. */
+
+/** They say nothing of a value: each needs its noun, or its verb an object. */
+const NO_NAMES = new Set(
+  `told said rides casts deaf wrong soon turned going least taken gone kept held asked made begun ended lost left late own
+   others some none more most what why how where whose same wanted meant owed fits waits alone past fresh stale dirty sent written
+   set spent used far long short few many`.split(/\s+/),
+);
+
+/** A comment that begins with one of these is a relative clause without a subject. */
+const NO_SUBJECT =
+  /^(?:What|Of|By|As|Where|Whose|Those|Theirs|Told|Also|The same|How|For|Which|Whether|Who)\b/;
+const MAX_LINES = 3;
+const SOURCE =
+  /https?:|RFC|\.(?:org|com|dev)\b|[Cc]ontract|[Ii]nterface|ADR|[Ss]ection|GDPR|[Aa]rticle|\(\d{4}\)|docs\//;
+
+/** Rooms that were read once more as a newcomer reads them; the others are still to come. */
+const ROOMS = [
+  ...[
+    'lib',
+    'schema',
+    'seal',
+    'ledger',
+    'db',
+    'http',
+    'egress',
+    'audit',
+    'log',
+    'notify',
+    'agents',
+    'consent',
+    'ingest',
+    'attest',
+    'rights',
+  ],
+  ...['app', 'agent', 'banner'],
+].map((room) => `src/${room}`);
+const sources = [...ROOMS, 'migrations'].flatMap((room) =>
+  readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(?:tsx?|js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
+    .map((name) => join(room, name)),
+);
+
+/** A node of a pattern, with what may be in it. */
+interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {
+  readonly type: string;
+  readonly name?: string;
+}
+
+/** The names that a pattern binds. */
+function boundNames(pattern: Node | null | undefined): string[] {
+  if (!pattern) return [];
+  if (pattern.type === 'Identifier') return [pattern.name ?? ''];
+  const inner = [pattern.left, pattern.argument, pattern.value, pattern.properties, pattern.elements].flat();
+  return (inner as (Node | undefined)[]).flatMap((part) => boundNames(part));
+}
+
+/** The names that a file declares: functions, variables and parameters. */
+function declaredNames(name: string, source: string): string[] {
+  const names: string[] = [];
+  const add = (...patterns: unknown[]): void => {
+    names.push(...patterns.flatMap((pattern) => boundNames(pattern as Node)));
+  };
+  new Visitor({
+    FunctionDeclaration: (node) => add(node.id, ...node.params),
+    FunctionExpression: (node) => add(...node.params),
+    ArrowFunctionExpression: (node) => add(...node.params),
+    VariableDeclarator: (node) => add(node.id),
+  }).visit(parseSync(name, source).program);
+  return names;
+}
+
+/** Each comment of a file without its stars; lines of `//` that follow one another are one comment. */
+function commentsOf(name: string, source: string): string[] {
+  const texts: string[] = [];
+  let previous: { type: string; end: number } | undefined;
+  for (const comment of parseSync(name, source).comments) {
+    const text = comment.value
+      .replace(/^\*+/, '')
+      .replace(/^\s*\* ?/gm, '')
+      .trim();
+    const follows =
+      comment.type === 'Line' &&
+      previous?.type === 'Line' &&
+      /^\s*$/.test(source.slice(previous.end, comment.start));
+    if (follows) texts.push(`${texts.pop()}\n${text}`);
+    else texts.push(text);
+    previous = comment;
+  }
+  return texts;
+}
+
+/** Lines before the first tag. */
+const proseLines = (comment: string): number =>
+  (comment.split(/^@/m)[0] ?? '').split('\n').filter((line) => line.trim() !== '').length;
+
+const faultsIn = (find: (name: string, source: string) => readonly string[]): string[] =>
+  sources.flatMap((file) => find(file, readPage(file)).map((fault) => `${file}: ${fault}`));
+
+describe('names and comments', () => {
+  it('no declared name is a bare participle, adjective or question', () => {
+    expect(
+      declaredNames('a.ts', 'const { gone, kept: [told] } = x; function f(said, { a: wrong = 1 }) {}'),
+    ).toEqual([...['gone', 'told', 'f', 'said', 'wrong']]);
+    expect(faultsIn((...file) => declaredNames(...file).filter((name) => NO_NAMES.has(name)))).toEqual([]);
+  });
+
+  it('each comment has a subject', () => {
+    expect(commentsOf('a.ts', '// Of a day.\n// Two lines.\n/** What it is. */')).toEqual([
+      'Of a day.\nTwo lines.',
+      'What it is.',
+    ]);
+    expect(faultsIn((...file) => commentsOf(...file).filter((comment) => NO_SUBJECT.test(comment)))).toEqual(
+      [],
+    );
+  });
+
+  it('a comment of more than three lines names its source', () => {
+    const isLong = (comment: string): boolean => proseLines(comment) > MAX_LINES && !SOURCE.test(comment);
+    expect(faultsIn((...file) => commentsOf(...file).filter(isLong))).toEqual([]);
+  });
+});
