@@ -1,7 +1,7 @@
 import { createECDH } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../src/db/db.ts';
+import { openDatabase } from '../src/db/engine.ts';
 import { writeBundles } from './lib/bundles.ts';
 import type { Row } from './lib/report.ts';
 import { ORIGIN, type Rig } from './lib/rig.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from './config.ts';
 import { type Consent, createConsent } from './consent/create-consent.ts';
-import type { Database } from './db/db.ts';
+import type { Database } from './db/engine.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Random } from './lib/crypto.ts';
 import { type CheckpointBook, makeCheckpointBook } from './log/checkpoint-files.ts';

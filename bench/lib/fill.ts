@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/engine.ts';
 
 /** Fills a database, by SQL alone, as many devices with one visit each would. One visit in ten has left its verdict, half of these long ago. */
 

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { readRevision } from '../db/meta-store.ts';
 import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';

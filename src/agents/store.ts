@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/store.ts';
 import { raiseForgotten, readForgotten } from '../db/clock-rule-store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { bump } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { isWritable, readMeta, readRevision } from '../db/meta-store.ts';
 import { makeMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';

@@ -1,5 +1,5 @@
 import type { ConsentCheck } from '../consent/service.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { NEEDED_PURPOSE } from '../ingest/consent-gate.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';

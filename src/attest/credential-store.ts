@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { isTrue, runSql, type Transaction } from '../db/sql.ts';
 
 /** Passkeys by the keyed hash of their id, which is the durable id of the device that they tell apart. */

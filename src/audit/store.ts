@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { lockTenant, REMOVING } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import { commitAudit } from '../ledger/entries.ts';

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { type Config, loadConfig } from '../config.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { tryOr } from '../lib/functions.ts';

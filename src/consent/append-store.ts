@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { ItemFault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { reportInvalidState } from '../db/meta-store.ts';
 import {

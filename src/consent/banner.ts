@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { Columns } from '../db/sql.ts';
 import { builtFiles } from '../http/reply.ts';
 import { impersonalEntry } from '../ledger/entries.ts';

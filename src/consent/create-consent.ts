@@ -1,6 +1,6 @@
 import type { BotAuth } from '../agents/verify.ts';
 import { isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { ConsentLimits, FindApiKey } from '../http/register.ts';
 import type { KnowsOrigin } from '../http/reply.ts';
 import type { Clock } from '../lib/clock.ts';

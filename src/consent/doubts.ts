@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { type Bindings, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';

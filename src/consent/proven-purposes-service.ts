@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { readEntries } from '../log/entries.ts';
 import type { Tenant } from '../tenants/tenant.ts';

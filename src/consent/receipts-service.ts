@@ -1,5 +1,5 @@
 import { CompactSign, importJWK } from 'jose';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/entries.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';

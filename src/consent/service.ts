@@ -4,7 +4,6 @@ import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { hmacSha256 } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
-import { bindAll } from '../lib/functions.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { webhookRows } from '../notify/notify.ts';
 import type {
@@ -250,19 +249,21 @@ async function history(
 
 export const makeConsentService = (deps: Deps) => ({
   checkTerms,
-  ...bindAll(deps, {
-    check,
-    checkAll,
-    decideAll,
-    write,
-    importRecord,
-    previewImport,
-    knows,
-    state,
-    history,
-    openSession,
-    readSession,
-  }),
+  check: (tenant: Tenant, request: ConsentCheck) => check(deps, tenant, request),
+  checkAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => checkAll(deps, tenant, checks),
+  decideAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => decideAll(deps, tenant, checks),
+  write: (tenant: Tenant, request: WriteRequest) => write(deps, tenant, request),
+  importRecord: (tenant: Tenant, record: ConsentRecord) => importRecord(deps, tenant, record),
+  previewImport: (tenant: Tenant, records: readonly ConsentRecord[], last: LastChoices) =>
+    previewImport(deps, tenant, records, last),
+  knows: (tenant: Tenant, principalId: string) => knows(deps, tenant, principalId),
+  state: (tenant: Tenant, principalId: string) => state(deps, tenant, principalId),
+  history: (tenant: Tenant, principalId: string, page: HistoryPage) =>
+    history(deps, tenant, principalId, page),
+  openSession: (tenant: Tenant, principalId: string, keyId: string) =>
+    openSession(deps, tenant, principalId, keyId),
+  readSession: (tenantOf: (kid: string) => Tenant | undefined, token: string) =>
+    readSession(deps, tenantOf, token),
 });
 
 export type ConsentService = ReturnType<typeof makeConsentService>;

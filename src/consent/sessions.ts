@@ -1,5 +1,5 @@
 import { hashSecret, makeSessionToken, type PrincipalSession, SESSION_TTL_MS } from '../auth/credentials.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { lockTenant } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';

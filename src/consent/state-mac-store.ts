@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { pagesOf } from '../db/sql.ts';
 import { macFits, type StateMac } from '../tenants/state-mac.ts';
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { ItemFault, makeGroup, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, missingLogError } from '../db/meta-store.ts';
 import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sql.ts';

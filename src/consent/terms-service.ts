@@ -1,5 +1,5 @@
 import { operatorActor } from '../audit/audit.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { Act } from '../lib/act.ts';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';

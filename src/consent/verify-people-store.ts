@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
 import { makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';

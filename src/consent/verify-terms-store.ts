@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { isTrue } from '../db/sql.ts';
 import { entryTime } from '../ledger/entries.ts';
 import { sha256 } from '../lib/crypto.ts';

@@ -1,6 +1,6 @@
 import { rightsRef } from '../audit/audit.ts';
 import { listAudit } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
 import { tryOr } from '../lib/functions.ts';
 import { isPlainText } from '../lib/text.ts';

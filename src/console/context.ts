@@ -1,7 +1,7 @@
 import type { StaffRole } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
 import { makeEmbed } from '../consent/banner.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { LoginProvider } from '../egress/oidc-login.ts';
 import { makeReadWhole } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';

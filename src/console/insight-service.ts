@@ -4,7 +4,7 @@ import { bannerAnswer } from '../consent/banner.ts';
 import { countDoubts, listDoubts } from '../consent/doubts.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { ruleText } from '../ingest/verdict/policy.ts';
 import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { ConsoleSession } from '../auth/credentials.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 

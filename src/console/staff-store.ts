@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { writeAct, writeAudit } from '../audit/store.ts';
 import type { StaffRole } from '../auth/credentials.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Database } from './db.ts';
+import type { Database } from './engine.ts';
 import { dropMeta, readMetaNumber, writeMeta } from './meta-store.ts';
 import { runSql, type Transaction } from './sql.ts';
 

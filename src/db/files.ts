@@ -28,7 +28,7 @@ import type { Knex } from 'knex';
 import { HOUR } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode } from './availability.ts';
-import type { Database } from './db.ts';
+import type { Database } from './engine.ts';
 import { rowsOf } from './sql.ts';
 import { execute, promised, requireSqlite, SqliteUnloadable } from './sqlite-client.ts';
 

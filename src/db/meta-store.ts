@@ -2,8 +2,8 @@ import { channel } from 'node:diagnostics_channel';
 import type { Knex } from 'knex';
 import { TenantGone, Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode, isRefusal, READ_ONLY } from './availability.ts';
-import type { Database } from './db.ts';
 import type { Executor } from './dialect.ts';
+import type { Database } from './engine.ts';
 import { cellOf, lockClause, runSql, type Transaction } from './sql.ts';
 
 /** When the last backup was made, and how large it is. */

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import type { Knex } from 'knex';
-import type { Database } from './db.ts';
+import type { Database } from './engine.ts';
 import { rowsOf } from './sql.ts';
 
 const directory = new URL('../../migrations/', import.meta.url);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import type { Database } from './db.ts';
+import type { Database } from './engine.ts';
 import { cellOf, hasRowLocks, runStep, whereAmong } from './sql.ts';
 
 /**

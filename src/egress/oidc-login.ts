@@ -23,7 +23,6 @@ import { hasBegun, readClaims, readJws } from '../auth/tokens.ts';
 import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { Unavailable } from '../lib/errors.ts';
-import { bindAll } from '../lib/functions.ts';
 import { isLoopback } from '../lib/ip.ts';
 import { anywhere, call, onlyLoopback, readBody } from './send.ts';
 
@@ -233,5 +232,9 @@ export type LoginProvider = ReturnType<typeof makeLoginProvider>;
 export function makeLoginProvider(options: LoginOptions) {
   const { monotonic = () => performance.now() } = options;
   const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
-  return bindAll(login, { begin, finish, endSession });
+  return {
+    begin: (switching: Switching | null) => begin(login, switching),
+    finish: (callback: URL, loginState: LoginBegun) => finish(login, callback, loginState),
+    endSession: (idToken: string | null) => endSession(login, idToken),
+  };
 }

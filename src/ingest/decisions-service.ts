@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { isoTime } from '../lib/clock.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { findDecision, supersededBy } from './decisions-store.ts';

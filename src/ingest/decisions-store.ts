@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { raiseForgotten } from '../db/clock-rule-store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import { cellOf, rowsOf } from '../db/sql.ts';
 import type { Verdict } from './verdict/verdict.ts';

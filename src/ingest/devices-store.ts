@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
 import type { Executor } from '../db/dialect.ts';
+import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import {
   type Bindings,

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { readMeta, writeMeta } from '../db/meta-store.ts';
 
 /** GPD_EPOCH_DAYS as a server last started with it: a change gives every device a new visitorId. */

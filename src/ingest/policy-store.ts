@@ -1,5 +1,5 @@
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';
 import type { PolicyMode, TenantPolicy } from '../schema/policy.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { type ConcurrencyLimit, makeConcurrencyLimit } from '../http/limiter.ts';
 import { declaresTooMuch, isPlainJson } from '../http/register.ts';
 import {

@@ -1,5 +1,5 @@
 import { FORGOTTEN } from '../db/clock-rule-store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { makeGroup, oneTenant } from '../db/group-commit.ts';
 import { REMOVING } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, cellOf, insertMany, joinRow, runAsked, type Transaction } from '../db/sql.ts';
 import { unlessRequestHeld } from './devices-store.ts';

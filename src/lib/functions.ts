@@ -34,22 +34,3 @@ export async function withClosing<Opened extends { close(): Promise<unknown> }, 
     await opened.close();
   }
 }
-
-type Bound<Deps, Functions> = {
-  readonly [Name in keyof Functions]: Functions[Name] extends (
-    deps: Deps,
-    ...rest: infer Rest
-  ) => infer Result
-    ? (...rest: Rest) => Result
-    : never;
-};
-
-/** Binds the functions of a service to its dependencies, their first parameter. */
-export const bindAll = <Deps, Functions extends Record<string, (deps: Deps, ...rest: never[]) => unknown>>(
-  deps: Deps,
-  functions: Functions,
-): Bound<Deps, Functions> =>
-  Object.fromEntries(Object.entries(functions).map(([name, run]) => [name, run.bind(null, deps)])) as Bound<
-    Deps,
-    Functions
-  >;

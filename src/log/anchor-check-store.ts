@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { anchoredTo } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { HOUR, isoTime } from '../lib/clock.ts';
 import { type AnchoredTable, AUDIT, bodyOf, VERDICTS } from './anchors.ts';

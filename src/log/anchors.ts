@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { type AuditFields, auditText } from '../audit/audit.ts';
 import { type AnchoredTo, anchoredTo } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { type Bindings, cellOf, countOf, insertMany, pagesOf } from '../db/sql.ts';
 import {
   addCommitments,

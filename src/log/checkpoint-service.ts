@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { consistencyProof, rootAt } from '../ledger/merkle.ts';
 import type { NoteSigner, VerifierKey } from '../ledger/note.ts';

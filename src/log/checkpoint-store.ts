@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { LogHead } from './entries.ts';

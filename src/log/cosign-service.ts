@@ -1,5 +1,5 @@
 import { type Config, ConfigError } from '../config.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { EgressRefused } from '../egress/guard.ts';
 import { addCheckpoint } from '../egress/send.ts';
 import { consistencyProof } from '../ledger/merkle.ts';

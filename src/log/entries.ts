@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { missingLogError } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { appendLeaves, EMPTY_FRONTIER, frontierRoot, leafHash } from '../ledger/merkle.ts';
 import type { Problems } from './entries.ts';
 import { type LogHead, type MacedRow, makeHashReader, readMacedEntries } from './entries.ts';

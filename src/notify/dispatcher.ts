@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { writeActForAll } from '../audit/store.ts';
 import type { Config } from '../config.ts';
 import { driverError, errorCode } from '../db/availability.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Database, openDatabase } from '../db/engine.ts';
 import {
   copyInto,
   makeSingleFile,

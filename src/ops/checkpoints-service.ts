@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../keys/master-key.ts';

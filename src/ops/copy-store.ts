@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { MOVED, MOVING } from '../db/meta-store.ts';
 import { cellOf, countOf, hasRowLocks, pageBehind, pagesOf } from '../db/sql.ts';
 import type { TableName } from '../rights/person-map.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { renewDaySalts } from './day-salt-store.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 
 /** Salts of days, in `meta`: all nodes share them, and what was hashed under a deleted one is beyond recomputing. */
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { makeFolder } from '../db/files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
 import {

@@ -2,7 +2,7 @@ import { purgeAgentNonces } from '../agents/store.ts';
 import { purgeExpired } from '../consent/sessions.ts';
 import { purgeConsole } from '../console/session-store.ts';
 import { type ClockEvent, type ClockRule, keepNoncesFrom } from '../db/clock-rule-store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import { purgeNonces } from '../ingest/decisions-store.ts';
 import { purgeNetworks } from '../ingest/devices-store.ts';

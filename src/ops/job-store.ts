@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
 import { type JobFailure, reasonOf } from '../lib/jobs.ts';
 

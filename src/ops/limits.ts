@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';

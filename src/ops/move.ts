@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Config, databaseLocation, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Database, openDatabase } from '../db/engine.ts';
 import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { makeMasterKey, SERVER_SECRET } from '../keys/master-key.ts';

@@ -1,5 +1,5 @@
 import { definePurpose, macTerms } from '../consent/terms-store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { putCheckpoint } from '../log/checkpoint-store.ts';
 import type { NewLog } from '../log/entries.ts';
 import { appendOne, createLog } from '../log/entries.ts';

@@ -1,5 +1,5 @@
-import type { Database } from '../db/db.ts';
 import type { Executor } from '../db/dialect.ts';
+import type { Database } from '../db/engine.ts';
 import { makeGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';

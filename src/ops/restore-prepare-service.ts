@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { writeActForAll } from '../audit/store.ts';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Database, openDatabase } from '../db/engine.ts';
 import { quickCheck } from '../db/files.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';

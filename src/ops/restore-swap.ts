@@ -3,7 +3,7 @@ import { existsSync, linkSync, lstatSync, renameSync, rmSync, statSync } from 'n
 import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Database, openDatabase } from '../db/engine.ts';
 import { makeSingleFile, removeAbandonedStaging, replaceFile, syncPath } from '../db/files.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import { runJobs } from '../lib/jobs.ts';
 import type { EntryMacs } from '../log/entries.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bumpTenant, writeMeta } from '../db/meta-store.ts';
 import { wrapContext } from '../keys/generation.ts';
 import type { MasterKey } from '../keys/master-key.ts';

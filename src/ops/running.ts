@@ -1,6 +1,6 @@
 import type { Router } from 'express';
 import type { Logger } from 'pino';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GivenSockets } from './systemd/sockets.ts';
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { Tenant } from '../tenants/tenant.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 
 /** Links: the requests that a principal has shown to be their own (contract 6.1), and the device behind a visitorId. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { DAY, isoTime, MINUTE } from '../lib/clock.ts';
 import { notify } from '../notify/notify.ts';
 import { type Contest, SOON_DAYS } from './contests/contest.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import type { RightsProfile } from '../tenants/settings.ts';

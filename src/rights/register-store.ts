@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { rowsOf } from '../db/sql.ts';
 import { tryOr } from '../lib/functions.ts';
 import { storedErasureSchema } from '../schema/rights.ts';

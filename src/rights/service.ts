@@ -1,10 +1,9 @@
 import { actorRef } from '../audit/audit.ts';
 import type { Claimant } from '../auth/tokens.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { findDecision, tenantOfDecision } from '../ingest/decisions-store.ts';
 import type { Actor } from '../lib/act.ts';
 import { Refusal } from '../lib/errors.ts';
-import { bindAll } from '../lib/functions.ts';
 import type {
   ContestAnswer,
   ContestFiling,
@@ -140,7 +139,13 @@ export function makeRightsApi(deps: RightsApiDeps) {
   const contests = makeContestService(deps);
   return {
     contests,
-    ...bindAll(deps, { gather: gatherDsar, refOf, findTarget, identify, eraseOwn, eraseFor }),
+    gather: (reach: Reach) => gatherDsar(deps, reach),
+    refOf: (kid: string, claimant: Claimant) => refOf(deps, kid, claimant),
+    findTarget: (kid: string, body: EraseTargetBody) => findTarget(deps, kid, body),
+    identify: (claimant: Claimant) => identify(deps, claimant),
+    eraseOwn: (claimant: Claimant, reach: Reach, visitorId: string | undefined) =>
+      eraseOwn(deps, claimant, reach, visitorId),
+    eraseFor: (eraser: Eraser, body: EraseTargetBody) => eraseFor(deps, eraser, body),
     async fileContest(claimant: Claimant, reach: Reach, filing: ContestFiling) {
       const { requestId, statement = null } = filing;
       if (!deps.tenantOf(reach.kid)) throw new Refusal('no-such-decision');

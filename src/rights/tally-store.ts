@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { lockTenant } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import type { Verdict } from '../ingest/verdict/verdict.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bump, REMOVING } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { countOf, pagesOf, rowsOf } from '../db/sql.ts';

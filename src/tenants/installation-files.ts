@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type DatabaseOptions, driverError, errorCode, locationName } from '../db/availability.ts';
-import { type Database, openDatabase } from '../db/db.ts';
+import { type Database, openDatabase } from '../db/engine.ts';
 import { lockFile, makeEmpty, makeFolder, type Release, refuseLink } from '../db/files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ApiKey, hashSecret, isApiKeySecret } from '../auth/credentials.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { refuseOver } from '../http/limiter.ts';
 import type { FindApiKey } from '../http/register.ts';
 import { type Clock, isoTime, SECOND } from '../lib/clock.ts';

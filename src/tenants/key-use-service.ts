@@ -1,4 +1,4 @@
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
 import { addKeyTraffic, type KeyUse, type Visit } from './seal-keys.ts';
 

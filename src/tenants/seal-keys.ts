@@ -1,5 +1,5 @@
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bumpTenant, tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import {

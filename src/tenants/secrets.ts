@@ -1,6 +1,6 @@
 import { operatorActor } from '../audit/audit.ts';
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import { deriveTenantKeys, type MasterKey, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { ApiKey } from '../auth/credentials.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { readRevision } from '../db/meta-store.ts';
 import { fromColumns } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';

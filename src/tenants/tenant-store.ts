@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/db.ts';
+import type { Database } from '../db/engine.ts';
 import { bump, bumpTenant, REMOVING } from '../db/meta-store.ts';
 import { type Columns, fromColumns, isTrue, toColumns } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';

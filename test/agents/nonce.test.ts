@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeNonceClaimer, purgeAgentNonces } from '../../src/agents/store.ts';
 import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { HEADERS, run, type World } from '../ingest/support.ts';
 import { NOW } from '../support/make.ts';

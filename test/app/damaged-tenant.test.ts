@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { startPolling } from '../../src/app/poll.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { bumpTenant } from '../../src/db/meta-store.ts';
 import { makeMasterKey, WrongMasterKey } from '../../src/keys/master-key.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/engine.ts';
 import { withTls } from '../../src/db/postgres.ts';
 import { withClosing } from '../../src/lib/functions.ts';
 import { scrubFiles } from '../../src/rights/erase/scrub.ts';

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/engine.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { gpdJson, PROGRAM, type Ran, runGpd, spawnTool, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';

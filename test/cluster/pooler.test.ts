@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { gpdJson, runProgram, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';

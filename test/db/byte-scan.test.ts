@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { idsInFile } from '../../src/db/byte-scan.ts';
-import { openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/engine.ts';
 import { tempDir } from '../support/command.ts';
 
 const looksFor = (others: readonly string[], requests: readonly string[] = []) => ({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import knexModule, { type Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { runSql } from '../../src/db/sql.ts';
 import { makeCheckpointer } from '../../src/db/sqlite.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { inPieces } from '../../src/db/purge.ts';
 import { runSql, type Transaction } from '../../src/db/sql.ts';
 import { Unavailable } from '../../src/lib/errors.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { type Bindings, runSql } from '../../src/db/sql.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { missingPgBouncer, type PgBouncer, startPgBouncer } from '../cluster/support/pgbouncer.ts';

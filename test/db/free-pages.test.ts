@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../src/db/db.ts';
+import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { releaseFreePages } from '../../src/db/files.ts';
 import { rowsOf } from '../../src/db/sql.ts';
 import { tempDir } from '../support/command.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { beforeAll, expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/engine.ts';
 import { migrate, schemaState } from '../../src/db/migrate.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { makeConsentStateReader } from '../../src/consent/state-store.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { appender, macOf, makeRequest } from '../consent/contract/consent-support.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, tempDir } from '../support/command.ts';

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/db/db.ts';
+import { openDatabase } from '../../src/db/engine.ts';
 import { rowsOf } from '../../src/db/sql.ts';
 import { withClosing } from '../../src/lib/functions.ts';
 import { tempDir } from '../support/command.ts';

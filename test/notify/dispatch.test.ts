@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { makeMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { startDispatcher } from '../../src/notify/dispatcher.ts';

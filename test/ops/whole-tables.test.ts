@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { rowsOf } from '../../src/db/sql.ts';
 import { makeContext } from '../../src/ops/doctor/context.ts';
 import { DATABASE_CHECKS } from '../../src/ops/doctor/database.ts';

@@ -1,5 +1,5 @@
 import { type AgentDirectory, addDirectory } from '../../src/agents/store.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { NOW } from './make.ts';
 
 /** As `gpd agents add` does, by an operator that no tenant's audit log is told of. */

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { lookUpDevices, makeTotals } from '../../src/ingest/devices-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
 import { makeRecorder as makeRealRecorder } from '../../src/ingest/store.ts';

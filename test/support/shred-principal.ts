@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import { lockHead } from '../../src/log/entries.ts';
 import { type ShredTarget, shredWithin } from '../../src/rights/erase/shred.ts';
 

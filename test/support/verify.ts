@@ -1,5 +1,5 @@
 import { verifyLog } from '../../src/consent/verify-service.ts';
-import type { Database } from '../../src/db/db.ts';
+import type { Database } from '../../src/db/engine.ts';
 import type { ProblemCode } from '../../src/log/entries.ts';
 
 const OF_SEALS: readonly ProblemCode[] = ['seal-missing', 'seal-changed', 'rows-missing', 'rows-added'];

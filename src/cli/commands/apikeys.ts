@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { type ApiKey, makeApiKey } from '../../auth/credentials.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
-import { type Database, openDatabase } from '../../db/db.ts';
+import { type Database, openDatabase } from '../../db/engine.ts';
 import { withClosing } from '../../lib/functions.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
 import { withClosing } from '../../lib/functions.ts';
 import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { confirmTime, latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { loadAgentKeys } from '../../agents/service.ts';
 import { makeBotAuth } from '../../agents/verify.ts';
 import { baseUrl } from '../../config.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
 import { lookUpDevices, makeTotals } from '../../ingest/devices-store.ts';
 import { type IngestServices, ingest } from '../../ingest/ingest.ts';

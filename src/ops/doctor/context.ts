@@ -6,7 +6,7 @@ import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
 import { latestJobTime, readNewestTime } from '../../db/clock-rule-store.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { listKids } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
 import { probe } from '../../egress/gpd-client.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { pragma } from '../../db/files.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { cellOf, countOf, rowsOf } from '../../db/sql.ts';

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Registry } from 'prom-client';
 import { type Config, ConfigError, databaseLocation } from '../../config.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import { STATE_INVALID } from '../../db/meta-store.ts';
 import { errorReply } from '../../http/reply.ts';

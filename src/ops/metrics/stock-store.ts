@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { databaseSize } from '../../db/files.ts';
 import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';

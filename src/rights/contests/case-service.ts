@@ -1,11 +1,10 @@
 import { rightsRef } from '../../audit/audit.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { findDecision } from '../../ingest/decisions-store.ts';
 import { ruleText } from '../../ingest/verdict/policy.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { ALPHABET, hmacSha256Text, type Random } from '../../lib/crypto.ts';
 import { Refusal } from '../../lib/errors.ts';
-import { bindAll } from '../../lib/functions.ts';
 import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import { reachOfRequests } from '../subject.ts';
 import type { Contest } from './contest.ts';
@@ -58,6 +57,9 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Case
   return contest;
 }
 
+/** The decision that is contested, and the network that its person files from. */
+type Visited = Readonly<Record<'kid' | 'requestId' | 'network', string>>;
+
 /**
  * A second contest of the request answers the first, without a key.
  * @param filer whose browser files it, and from where
@@ -65,7 +67,7 @@ async function openCase({ database, serverSecret, contestTexts, tenantOf }: Case
  */
 async function file(
   deps: CaseDeps,
-  { kid, requestId, network }: Readonly<Record<'kid' | 'requestId' | 'network', string>>,
+  { kid, requestId, network }: Visited,
   { statement, email }: CaseFiling,
 ): Promise<CaseFiled> {
   const { tenantOf, contests, serverSecret, random, markNetwork } = deps;
@@ -95,7 +97,11 @@ async function answer(deps: CaseDeps, caseKey: string, text: string) {
   return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
 }
 
-export const makeCaseService = (deps: CaseDeps) => bindAll(deps, { file, view, answer });
+export const makeCaseService = (deps: CaseDeps) => ({
+  file: (visit: Visited, filing: CaseFiling) => file(deps, visit, filing),
+  view: (caseKey: string) => view(deps, caseKey),
+  answer: (caseKey: string, text: string) => answer(deps, caseKey, text),
+});
 
 /** The key of a case that was filed without an account: anyone who has it reads the case and answers (contract-2 section 15). */
 

@@ -1,13 +1,12 @@
 import { type AuditAction, type AuditEvent, rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import { clearDoubt } from '../../consent/doubts.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { decisionKey } from '../../ingest/decisions-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
 import { makeUlid, type Random } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
-import { bindAll } from '../../lib/functions.ts';
 import { lockHead } from '../../log/entries.ts';
 import { notify } from '../../notify/notify.ts';
 import type { Extension, Ruling } from '../../schema/rights.ts';
@@ -127,7 +126,12 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
 
 export function makeContestService(deps: ContestDeps) {
   return {
-    ...bindAll(deps, { file, extend, resolve }),
+    file: (reach: Reach, filing: Filing, filedBy: string) => file(deps, reach, filing, filedBy),
+
+    extend: (reviewer: Reviewer, contestId: string, extension: Extension) =>
+      extend(deps, reviewer, contestId, extension),
+
+    resolve: (reviewer: Reviewer, ruling: Ruling) => resolve(deps, reviewer, ruling),
 
     claim: (reviewer: Reviewer, contestId: string, label: string): Promise<Contest> =>
       changeContest(deps, reviewer.kid, contestId, {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { type Columns, cellOf, countOf, countUpTo, fromColumns, toColumns } from '../../db/sql.ts';
 import { inChunks } from '../../lib/collections.ts';
 import type { ContestOutcome } from '../../schema/rights.ts';

@@ -1,7 +1,7 @@
 import { rightsRef } from '../../audit/audit.ts';
 import { recordAudit } from '../../audit/store.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { visitorIdOf } from '../../ingest/verdict/identity.ts';
 import { ruleText } from '../../ingest/verdict/policy.ts';
 import { classByRules, explain } from '../../ingest/verdict/score.ts';

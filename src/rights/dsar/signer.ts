@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Knex } from 'knex';
 import forge from 'node-forge';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { writeMeta } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
 import { makeKeyPair, newCertificate } from '../../http/certificates.ts';

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/store.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { policyOf } from '../../ingest/verdict/policy.ts';
 import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { cellOf, countOf, countUpTo, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
 import type { Verdict } from '../../ingest/verdict/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/collections.ts';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { idsInFile, type SoughtIds } from '../../db/byte-scan.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { releaseFreePages } from '../../db/files.ts';
 import { makeGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';

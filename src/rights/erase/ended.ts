@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { listAudit } from '../../audit/store.ts';
 import { raiseForgotten } from '../../db/clock-rule-store.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { serialise } from '../../db/files.ts';
 import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.ts';
 import { bumpTenant, listKids } from '../../db/meta-store.ts';

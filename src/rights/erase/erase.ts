@@ -2,7 +2,7 @@ import { rightsRef } from '../../audit/audit.ts';
 import { writeAudit } from '../../audit/store.ts';
 import type { PrincipalSession } from '../../auth/credentials.ts';
 import { countOpenings } from '../../consent/append-store.ts';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { inPieces } from '../../db/purge.ts';
 import type { Actor } from '../../lib/act.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { hasRowLocks, pagesOf, whereAmong, whereOneOf } from '../../db/sql.ts';
 import { holdsOn } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';

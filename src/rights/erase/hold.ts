@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { pagesBy } from '../../lib/collections.ts';
 import { lockHead } from '../../log/entries.ts';
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { type Bindings, cellOf, countOf, insertMany, pagesOf, whereAmong } from '../../db/sql.ts';
 import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { rowsOf } from '../../db/sql.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { PERSONAL_TABLES } from '../person-map.ts';

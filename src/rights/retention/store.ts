@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/db.ts';
+import type { Database } from '../../db/engine.ts';
 import { type Key, type Removal, remove, removeWalking } from '../../db/purge.ts';
 import { countOf, hasRowLocks, runStep, whereAmong } from '../../db/sql.ts';
 import { unlessHeld } from '../../ingest/devices-store.ts';

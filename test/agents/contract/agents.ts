@@ -7,7 +7,7 @@ import {
   saveFetched,
 } from '../../../src/agents/store.ts';
 import type { SignatureClaim } from '../../../src/agents/verify.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { readRevision } from '../../../src/db/meta-store.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';

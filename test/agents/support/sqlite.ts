@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 
 export interface SqliteFile {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiKey, hashSecret } from '../../../src/auth/credentials.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import {

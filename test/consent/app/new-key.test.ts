@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashSecret, makeApiKeySecret } from '../../../src/auth/credentials.ts';
-import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import type { KeyScope } from '../../../src/schema/route.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { operatorAt } from '../../support/act.ts';

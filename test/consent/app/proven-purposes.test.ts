@@ -4,7 +4,7 @@ import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import { makeProveConsent } from '../../../src/consent/proven-purposes-service.ts';
 import { makeConsentService } from '../../../src/consent/service.ts';
 import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
-import { openDatabase } from '../../../src/db/db.ts';
+import { openDatabase } from '../../../src/db/engine.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 
 it('nothing is proven of a tenant that went after its bundle came, and nothing else is taken for that', async () => {

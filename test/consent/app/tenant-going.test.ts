@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { openDatabase } from '../../../src/db/db.ts';
+import { openDatabase } from '../../../src/db/engine.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';

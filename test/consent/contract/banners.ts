@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listBanners, publishBanner, type ShownBanner } from '../../../src/consent/banner.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { readEntries } from '../../../src/log/entries.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';

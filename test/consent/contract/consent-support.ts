@@ -2,7 +2,7 @@ import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import type { AppendRequest } from '../../../src/consent/plan-write.ts';
 import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
 import type { TermsOf } from '../../../src/consent/terms-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { makeStateMac, type StateMac } from '../../../src/tenants/state-mac.ts';
 import { NOW } from '../../support/make.ts';

@@ -7,7 +7,7 @@ import { recordAudit } from '../../../src/audit/store.ts';
 import type { Config } from '../../../src/config.ts';
 import { macTerms, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { LEDGER_SECRET, makeMasterKey, tenantSecretContext } from '../../../src/keys/master-key.ts';
 import { addCommitments, anchorBody, impersonalEntry, personalEntry } from '../../../src/ledger/entries.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier, leafHash } from '../../../src/ledger/merkle.ts';

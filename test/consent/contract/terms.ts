@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { publishPolicy } from '../../../src/consent/terms-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { isoTime } from '../../../src/lib/clock.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';

@@ -9,7 +9,7 @@ import {
   saveDraft,
   touchConsoleSession,
 } from '../../../src/console/session-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import type { QueueCursor, QueueFilter } from '../../../src/rights/contests/record.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Knex } from 'knex';
-import { openDatabase } from '../../../src/db/db.ts';
+import { openDatabase } from '../../../src/db/engine.ts';
 import type { Console } from './console.ts';
 
 /** Moves what only time moves: due dates, idle sessions, claims that end. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { commitTime, followClock, keepNoncesFrom } from '../../../src/db/clock-rule-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { purgeNonces } from '../../../src/ingest/decisions-store.ts';
 import { isFresh } from '../../../src/ingest/open.ts';
 import { DAY, HOUR, isoTime, MINUTE } from '../../../src/lib/clock.ts';

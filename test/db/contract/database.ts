@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { expect, it, vi } from 'vitest';
 import { macTerms } from '../../../src/consent/terms-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { createLog } from '../../../src/log/entries.ts';
 import { insertTenant } from '../../../src/tenants/tenant-store.ts';

@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { runDir } from '../../support/command.ts';
 import type { SharedPostgres } from '../../support/postgres.ts';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { migrate, schemaState } from '../../../src/db/migrate.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import type { MakeDatabase, TestDatabase } from './database.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { lookUpDevices, makeTotals, purgeNetworks } from '../../../src/ingest/devices-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { DAY, makeEntry, NOW } from '../../support/make.ts';

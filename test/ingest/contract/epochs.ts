@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { noteEpochLength, readEpochLength } from '../../../src/ingest/epoch-length-store.ts';
 import { currentEpoch, epochEnd } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';

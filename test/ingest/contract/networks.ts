@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { ofStoredDays } from '../../../src/ingest/devices-store.ts';
 import { lockHead } from '../../../src/log/entries.ts';

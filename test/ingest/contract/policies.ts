@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { readPolicies, readShadowCounts, savePolicy } from '../../../src/ingest/policy-store.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';

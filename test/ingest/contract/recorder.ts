@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
 import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/store.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { makeRecorder } from '../../../src/ingest/store.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';

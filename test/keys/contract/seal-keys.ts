@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { planGenerate, planRotate } from '../../../src/keys/generation.ts';
 import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts, unanchoredSince } from '../../../src/log/anchors.ts';
 import { readEntries } from '../../../src/log/entries.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
 import { makeNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { type Bindings, insertMany } from '../../../src/db/sql.ts';
 import { addCommitments, anchorBody } from '../../../src/ledger/entries.ts';
 import { EMPTY_FRONTIER } from '../../../src/ledger/merkle.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { makeDaySalts } from '../../../src/ops/day-salt-service.ts';
 import { makeDaySalt } from '../../../src/ops/limits.ts';

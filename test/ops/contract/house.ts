@@ -1,5 +1,5 @@
 import { followClock } from '../../../src/db/clock-rule-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { JobFailure } from '../../../src/lib/jobs.ts';
 import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';

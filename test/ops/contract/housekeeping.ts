@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, listKids, readMeta } from '../../../src/db/meta-store.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { makeSharedLimiter } from '../../../src/http/limiter.ts';
 import { sha256Text } from '../../../src/lib/crypto.ts';
 import { makeLimiters } from '../../../src/ops/limits.ts';

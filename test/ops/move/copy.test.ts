@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { readMeta, writeMeta } from '../../../src/db/meta-store.ts';
 import { COPIED, compareRows, copyMeta, copyRows, countRows, emptyAll } from '../../../src/ops/copy-store.ts';
 import { rowOf, TABLES } from '../../../src/rights/person-map.ts';

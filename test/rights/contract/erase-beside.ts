@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { rowsOf } from '../../../src/db/sql.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { type Contest, fileContest, resolveContest } from '../../../src/rights/contests/contest.ts';

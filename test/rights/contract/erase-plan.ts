@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { LAST_BACKUP, writeMeta } from '../../../src/db/meta-store.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { type Bindings, hasRowLocks, insertMany, rowsOf } from '../../../src/db/sql.ts';
 import { onConnection } from '../../../src/db/sqlite-client.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';

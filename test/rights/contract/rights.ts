@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';

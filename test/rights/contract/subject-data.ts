@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { setUpTables } from '../../../src/db/migrate.ts';
 import { countOf, rowsOf } from '../../../src/db/sql.ts';
 import { DAY } from '../../../src/lib/clock.ts';

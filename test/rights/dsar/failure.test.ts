@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../../src/ingest/verdict/policy.ts';
-import { bindAll } from '../../../src/lib/functions.ts';
 import { openSpool, writeArchive } from '../../../src/rights/dsar/archive-files.ts';
 import { makeNotice } from '../../../src/rights/dsar/dsar.ts';
 import { type Dsar, describeDecision } from '../../../src/rights/dsar/service.ts';
@@ -67,7 +66,9 @@ function setUp() {
     version: 'test',
     spoolDirectory,
   };
-  return { archive: bindAll(deps, { writeArchive }), spoolDirectory, deps };
+  type Given = Parameters<typeof writeArchive> extends [unknown, ...infer Rest] ? Rest : never;
+  const archive = { writeArchive: (...given: Given) => writeArchive(deps, ...given) };
+  return { archive, spoolDirectory, deps };
 }
 
 describe('an archive that breaks off', () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { makeMasterKey } from '../../../src/keys/master-key.ts';
 import { countWrapped, rewrapAll } from '../../../src/ops/rewrap-store.ts';

@@ -5,7 +5,7 @@ import { loadConfig } from '../../../src/config.ts';
 import { makeConsentAppender } from '../../../src/consent/append-store.ts';
 import { makeMarker } from '../../../src/consent/doubts.ts';
 import { listState } from '../../../src/consent/terms-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { RULES } from '../../../src/ingest/verdict/policy.ts';
 import type { Verdict } from '../../../src/ingest/verdict/verdict.ts';
 import type { ContestTexts } from '../../../src/rights/contests/contest.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
 import { createConsent } from '../../../src/consent/create-consent.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { DAY, HOUR, parseDailyWindow } from '../../../src/lib/clock.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { erasuresFile } from '../../../src/rights/erase/erasure-log.ts';
 import { reapplyErasures } from '../../../src/rights/erase/reapply.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';

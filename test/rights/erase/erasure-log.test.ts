@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../src/db/db.ts';
+import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
 import { makeLostLines, recordEnded } from '../../../src/rights/erase/ended.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../../src/db/db.ts';
+import { openDatabase } from '../../../src/db/engine.ts';
 import { scrubFiles } from '../../../src/rights/erase/scrub.ts';
 import type { ErasureReceipt } from '../../../src/schema/rights.ts';
 import { gpdJson, tempDir } from '../../support/command.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rightsRef } from '../../../src/audit/audit.ts';
 import { endHold, placeHoldOn } from '../../../src/console/holds-service.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { recordEnded } from '../../../src/rights/erase/ended.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { listHolds } from '../../../src/rights/erase/hold.ts';

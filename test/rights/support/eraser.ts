@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { loadConfig } from '../../../src/config.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import {
   type EraseDeps,

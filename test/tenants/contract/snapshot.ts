@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashSecret } from '../../../src/auth/credentials.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
 import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { saveTenantSecret } from '../../../src/tenants/secrets.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordAudit } from '../../../src/audit/store.ts';
 import { insertSession } from '../../../src/consent/sessions.ts';
 import { saveDraft } from '../../../src/console/session-store.ts';
-import type { Database } from '../../../src/db/db.ts';
+import type { Database } from '../../../src/db/engine.ts';
 import { bumpTenant } from '../../../src/db/meta-store.ts';
 import type { Recorded } from '../../../src/ingest/ports.ts';
 import { makeRecorder } from '../../../src/ingest/store.ts';

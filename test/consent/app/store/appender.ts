@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { listHistory, listState } from '../../../../src/consent/terms-store.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../../src/consent/doubts.ts';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { listHistory } from '../../../../src/consent/terms-store.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import { makeMasterKey } from '../../../../src/keys/master-key.ts';
 import { lockHead } from '../../../../src/log/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
 import { shredPrincipal } from '../../../support/shred-principal.ts';

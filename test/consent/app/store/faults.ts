@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { makeConsentStateReader, type StateQuery } from '../../../../src/consent/state-store.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import { WrongMasterKey } from '../../../../src/keys/master-key.ts';
 import { TenantGone } from '../../../../src/lib/errors.ts';
 import { removeTenant } from '../../../../src/rights/tenant-rows-store.ts';

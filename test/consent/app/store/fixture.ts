@@ -5,7 +5,7 @@ import type { PrincipalState } from '../../../../src/consent/decide.ts';
 import type { Appended, AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import { makeMasterKey, principalKeyContext } from '../../../../src/keys/master-key.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries.ts';
 import { createTenant } from '../../../../src/ops/new-tenant-service.ts';

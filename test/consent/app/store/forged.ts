@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { macTerms, savePurposes, termsFit } from '../../../../src/consent/terms-store.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/meta-store.ts';
 import { firstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';

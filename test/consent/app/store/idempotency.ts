@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { findSession, insertSession, purgeExpired } from '../../../../src/consent/sessions.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import { makeApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';

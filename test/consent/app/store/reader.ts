@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StateQuery } from '../../../../src/consent/state-store.ts';
 import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../../../../src/consent/terms-store.ts';
-import type { Database } from '../../../../src/db/db.ts';
+import type { Database } from '../../../../src/db/engine.ts';
 import { inclusionProof, rootAt } from '../../../../src/ledger/merkle.ts';
 import { putCheckpoint } from '../../../../src/log/checkpoint-store.ts';
 import { makeHashReader, readEntries, readHead } from '../../../../src/log/entries.ts';

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { serviceManager } from '../../../../src/config.ts';
-import { type Database, openDatabase } from '../../../../src/db/db.ts';
+import { type Database, openDatabase } from '../../../../src/db/engine.ts';
 import { databaseAnswers } from '../../../../src/db/meta-store.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
 import { startWatchdog } from '../../../../src/ops/systemd/supervisor.ts';
