@@ -1,4 +1,6 @@
 import { json, type ServedRoute, sending } from '../http/register.ts';
+import { pathOf } from '../http/request.ts';
+import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
 
 interface Operation {
@@ -53,7 +55,9 @@ const ROOT = {
 /** What the server is, the OpenAPI document, and the same as a page without JavaScript. */
 export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
   return [
-    sending(ROUTES.getRoot, (_call, response) => {
+    sending(ROUTES.getRoot, ({ target }, response) => {
+      // Express leaves out a fragment, which no request target has.
+      if (pathOf(target) !== '/') throw new Refusal('not-found');
       if (response.req.accepts(['json', 'html']) === 'html') response.render('root', ROOT);
       else response.json(ROOT);
     }),
