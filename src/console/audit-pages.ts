@@ -9,7 +9,7 @@ import type { RegisterCursor } from '../rights/register-store.ts';
 import { requireTenant } from './context.ts';
 import { addressOf, partsOf } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
-import type { PageTable, Posted, Visit } from './session-guard.ts';
+import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
 
 /** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */
 
@@ -60,7 +60,7 @@ async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<s
   }
 }
 
-async function showAudit({ context, request, response, staff }: Visit): Promise<void> {
+async function showAudit({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const filter = readFilter(request.query);
   const rows = await readAudit(context, staff, filter, PAGE + 1);
   const shown = rows.slice(0, PAGE);
@@ -76,7 +76,7 @@ async function showAudit({ context, request, response, staff }: Visit): Promise<
   });
 }
 
-async function sendCsv({ response, staff }: Visit, name: string, lines: AsyncIterable<string>) {
+async function sendCsv({ response, staff }: ConsoleVisit, name: string, lines: AsyncIterable<string>) {
   response.set({
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${name}-${staff.kid}.csv"`,
@@ -97,7 +97,7 @@ function readCursor(value: unknown): RegisterCursor | null {
   return number === '' ? null : { at: Number(at), number };
 }
 
-async function showRegister({ context, request, response, staff }: Visit): Promise<void> {
+async function showRegister({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const after = readCursor(request.query['after']);
   const tenant = requireTenant(context, staff);
   const { requests, next } = await readRegister(context.database, tenant, after, PAGE);
@@ -109,7 +109,7 @@ async function showRegister({ context, request, response, staff }: Visit): Promi
   });
 }
 
-async function* registerCsv({ context, staff }: Visit): AsyncGenerator<string> {
+async function* registerCsv({ context, staff }: ConsoleVisit): AsyncGenerator<string> {
   yield csvRecord(REGISTER_COLUMNS);
   for await (const page of wholeRegister(context.database, requireTenant(context, staff)))
     for (const one of page) yield csvRecord(REGISTER_COLUMNS.map((name) => one[name]));

@@ -4,7 +4,7 @@ import { activeClaim, type Contest } from '../rights/contests/contest.ts';
 import { extensionSchema, OUTCOMES, reasonSchema } from '../schema/rights.ts';
 import { askSubject, type CaseView, extendCase, keepTyped, readCase, resolveCase } from './cases-service.ts';
 import { field, partsOf, type TypedByKind, typedOf, withTemplate } from './form.ts';
-import type { PageTable, Posted, Visit } from './session-guard.ts';
+import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
 import type { Draft } from './session-store.ts';
 
 /** One case: the evidence, and what a reviewer may do. */
@@ -72,7 +72,7 @@ function doneBy(after: Contest, before: Contest, me: string): string {
   return before.proposal?.by === me ? 'changed' : 'proposed';
 }
 
-async function requireCase({ context, request, staff }: Visit): Promise<CaseView> {
+async function requireCase({ context, request, staff }: ConsoleVisit): Promise<CaseView> {
   const [id] = partsOf(request.params['id'], CONTEST_ID);
   const view = id === undefined ? null : await readCase(context, staff, id);
   if (!view) throw new Refusal('no-such-contest');
@@ -80,7 +80,7 @@ async function requireCase({ context, request, staff }: Visit): Promise<CaseView
 }
 
 function show(
-  { context, staff, now, response }: Visit,
+  { context, staff, now, response }: ConsoleVisit,
   view: CaseView,
   { status = 200, ...more }: { readonly status?: number; readonly [name: string]: unknown },
 ): void {
@@ -171,7 +171,7 @@ function onCase(act: Act): (posted: Posted) => Promise<void> {
   };
 }
 
-async function showCase(visit: Visit): Promise<void> {
+async function showCase(visit: ConsoleVisit): Promise<void> {
   const view = await requireCase(visit);
   const { query } = visit.request;
   const word = DONE.find((name) => name === query['done']) ?? null;

@@ -19,7 +19,7 @@ import {
   verifyLedger,
 } from './insight-service.ts';
 import { usualPolicy } from './render.ts';
-import type { PageTable, Posted, Visit } from './session-guard.ts';
+import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
 
 /** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
 
@@ -55,7 +55,7 @@ function languageName(code: string): string {
   return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
 }
 
-async function showOverview({ context, response, staff, now }: Visit): Promise<void> {
+async function showOverview({ context, response, staff, now }: ConsoleVisit): Promise<void> {
   const hours = lastSlots(now, HOUR, HOURS);
   const days = lastSlots(now, DAY, DAYS);
   const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
@@ -75,7 +75,7 @@ async function showOverview({ context, response, staff, now }: Visit): Promise<v
 }
 
 async function showLedger(
-  { context, request, response, staff }: Visit,
+  { context, request, response, staff }: ConsoleVisit,
   check: LogCheck | 'too-large' | null = null,
 ): Promise<void> {
   const given = GIVEN.find((one) => one === request.query['given']) ?? null;
@@ -93,13 +93,13 @@ async function verify(posted: Posted): Promise<void> {
   await showLedger(posted, (await verifyLedger(posted.context, posted.staff)) ?? 'too-large');
 }
 
-async function showKeys({ context, response, staff, now }: Visit): Promise<void> {
+async function showKeys({ context, response, staff, now }: ConsoleVisit): Promise<void> {
   const keys = await readKeys(context, staff);
   const advice = (key: GenerationView): string => adviceFor(key, now);
   context.render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
 }
 
-async function showTerms({ context, request, response, staff }: Visit): Promise<void> {
+async function showTerms({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const terms = await readTerms(context, staff);
   const asked = readLanguage(request.query['lang']);
   const language = terms.languages.includes(asked) ? asked : 'en';
@@ -135,7 +135,7 @@ function readLanguage(value: unknown): string {
   return read.success ? read.data : 'en';
 }
 
-async function showBanner({ context, request, response, staff }: Visit): Promise<void> {
+async function showBanner({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const shown = await readBanner(context, staff, readLanguage(request.query['lang']));
   response.set({ 'x-frame-options': 'SAMEORIGIN' });
   context.render(response, 'banner', { ...shown, policy });

@@ -15,7 +15,7 @@ import {
 } from './cookies.ts';
 import { enter, showUnconfigured, takesPasskeys } from './entry-pages.ts';
 import { passkeyPages, showPasskey } from './passkey-pages.ts';
-import { isSignedIn, type PageTable, type Posted, type Visit } from './session-guard.ts';
+import { type ConsoleVisit, isSignedIn, type PageTable, type Posted } from './session-guard.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
 import { finishSignIn, signOutAddress } from './sign-in-service.ts';
 
@@ -138,7 +138,7 @@ async function signOut({ context, response, session }: Posted): Promise<void> {
   context.render(response, 'signed-out', { provider: await signOutAddress(context, session) });
 }
 
-async function showSessions({ context, response, staff, session, request }: Visit): Promise<void> {
+async function showSessions({ context, response, staff, session, request }: ConsoleVisit): Promise<void> {
   const sessions = await listSessions(context, staff, session);
   const done = request.query['done'] === 'revoked';
   context.render(response, 'sessions', { here: 'sessions', sessions, done });
@@ -149,7 +149,7 @@ async function revoke({ context, response, staff, form }: Posted): Promise<void>
   response.redirect(303, `/console/sessions${ended ? '?done=revoked' : ''}`);
 }
 
-function goHome({ response, staff }: Visit): void {
+function goHome({ response, staff }: ConsoleVisit): void {
   response.redirect(303, `/console/${mayOpen(staff.role, 'reviewer') ? 'queue' : 'overview'}`);
 }
 

@@ -15,7 +15,7 @@ import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { tryOr } from '../lib/functions.ts';
 import type { Context } from './context.ts';
-import type { Tx } from './session-store.ts';
+import type { ConsoleTransaction } from './session-store.ts';
 import { openSession } from './sign-in-service.ts';
 import {
   findByCredential,
@@ -75,7 +75,7 @@ async function readAnswer(context: Context, cookie: string, text: string) {
 async function open(
   context: Context,
   member: StaffMember,
-  write: (tx: Tx, ref: string) => Promise<boolean>,
+  write: (tx: ConsoleTransaction, ref: string) => Promise<boolean>,
 ): Promise<string> {
   const tenant = context.tenantOf(member.kid);
   if (!tenant) throw new LoginRefused('passkey');

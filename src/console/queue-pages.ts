@@ -10,7 +10,7 @@ import {
 import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './cases-service.ts';
 import { addressOf, partsOf } from './form.ts';
-import type { PageTable, Visit } from './session-guard.ts';
+import type { ConsoleVisit, PageTable } from './session-guard.ts';
 
 /** The review queue: every filter is in the address, so that a view can be kept and sent. */
 
@@ -65,7 +65,7 @@ function nextAfter(rows: readonly QueueRow[]): QueueCursor | null {
   return { group: last.group, at: resolvedAt ?? dueAt, contestId };
 }
 
-async function showQueue({ context, request, response, staff, now }: Visit): Promise<void> {
+async function showQueue({ context, request, response, staff, now }: ConsoleVisit): Promise<void> {
   const { q } = request.query;
   const search = typeof q === 'string' ? q.trim().slice(0, 128) : '';
   const found = search === '' ? null : await findCase(context, staff, search);

@@ -11,7 +11,7 @@ import { enterSession, findSession } from './sessions-service.ts';
 
 /** The guard of every page and form: a session, and a role that may. */
 
-export interface Visit {
+export interface ConsoleVisit {
   readonly context: Context;
   readonly request: Request;
   readonly response: Response;
@@ -20,7 +20,7 @@ export interface Visit {
   readonly now: number;
 }
 
-export interface Posted extends Visit {
+export interface Posted extends ConsoleVisit {
   readonly form: Form;
 }
 
@@ -55,7 +55,11 @@ async function admit(
 }
 
 /** GET: without a session the way leads to the sign-in and back. */
-function withSession(context: Context, role: PageRole, show: (visit: Visit) => unknown): RequestHandler {
+function withSession(
+  context: Context,
+  role: PageRole,
+  show: (visit: ConsoleVisit) => unknown,
+): RequestHandler {
   return async (request, response) => {
     const now = context.clock();
     const { live: session } = await liveSession(context, request, now);
@@ -133,7 +137,7 @@ type Answers<Asked> = Readonly<Record<string, readonly [role: PageRole, answer: 
 
 /** Pages and forms of one group by their paths: who may, and what answers. */
 export interface PageTable {
-  readonly pages?: Answers<Visit>;
+  readonly pages?: Answers<ConsoleVisit>;
   readonly forms?: Answers<Posted>;
 }
 

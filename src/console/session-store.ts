@@ -6,14 +6,14 @@ import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 
 /** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
 
-export type Tx = Knex.Transaction;
+export type ConsoleTransaction = Knex.Transaction;
 
 type Row = Columns<Omit<ConsoleSession, 'roles'> & { readonly roles: string }>;
 
 const rowToSession = (row: Row): ConsoleSession =>
   fromColumns<ConsoleSession>({ ...row, roles: row.roles.split(' ') });
 
-export async function insertConsoleSession(tx: Tx, session: ConsoleSession): Promise<void> {
+export async function insertConsoleSession(tx: ConsoleTransaction, session: ConsoleSession): Promise<void> {
   await tx('console_sessions').insert(toColumns({ ...session, roles: session.roles.join(' ') }));
 }
 
@@ -28,7 +28,11 @@ export async function touchConsoleSession(database: Database, hash: string, now:
 }
 
 /** @returns the session that was ended, or null when it was gone or another tenant's */
-export async function deleteConsoleSession(tx: Tx, kid: string, hash: string): Promise<boolean> {
+export async function deleteConsoleSession(
+  tx: ConsoleTransaction,
+  kid: string,
+  hash: string,
+): Promise<boolean> {
   return (await tx('console_sessions').where({ kid, hash }).delete()) === 1;
 }
 

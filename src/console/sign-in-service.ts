@@ -16,7 +16,7 @@ import type { Config } from '../config.ts';
 import { environmentName } from '../schema/settings.ts';
 import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
-import { insertConsoleSession, type Tx } from './session-store.ts';
+import { type ConsoleTransaction, insertConsoleSession } from './session-store.ts';
 
 /** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
 
@@ -91,7 +91,7 @@ export async function openSession(
   { database, clock, random }: Context,
   token: string,
   who: NewSession,
-  before: (tx: Tx) => Promise<void> = () => Promise.resolve(),
+  before: (tx: ConsoleTransaction) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   const now = clock();
   const { kid } = who;

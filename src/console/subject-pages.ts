@@ -3,7 +3,7 @@ import { erasureState, heldRows } from '../rights/erase/erasure.ts';
 import { type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
 import { type Form, field, partsOf } from './form.ts';
 import { endHold, readHolds } from './holds-service.ts';
-import type { PageTable, Posted, Visit } from './session-guard.ts';
+import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
 import {
   eraseSubject,
   findExport,
@@ -43,7 +43,7 @@ const bare = (text: string): string => text.replace(/[\s-]/g, '').toLowerCase();
 
 const START = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
 
-function showMissed({ context, response }: Visit, key: SubjectKey): void {
+function showMissed({ context, response }: ConsoleVisit, key: SubjectKey): void {
   context.render(response, 'subjects', { ...START, ...key, missed: true }, 404);
 }
 
@@ -119,7 +119,7 @@ async function hold(posted: Posted): Promise<void> {
 /** A device by its keyed reference. */
 const DEVICE = /^([\w-]{43})$/;
 
-async function showHolds({ context, request, response, staff }: Visit): Promise<void> {
+async function showHolds({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const done = ['placed', 'released'].find((name) => name === request.query['done']) ?? null;
   const [after = null] = partsOf(request.query['after'], DEVICE);
   const limited = partsOf(request.query['limited'], /^(era_\w+(?:,era_\w+)*)$/)[0]?.split(',') ?? [];
@@ -150,7 +150,7 @@ const shownReceipt = (receipt: ErasureReceipt) => ({
   held: heldRows(receipt.scopes),
 });
 
-async function showReceipts({ context, response, staff }: Visit): Promise<void> {
+async function showReceipts({ context, response, staff }: ConsoleVisit): Promise<void> {
   const { receipts, unreadable } = await context.eraser.list(staff.kid, RECEIPTS);
   const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
   context.render(response, 'receipts', {
@@ -161,7 +161,7 @@ async function showReceipts({ context, response, staff }: Visit): Promise<void> 
   });
 }
 
-async function showReceipt({ context, request, response, staff }: Visit): Promise<void> {
+async function showReceipt({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const [id] = partsOf(request.params['id'], RECEIPT_ID);
   const receipt = id === undefined ? null : await context.eraser.status(id);
   if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');

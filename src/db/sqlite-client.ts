@@ -144,13 +144,10 @@ function prepare(connection: Connection, sql: string): Promise<Statement> {
   });
 }
 
-async function statementFor(connection: Connection, sql: string): Promise<Statement> {
-  const statements = prepared.get(connection) ?? new Map<string, Statement>();
-  prepared.set(connection, statements);
-  const found = statements.get(sql);
-  if (found) return found;
+async function prepareKept(connection: Connection, sql: string): Promise<Statement> {
   const statement = await prepare(connection, sql);
-  statements.set(sql, statement);
+  const statements = prepared.get(connection) ?? new Map<string, Statement>();
+  prepared.set(connection, statements.set(sql, statement));
   return statement;
 }
 
@@ -159,7 +156,7 @@ export const promised = <T>(ask: (done: (error: Error | null, value?: T) => void
   new Promise((resolve, reject) => void ask((error, value) => (error ? reject(error) : resolve(value as T))));
 
 async function runPrepared(connection: Connection, sql: string, bindings: Rows): Promise<Rows> {
-  const statement = await statementFor(connection, sql);
+  const statement = prepared.get(connection)?.get(sql) ?? (await prepareKept(connection, sql));
   return promised<Rows>((done) => statement.all(bindings, done));
 }
 

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import type { RunningApp } from '../ops/running.ts';
 import type { IngestResponse, PubKeyResponse } from '../schema/responses.ts';
-import { drivenBrowser, pastVisits, sealVisit, type Visit } from './visits.ts';
+import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
 /** Visits to the demo's shop, over HTTP: now, and in the two weeks before the demo began, on a server with an earlier clock. */
 
@@ -29,7 +29,7 @@ const post = (url: URL, headers: Readonly<Record<string, string>>, body: object)
 export async function sendVisit(
   { kid, origin }: Omit<Shop, 'secret'>,
   url: string,
-  visit: Visit,
+  visit: DemoVisit,
   now: number,
 ) {
   const key = await fetch(new URL(`/_fp/pubkey?kid=${encodeURIComponent(kid)}`, url));

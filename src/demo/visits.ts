@@ -15,12 +15,12 @@ const BRANDS = [
   { brand: 'Chromium', version: CHROME },
 ];
 
-export interface Visit {
+export interface DemoVisit {
   readonly headers: Readonly<Record<string, string>>;
   readonly signals: Readonly<Record<string, Readonly<Record<string, unknown>> | string>>;
 }
 
-const headersOf = (userAgent: string): Visit['headers'] => ({
+const headersOf = (userAgent: string): DemoVisit['headers'] => ({
   'user-agent': userAgent,
   'accept-language': 'en-GB,en;q=0.9,de;q=0.8',
   'sec-ch-ua': BRANDS.map(({ brand, version }) => `"${brand}";v="${version}"`).join(', '),
@@ -29,7 +29,7 @@ const headersOf = (userAgent: string): Visit['headers'] => ({
 });
 
 const LANGUAGES = ['en-GB', 'en', 'de'];
-const SIGNALS: Visit['signals'] = {
+const SIGNALS: DemoVisit['signals'] = {
   collector: '1',
   page: {
     userAgent: USER_AGENT,
@@ -108,19 +108,19 @@ const SIGNALS: Visit['signals'] = {
   input: { moves: 214, downUpMs: 96, forceless: false, offGrid: null },
 };
 
-const changed = ({ signals }: Pick<Visit, 'signals'>, group: string, values: object) => ({
+const changed = ({ signals }: Pick<DemoVisit, 'signals'>, group: string, values: object) => ({
   ...(signals[group] as object),
   ...values,
 });
 
 /** A person's Chrome on a Windows laptop. @param device tells one laptop from another */
-export function personsBrowser(device: string): Visit {
+export function personsBrowser(device: string): DemoVisit {
   const graphics = changed({ signals: SIGNALS }, 'graphics', { canvasHash: device });
   return { headers: headersOf(USER_AGENT), signals: { ...SIGNALS, graphics } };
 }
 
 /** The same laptop, its browser without a window and driven by a script. */
-export function drivenBrowser(device: string): Visit {
+export function drivenBrowser(device: string): DemoVisit {
   const person = personsBrowser(device);
   return {
     headers: headersOf(HEADLESS),
@@ -139,7 +139,7 @@ const NONCE_BYTES = 16;
 /** A bundle asserts the consent that it carries: a bot claims it as easily as a person's browser does. */
 export function sealVisit(
   { kid, publicKey }: { readonly kid: string; readonly publicKey: string },
-  { signals }: Visit,
+  { signals }: DemoVisit,
   now: number,
   random: Random,
 ): SealedBundle {
@@ -151,7 +151,7 @@ export function sealVisit(
 
 export interface PastVisit {
   readonly at: number;
-  readonly visit: Visit;
+  readonly visit: DemoVisit;
 }
 
 const DAYS = 14;

@@ -10,7 +10,7 @@ import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { makeStateMac } from '../tenants/state-mac.ts';
 import { createTenantRows } from './new-tenant-store.ts';
 
-export interface NewTenant {
+export interface TenantRequest {
   readonly kid: string;
   readonly origins: readonly string[];
   /** Who is responsible, and how people reach them: the notice to people. */
@@ -26,7 +26,7 @@ export interface NewTenant {
 export async function createTenant(
   { database, masterKey, serverSecret }: Store,
   config: Config,
-  { kid, now, ...given }: NewTenant & { readonly now: number },
+  { kid, now, ...given }: TenantRequest & { readonly now: number },
 ) {
   const key = makeGeneration(kid, 1, 'published', { masterKey, now });
   // The public origin of the server names the tenant's log permanently.

@@ -8,7 +8,7 @@ import type { Purpose } from '../tenants/purposes.ts';
 import type { StateMac } from '../tenants/state-mac.ts';
 import { insertTenant, type NewTenant } from '../tenants/tenant-store.ts';
 
-export interface TenantRows extends NewTenant {
+export interface NewTenantRows extends NewTenant {
   /** The log begins with its genesis, and says that the first purpose was defined. */
   readonly log: NewLog;
   readonly purpose: Purpose;
@@ -19,7 +19,11 @@ export interface TenantRows extends NewTenant {
  * All of a tenant in one transaction, after what an earlier tenant of its kid left.
  * @returns false when the kid is taken
  */
-export async function createTenantRows(database: Database, rows: TenantRows, now: number): Promise<boolean> {
+export async function createTenantRows(
+  database: Database,
+  rows: NewTenantRows,
+  now: number,
+): Promise<boolean> {
   const { kid } = rows.tenant;
   const { origin, vkey, genesis, checkpoint } = rows.log;
   await emptyTables(database, kid);

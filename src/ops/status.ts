@@ -6,7 +6,7 @@ import { incompleteErasures, lastBackupAt, overdueContests } from './doctor/insp
 import { readStock, readTraffic } from './metrics/stock-store.ts';
 import { readServerState } from './server-state.ts';
 
-export type Status = Awaited<ReturnType<typeof readStatus>>;
+export type ServerStatus = Awaited<ReturnType<typeof readStatus>>;
 
 /** The running server's health through its URL, and what the database holds. */
 export async function readStatus(

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Status } from '../../src/ops/status.ts';
+import type { ServerStatus } from '../../src/ops/status.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { makeBundle } from '../support/seal.ts';
@@ -13,7 +13,7 @@ describe('gpd status', () => {
   it('tells of the running server and of what the database holds', async () => {
     const gpd = await startGpd();
     for (let i = 0; i < 3; i += 1) expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
-    const status = await gpd.json<Status>(['status', '--url', gpd.url]);
+    const status = await gpd.json<ServerStatus>(['status', '--url', gpd.url]);
     expect(status).toMatchObject({
       server: { url: gpd.url, running: true, ready: true, version: status.version, notReady: [] },
       database: { kind: 'sqlite', lastBackupAt: null },
@@ -26,7 +26,7 @@ describe('gpd status', () => {
     expect(status.database.bytes).toBeGreaterThan(100_000);
     await gpd.json(['backup', join(tempDir('backups'), 'b')]);
     await gpd.stop();
-    const stopped = await gpd.json<Status>(['status', '--url', gpd.url]);
+    const stopped = await gpd.json<ServerStatus>(['status', '--url', gpd.url]);
     expect(stopped.server).toMatchObject({ running: false, ready: false, version: null });
     expect(Date.parse(stopped.database.lastBackupAt ?? '')).toBeLessThanOrEqual(Date.now());
     const words = await gpd.cli(['status', '--url', gpd.url]);

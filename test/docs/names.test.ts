@@ -41,11 +41,11 @@ const ROOMS = [
   ],
   ...['app', 'agent', 'banner'],
 ].map((room) => `src/${room}`);
-const sources = [...ROOMS, 'migrations'].flatMap((room) =>
+const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:tsx?|js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
-    .map((name) => join(room, name)),
-);
+    .map((name) => join(room, name));
+const sources = [...ROOMS, 'migrations'].flatMap(listSources);
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {
@@ -124,5 +124,18 @@ describe('names and comments', () => {
   it('a comment of more than three lines names its source', () => {
     const isLong = (comment: string): boolean => proseLines(comment) > MAX_LINES && !SOURCE.test(comment);
     expect(faultsIn((...file) => commentsOf(...file).filter(isLong))).toEqual([]);
+  });
+
+  it('two exported types never share a name', () => {
+    const files = new Map<string, string[]>();
+    // The browser's leaves have types of their own: they import nothing of the server.
+    const server = listSources('src').filter((file) => !/^src\/(?:agent|banner)\//.test(file));
+    for (const file of server) {
+      for (const [, name = ''] of readPage(file).matchAll(
+        /^export (?:interface|type|(?:abstract )?class) (\w+)/gm,
+      ))
+        files.set(name, [...(files.get(name) ?? []), file]);
+    }
+    expect([...files].filter(([, found]) => found.length > 1)).toEqual([]);
   });
 });

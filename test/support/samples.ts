@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { drivenBrowser, personsBrowser, type Visit } from '../../src/demo/visits.ts';
+import { type DemoVisit, drivenBrowser, personsBrowser } from '../../src/demo/visits.ts';
 
 /** What browsers report (signals.md section 1), complete and consistent with the headers beside it: those of the demo. */
 
@@ -30,7 +30,7 @@ export function browserHeaders(origin?: string): Headers {
 }
 
 /** A copy, which a test may change. */
-const copyOf = ({ signals }: Visit): SampleSignals => structuredClone(signals) as SampleSignals;
+const copyOf = ({ signals }: DemoVisit): SampleSignals => structuredClone(signals) as SampleSignals;
 
 /** A person's Chrome on a Windows laptop. `device` tells one machine from another; by default each call is a new one. */
 export const desktopChrome = (device = randomBytes(16).toString('hex')): SampleSignals =>

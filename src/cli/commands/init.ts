@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
+import { createTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkKid, collect } from '../input.ts';
@@ -18,7 +18,7 @@ export function define(init: Command): void {
 }
 
 /** @throws {AlreadyInitialised} */
-async function makeInstallation(config: Config, tenant: NewTenant) {
+async function makeInstallation(config: Config, tenant: TenantRequest) {
   const store = await initialiseStore(config);
   try {
     const key = await createTenant(store, config, { ...tenant, now: Date.now() });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { parseUrl } from '../../lib/text.ts';
-import type { Status } from '../../ops/status.ts';
+import type { ServerStatus } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { misused, print, table } from '../io.ts';
@@ -14,14 +14,14 @@ export function define(status: Command): void {
 
 const n = (count: number): string => count.toLocaleString('en');
 
-function serverLine({ server }: Status): string {
+function serverLine({ server }: ServerStatus): string {
   if (!server.running) return `nothing answers at ${server.url}: ${server.problem}`;
   return server.ready
     ? `gpd ${server.version} at ${server.url}, ready`
     : `not ready: ${server.notReady.join('; ')}`;
 }
 
-function lines(status: Status): string[] {
+function lines(status: ServerStatus): string[] {
   const { database, decisions, webhooks } = status;
   const classes = Object.entries(decisions.byClass).map(([name, count]) => `${n(count)} ${name}`);
   const kind = database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL';

@@ -5,7 +5,7 @@ import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { readHead } from '../../log/entries.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';
-import { createTenant, type NewTenant } from '../../ops/new-tenant-service.ts';
+import { createTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
 import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
 import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
@@ -86,7 +86,7 @@ export function checkOrigins(origins: readonly string[], field = '--origin '): s
 export type NewTenantFlags = Flags<'controller' | 'contact'> & { readonly origin: string[] };
 
 /** Easy to set now. Later the log keeps its name, and people were told of nobody. */
-export function warningsOf(config: Config, { kid, origins, controller, contact }: NewTenant): string[] {
+export function warningsOf(config: Config, { kid, origins, controller, contact }: TenantRequest): string[] {
   const log = `${new URL(baseUrl(config)).host}/ledger/${kid}`;
   return [
     ...(config.base_url === null

@@ -1,6 +1,6 @@
 import { Unavailable } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import type { Context, TenantRows } from './context.ts';
+import type { DoctorContext, TenantRows } from './context.ts';
 import { about, type Finding, type Findings, fail, Skipped } from './finding.ts';
 
 export interface Check {
@@ -9,14 +9,14 @@ export interface Check {
   /** A sentence that is true where the check passes; it is shown where `run` finds nothing to say. */
   readonly title: string;
   /** @throws {Skipped} where it cannot look; what it found before stays */
-  readonly run: (context: Context) => Findings;
+  readonly run: (context: DoctorContext) => Findings;
 }
 
 /** Whether something is bad about a tenant; a text that is not empty says what. */
 type IsBad = (tenant: TenantRows) => boolean | string | Promise<boolean | string>;
 
 /** The complaint with the names of the tenants that it is about. One of whom something cannot be read hides no other. */
-export async function* ofTenants({ tenants }: Context, complaint: Finding, isBad: IsBad) {
+export async function* ofTenants({ tenants }: DoctorContext, complaint: Finding, isBad: IsBad) {
   const { readable } = await tenants();
   if (readable.length === 0) throw new Skipped('there are no tenants');
   const [names, unread]: [string[], string[]] = [[], []];

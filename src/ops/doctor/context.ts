@@ -26,7 +26,7 @@ import { databaseVersion, missingTables, readPooling } from './inspect-store.ts'
 
 /** Reads the things that more than one check needs: each once, when the first check asks for it, and without a write. */
 
-export type Context = ReturnType<typeof makeContext>;
+export type DoctorContext = ReturnType<typeof makeContext>;
 
 export type FileFact = NonNullable<ReturnType<typeof readFileFact>>;
 

@@ -10,7 +10,7 @@ import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
 import { goingTenants } from '../../tenants/tenant-store.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
-import type { Context } from './context.ts';
+import type { DoctorContext } from './context.ts';
 import { about, type Findings, fail, pass, Skipped, some, span, warn } from './finding.ts';
 import {
   countOrphans,
@@ -24,7 +24,7 @@ import {
 
 /** The database, and what its jobs should have done by now. */
 
-async function* checkReachable({ seen, config }: Context): Findings {
+async function* checkReachable({ seen, config }: DoctorContext): Findings {
   const found = await seen();
   if ('failure' in found) {
     const isFile = config.database_url === null;
@@ -48,7 +48,7 @@ async function* checkReachable({ seen, config }: Context): Findings {
   yield pass(took);
 }
 
-async function* checkSchema({ reachable }: Context): Findings {
+async function* checkSchema({ reachable }: DoctorContext): Findings {
   const { pending, unknown, missing } = await reachable();
   if (isUnreleased(unknown))
     yield fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.');
@@ -59,7 +59,7 @@ async function* checkSchema({ reachable }: Context): Findings {
   else yield* about(missing, fail('tables are missing', 'Restore a backup.'));
 }
 
-async function* checkIntegrity({ reachable }: Context): Findings {
+async function* checkIntegrity({ reachable }: DoctorContext): Findings {
   const { database } = await reachable();
   if (database.kind !== 'sqlite') throw new Skipped('the data are in PostgreSQL');
   const remedy = 'Stop the server, copy the data directory, and restore the last backup.';
@@ -77,7 +77,7 @@ const PRAGMAS: Readonly<Record<string, string>> = {
   trusted_schema: '0',
 };
 
-async function* checkDurability({ reachable }: Context): Findings {
+async function* checkDurability({ reachable }: DoctorContext): Findings {
   const { database } = await reachable();
   const settings = await readDatabaseSettings(database);
   if (database.kind === 'sqlite') {
@@ -95,7 +95,7 @@ async function* checkDurability({ reachable }: Context): Findings {
     yield warn('synchronous_commit is local: a standby that takes over may lack answered writes', remedy);
 }
 
-async function* checkExposure({ reachable }: Context): Findings {
+async function* checkExposure({ reachable }: DoctorContext): Findings {
   const { database } = await reachable();
   if (database.kind === 'sqlite') throw new Skipped('the data are in SQLite');
   const settings = await readDatabaseSettings(database);
@@ -110,7 +110,7 @@ async function* checkExposure({ reachable }: Context): Findings {
     yield warn('the connection is not encrypted', 'Add ?sslmode=verify-full to GPD_DATABASE_URL.');
 }
 
-async function* checkPooler({ reachable }: Context): Findings {
+async function* checkPooler({ reachable }: DoctorContext): Findings {
   const { pooling } = await reachable();
   if (!pooling) throw new Skipped('the data are in SQLite');
   const { pooled, transactions, readLimit } = pooling;
@@ -130,7 +130,7 @@ async function* checkPooler({ reachable }: Context): Findings {
   if (!pooled) yield pass('connected directly to PostgreSQL');
 }
 
-async function* checkRemovals({ data }: Context): Findings {
+async function* checkRemovals({ data }: DoctorContext): Findings {
   const database = await data();
   const finish = 'If no gpd tenants remove is running, run gpd tenants remove KID: it finishes the removal.';
   yield* about(await goingTenants(database), warn('the removal of a tenant is unfinished', finish));
@@ -146,7 +146,7 @@ const FAILS_FOR = 10 * MINUTE;
 const NO_SERVER = 'no server has run its jobs yet';
 const LOOK = 'Start gpd serve, and look for sweep-failed in its log.';
 
-async function* checkFailing({ data, now }: Context): Findings {
+async function* checkFailing({ data, now }: DoctorContext): Findings {
   const database = await data();
   const failing = (await readJobFailures(database)).filter(({ since }) => now - since > FAILS_FOR);
   const names = failing.map(({ job, kid, since, reason }) => {
@@ -157,7 +157,7 @@ async function* checkFailing({ data, now }: Context): Findings {
 }
 
 /** The node that is asked may fail at parts that no other node has: its clock, or the files in its data directory. */
-async function* checkSweep(context: Context): Findings {
+async function* checkSweep(context: DoctorContext): Findings {
   const { data, now, server, config } = context;
   const [database, jobNow] = [await data(), await context.jobTime()];
   const kept = keepNoncesFrom(jobNow, config.max_clock_skew * SECOND);
@@ -177,7 +177,7 @@ async function* checkSweep(context: Context): Findings {
   yield pass(detail);
 }
 
-async function* checkRetention(context: Context): Findings {
+async function* checkRetention(context: DoctorContext): Findings {
   const [database, jobNow] = [await context.data(), await context.jobTime()];
   const remedy = 'Run gpd retention run, and daily by a timer.';
   // Rows that an open contest or a hold keeps are not due.
@@ -191,7 +191,7 @@ async function* checkRetention(context: Context): Findings {
 
 const EPOCH_NEWS_MS = 30 * DAY;
 
-async function* checkEpochs({ data, config, now }: Context): Findings {
+async function* checkEpochs({ data, config, now }: DoctorContext): Findings {
   const length = await readEpochLength(await data());
   if (!length) throw new Skipped('no server has started yet');
   const { days, before, changedAt } = length;
@@ -208,7 +208,7 @@ async function* checkEpochs({ data, config, now }: Context): Findings {
   }
 }
 
-async function* checkErasures({ data, config, now }: Context): Findings {
+async function* checkErasures({ data, config, now }: DoctorContext): Findings {
   const database = await data();
   const incomplete = await incompleteErasures(database, now);
   if (incomplete > 0) {
@@ -228,7 +228,7 @@ async function* checkErasures({ data, config, now }: Context): Findings {
   }
 }
 
-async function* checkContests({ data, now }: Context): Findings {
+async function* checkContests({ data, now }: DoctorContext): Findings {
   const overdue = await overdueContests(await data(), now);
   const remedy = 'Run gpd contests list, and have a reviewer resolve them.';
   if (overdue > 0) yield fail(`${overdue} contests are past their due date`, remedy);

@@ -1,6 +1,6 @@
 import { reasonOf } from '../../lib/jobs.ts';
 import type { Check } from './check.ts';
-import type { Context } from './context.ts';
+import type { DoctorContext } from './context.ts';
 import { DATABASE_CHECKS } from './database.ts';
 import { type Finding, fail, pass, Skipped, type Status } from './finding.ts';
 import { HOST_CHECKS } from './host.ts';
@@ -24,7 +24,7 @@ const findingOf = (error: unknown): Finding =>
     : fail(`this check broke off (${reasonOf(error)})`, 'Run gpd doctor again, and report it if it stays.');
 
 /** Its complaints, the worst first, or else the one thing that there is to say. */
-async function runCheck({ id, title, run }: Check, context: Context) {
+async function runCheck({ id, title, run }: Check, context: DoctorContext) {
   const found: Finding[] = [];
   try {
     for await (const finding of run(context)) found.push(finding);
@@ -40,7 +40,7 @@ async function runCheck({ id, title, run }: Check, context: Context) {
 export type Report = Awaited<ReturnType<typeof examine>>;
 
 /** An entry for each finding; `counts` has each check once, by the worst that it found. */
-export async function examine(context: Context, checks = CHECKS) {
+export async function examine(context: DoctorContext, checks = CHECKS) {
   const found = await Promise.all(checks.map((check) => runCheck(check, context)));
   const counts: Record<Status, number> = { pass: 0, warn: 0, fail: 0, skipped: 0 };
   for (const [worst] of found) if (worst) counts[worst.status] += 1;

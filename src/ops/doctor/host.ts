@@ -13,7 +13,7 @@ import { findUnitCredential, pendingKeyPath } from '../../tenants/master-key-fil
 import { opens, readEscrow } from '../escrow.ts';
 import { allWrapped } from '../rewrap-store.ts';
 import type { Check } from './check.ts';
-import type { Context, FileFact } from './context.ts';
+import type { DoctorContext, FileFact } from './context.ts';
 import { about, type Findings, fail, mega, pass, Skipped, span, warn } from './finding.ts';
 import { lastBackupAt } from './inspect-store.ts';
 
@@ -24,7 +24,7 @@ const octal = ({ mode }: FileFact): string => mode.toString(8);
 
 const GIGA = 1e9;
 
-function* checkSpace({ disk, file, config }: Context): Findings {
+function* checkSpace({ disk, file, config }: DoctorContext): Findings {
   const { freeBytes, totalBytes, freeInodes } = disk();
   const free = `${mega(freeBytes)} of ${mega(totalBytes)} free`;
   const isShort = freeBytes < GIGA || freeBytes < 0.05 * totalBytes;
@@ -46,7 +46,7 @@ const END_OF_LIFE: Readonly<Record<string, string>> = {
   24: '2028-04-30',
 };
 
-function* checkNode({ now, nodeVersion }: Context): Findings {
+function* checkNode({ now, nodeVersion }: DoctorContext): Findings {
   const [major = ''] = nodeVersion.split('.');
   const end = END_OF_LIFE[major];
   const found = `Node ${nodeVersion}`;
@@ -58,7 +58,7 @@ function* checkNode({ now, nodeVersion }: Context): Findings {
 const NTP = 'Set the clock by NTP (timedatectl set-ntp true), on every node.';
 
 /** The identity provider knows another clock; docs/adr/0026 says what the server makes of a wrong one. */
-async function* checkClock({ now, config, provider, data }: Context): Findings {
+async function* checkClock({ now, config, provider, data }: DoctorContext): Findings {
   const skew = Math.abs((await provider())?.skewMs ?? 0);
   const make = skew > config.max_clock_skew * SECOND ? fail : warn;
   if (skew > 30 * SECOND) yield make(`${span(skew)} apart from the identity provider`, NTP);
@@ -78,7 +78,7 @@ async function* checkClock({ now, config, provider, data }: Context): Findings {
 
 const LEFTOVER = /^staging-|\.tmp$|\.before-restore|\.partial$/;
 
-function* checkDirectory({ uid, config, file, disk }: Context): Findings {
+function* checkDirectory({ uid, config, file, disk }: DoctorContext): Findings {
   const directory = file(config.data_dir);
   if (!directory) {
     yield fail(
@@ -116,7 +116,7 @@ function* checkDirectory({ uid, config, file, disk }: Context): Findings {
 /** Above it a rewrite refuses writes for about 20 s. */
 const LARGE_FILE = 1.5 * 1024 ** 3;
 
-function* checkDatabaseFile({ config, file }: Context): Findings {
+function* checkDatabaseFile({ config, file }: DoctorContext): Findings {
   if (config.database_url !== null) throw new Skipped('the data are in PostgreSQL');
   const [database, directory] = [file(sqliteFile(config)), file(config.data_dir)];
   if (!database) throw new Skipped('there is no file');
@@ -145,7 +145,7 @@ function* checkDatabaseFile({ config, file }: Context): Findings {
   yield pass(`mode ${octal(database)}, ${mega(database.size)}`);
 }
 
-async function* checkErasureLog({ config, now, data, keys }: Context): Findings {
+async function* checkErasureLog({ config, now, data, keys }: DoctorContext): Findings {
   const database = await data();
   const lost = await makeLostLines(database, now);
   const unlocked = await keys();
@@ -169,7 +169,7 @@ async function* checkErasureLog({ config, now, data, keys }: Context): Findings 
   }
 }
 
-async function* checkBackup({ now, config, data }: Context): Findings {
+async function* checkBackup({ now, config, data }: DoctorContext): Findings {
   const at = await lastBackupAt(await data());
   if (at === null && config.database_url !== null)
     throw new Skipped('gpd made none; it does not see PostgreSQL’s own');
@@ -180,7 +180,7 @@ async function* checkBackup({ now, config, data }: Context): Findings {
 }
 
 /** The owner of a key file can read it, open it to others and put another in its place. */
-function* checkKeyFile({ uid, file: look, config, masterKey }: Context): Findings {
+function* checkKeyFile({ uid, file: look, config, masterKey }: DoctorContext): Findings {
   const { file } = masterKey();
   if (!file) return;
   const mend = `chmod 0600 ${file.path}, then gpd keys rewrap.`;
@@ -194,7 +194,7 @@ function* checkKeyFile({ uid, file: look, config, masterKey }: Context): Finding
 }
 
 /** LoadCredential= of an installed unit may name the file of the master key. */
-async function* checkKeyPresent(context: Context): Findings {
+async function* checkKeyPresent(context: DoctorContext): Findings {
   const { path, file, key } = context.masterKey();
   const held = findUnitCredential();
   const credential = context.file(held);
@@ -215,7 +215,7 @@ async function* checkKeyPresent(context: Context): Findings {
   yield pass(held === path ? `held by the unit (${path})` : path);
 }
 
-async function* checkKeyFits({ masterKey, data }: Context): Findings {
+async function* checkKeyFits({ masterKey, data }: DoctorContext): Findings {
   const { path, master } = masterKey();
   if (existsSync(pendingKeyPath(path))) {
     yield warn(
@@ -239,7 +239,7 @@ async function* checkKeyFits({ masterKey, data }: Context): Findings {
   );
 }
 
-async function* checkEscrow({ now, keys, data }: Context): Findings {
+async function* checkEscrow({ now, keys, data }: DoctorContext): Findings {
   const unlocked = await keys();
   if (!unlocked) throw new Skipped('the master key does not open the database');
   const escrow = await readEscrow(await data(), unlocked.master);

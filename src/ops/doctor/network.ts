@@ -15,7 +15,7 @@ import { listWebhooks } from '../../notify/webhooks.ts';
 import { missingOidcSettings } from '../../rights/oidc.ts';
 import { readForwardedNote } from '../untrusted-forwarded.ts';
 import { type Check, ofTenants } from './check.ts';
-import type { Context } from './context.ts';
+import type { DoctorContext } from './context.ts';
 import { about, type Findings, fail, pass, Skipped, span, warn } from './finding.ts';
 import { oldestWaiting } from './inspect-store.ts';
 
@@ -25,7 +25,7 @@ const publicUrl = (config: Config): URL => new URL(baseUrl(config));
 
 const AUTHORITY = /^[^/\s:@]+(?::\d+)?$|^\[[^\]]+\](?::\d+)?$/;
 
-function* checkBase({ config }: Context): Findings {
+function* checkBase({ config }: DoctorContext): Findings {
   const { protocol, hostname } = publicUrl(config);
   if (config.base_url === null && !isLoopback(config.host)) {
     const remedy = 'Set GPD_BASE_URL to the public origin: signatures and logs are named after it.';
@@ -43,7 +43,7 @@ function* checkBase({ config }: Context): Findings {
 
 const hostOf = (text: string): string => text.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 
-function* checkListen({ config }: Context): Findings {
+function* checkListen({ config }: DoctorContext): Findings {
   const { host, port, tls_cert: cert, trusted_proxies: proxies, metrics_listen: metrics } = config;
   if (publicUrl(config).protocol === 'https:' && cert === null && proxies.length === 0) {
     const remedy = 'Name the proxy in GPD_TRUSTED_PROXIES, or set GPD_TLS_CERT and GPD_TLS_KEY.';
@@ -72,7 +72,7 @@ function readCertificate(config: Config, cert: string, key: string) {
 
 const RENEW = 'Renew it (gpd tls csr), name both files and restart the server.';
 
-function* checkCertificate({ config, now, file }: Context): Findings {
+function* checkCertificate({ config, now, file }: DoctorContext): Findings {
   const { tls_cert: cert, tls_key: key } = config;
   if (cert === null || key === null) throw new Skipped('gpd does not terminate TLS');
   if (((file(key)?.mode ?? 0) & 0o007) !== 0)
@@ -91,7 +91,7 @@ function* checkCertificate({ config, now, file }: Context): Findings {
   yield pass(`valid for ${span(left)}`);
 }
 
-function* checkProxies({ config, now }: Context): Findings {
+function* checkProxies({ config, now }: DoctorContext): Findings {
   const { trusted_proxies: proxies, ja4_header: ja4 } = config;
   const wide = proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
   const narrow = 'Name only the addresses of your proxies in GPD_TRUSTED_PROXIES.';
@@ -107,7 +107,7 @@ function* checkProxies({ config, now }: Context): Findings {
     yield warn('no proxy is trusted to send JA4', 'Name the proxy in GPD_TRUSTED_PROXIES.');
 }
 
-function* checkRates({ config }: Context): Findings {
+function* checkRates({ config }: DoctorContext): Findings {
   const names = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
     (one) => config[one] === null,
   );
@@ -115,7 +115,7 @@ function* checkRates({ config }: Context): Findings {
   yield* about(off, warn('off', 'Set COUNT/SECONDS, unless a proxy in front already limits requests.'));
 }
 
-async function* checkNetworks({ config, now }: Context): Findings {
+async function* checkNetworks({ config, now }: DoctorContext): Findings {
   if (config.mmdb_file === null) throw new Skipped('GPD_MMDB_FILE is not set');
   const found = await open(config.mmdb_file).catch(() => null);
   if (!found) {
@@ -127,7 +127,7 @@ async function* checkNetworks({ config, now }: Context): Findings {
   yield pass(`built ${span(age)} ago`);
 }
 
-async function* checkServer({ server, version }: Context): Findings {
+async function* checkServer({ server, version }: DoctorContext): Findings {
   const { url, problem, health, notReady } = await server();
   if (problem?.includes('certificate'))
     yield fail(problem, 'Restart gpd serve, with a valid certificate: tls.certificate says more.');
@@ -138,7 +138,7 @@ async function* checkServer({ server, version }: Context): Findings {
   yield pass(`gpd ${version} answers at ${url}`);
 }
 
-async function* checkDegraded({ server }: Context): Findings {
+async function* checkDegraded({ server }: DoctorContext): Findings {
   const { url, health, degraded } = await server();
   if (!health) throw new Skipped(`no server answers at ${url}`);
   for (const what of degraded) {
@@ -157,7 +157,7 @@ function remedyOfProvider(problem: string): string {
     : 'Check GPD_OIDC_ISSUER, and that this machine reaches the identity provider.';
 }
 
-async function* checkIssuer({ config, provider }: Context): Findings {
+async function* checkIssuer({ config, provider }: DoctorContext): Findings {
   const missing = missingOidcSettings(config);
   const make = config.oidc_issuer === null ? warn : fail;
   if (missing.length > 0) yield make('every /privacy request is answered 401', missing.join(' '));
@@ -165,7 +165,7 @@ async function* checkIssuer({ config, provider }: Context): Findings {
   if (problem !== null) yield fail(problem, remedyOfProvider(problem));
 }
 
-function* checkConsole({ config, file }: Context): Findings {
+function* checkConsole({ config, file }: DoctorContext): Findings {
   const { console_client_id: id, console_client_secret_file: path, oidc_issuer: issuer } = config;
   if (id === null && path === null) throw new Skipped('the console has no client');
   const secret = file(path);
@@ -181,7 +181,7 @@ function* checkConsole({ config, file }: Context): Findings {
   }
 }
 
-async function* checkDirectories({ data, now }: Context): Findings {
+async function* checkDirectories({ data, now }: DoctorContext): Findings {
   const directories = await listDirectories(await data());
   if (directories.length === 0) throw new Skipped('no directory is listed');
   const fetched = directories.filter(({ source }) => source !== 'pinned');
@@ -201,7 +201,7 @@ async function* checkDirectories({ data, now }: Context): Findings {
   );
 }
 
-async function* checkWebhooks({ data, now }: Context): Findings {
+async function* checkWebhooks({ data, now }: DoctorContext): Findings {
   const database = await data();
   const webhooks = await listWebhooks(database);
   if (webhooks.length === 0) throw new Skipped('no webhooks are set up');
@@ -222,7 +222,7 @@ async function* checkWebhooks({ data, now }: Context): Findings {
 }
 
 /** Greets the relay and sends nothing. */
-async function* checkRelay(context: Context): Findings {
+async function* checkRelay(context: DoctorContext): Findings {
   const { smtp_url: url } = context.config;
   if (url === null) {
     const unsent = warn('notify.email is set and GPD_SMTP_URL is not', 'Set GPD_SMTP_URL to a mail relay.');

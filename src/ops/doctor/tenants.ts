@@ -17,13 +17,13 @@ import { makeTenantStore } from '../../tenants/tenant-store.ts';
 import { COSIGN } from '../housekeeping.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
-import type { Context } from './context.ts';
+import type { DoctorContext } from './context.ts';
 import { about, type Findings, fail, pass, Skipped, some, warn } from './finding.ts';
 import { readLog } from './inspect-store.ts';
 
 /** Tenants, their keys and terms, and their logs. */
 
-async function* checkReadable(context: Context): Findings {
+async function* checkReadable(context: DoctorContext): Findings {
   const { readable, damaged } = await context.tenants();
   const restore = 'Restore a backup: the server serves all tenants except these.';
   yield* about(damaged, fail('stored rows cannot be read', restore));
@@ -48,7 +48,7 @@ const mayAttest = (origin: string, rpId: string): boolean => {
   return party !== null && (rpId === '' || party === rpId || new URL(origin).hostname === rpId);
 };
 
-async function* checkOrigins(context: Context): Findings {
+async function* checkOrigins(context: DoctorContext): Findings {
   const set = 'Run gpd tenants set KID origins=https://….';
   const none = warn('no origin, so no browser may read an answer', set);
   yield* ofTenants(context, none, ({ settings }) => settings.origins.length === 0);
@@ -63,7 +63,7 @@ async function* checkOrigins(context: Context): Findings {
   );
 }
 
-async function* checkPublished(context: Context): Findings {
+async function* checkPublished(context: DoctorContext): Findings {
   const rotate = 'Run gpd keys rotate KID.';
   const one = fail('not exactly one published seal key', rotate);
   yield* ofTenants(context, one, ({ sealKeys }) => {
@@ -85,7 +85,7 @@ async function* checkPublished(context: Context): Findings {
   });
 }
 
-async function* checkAge(context: Context): Findings {
+async function* checkAge(context: DoctorContext): Findings {
   const { now } = context;
   const rotate = 'Run gpd keys rotate KID.';
   yield* ofTenants(context, warn('a seal key older than a year', rotate), ({ sealKeys }) =>
@@ -103,7 +103,7 @@ async function* checkAge(context: Context): Findings {
 
 const IDLE_MS = 180 * DAY;
 
-async function* checkApiKeys(context: Context): Findings {
+async function* checkApiKeys(context: DoctorContext): Findings {
   const create = 'Run gpd apikeys create KID --scope secret --name NAME.';
   const none = warn('no API key, so no backend can ask for a verdict', create);
   yield* ofTenants(context, none, ({ apiKeys }) => apiKeys.every(({ revokedAt }) => revokedAt !== null));
@@ -116,7 +116,7 @@ async function* checkApiKeys(context: Context): Findings {
   );
 }
 
-async function* checkPurpose(context: Context): Findings {
+async function* checkPurpose(context: DoctorContext): Findings {
   const define = 'Run gpd consent purposes set KID device-identification --title TITLE.';
   yield* ofTenants(
     context,
@@ -131,7 +131,7 @@ async function* checkPurpose(context: Context): Findings {
   );
 }
 
-async function* checkNotice(context: Context): Findings {
+async function* checkNotice(context: DoctorContext): Findings {
   const fill = 'Run gpd tenants set KID notice.controller=… notice.contact=… notice.authority=….';
   const nobody = fail('people are not told who is responsible', fill);
   yield* ofTenants(context, nobody, ({ settings }) =>
@@ -143,7 +143,7 @@ async function* checkNotice(context: Context): Findings {
 
 const VISITS_MS = 30 * DAY;
 
-async function* checkGpc(context: Context): Findings {
+async function* checkGpc(context: DoctorContext): Findings {
   const database = await context.data();
   const refused = warn(
     'Global Privacy Control refuses more than a fifth of the visits of the last 30 days',
@@ -156,7 +156,7 @@ async function* checkGpc(context: Context): Findings {
   });
 }
 
-async function* checkWorker(context: Context): Findings {
+async function* checkWorker(context: DoctorContext): Findings {
   const database = await context.data();
   const without = warn(
     'most bundles of the last 30 days came without the worker file, so its rules never fire',
@@ -168,7 +168,7 @@ async function* checkWorker(context: Context): Findings {
   });
 }
 
-async function* checkState(context: Context): Findings {
+async function* checkState(context: DoctorContext): Findings {
   const [database, macs] = [await context.data(), await context.macs()];
   const forged = fail(
     'rows of consent_state, consent_principals, purposes or consent_policies were written without the key',
@@ -186,7 +186,7 @@ async function* checkState(context: Context): Findings {
 const VERIFY = 'Run gpd consent verify KID; docs/verify-a-proof.md says what to do next.';
 
 /** Why the next checkpoint would not be signed; empty: it would. */
-async function checkpointProblem({ keys, data }: Context, kid: string, head: LogHead): Promise<string> {
+async function checkpointProblem({ keys, data }: DoctorContext, kid: string, head: LogHead): Promise<string> {
   const [unlocked, database] = [await keys(), await data()];
   if (!unlocked) return '';
   const wrapped = await readTenantSecret(database, kid, LEDGER_SECRET);
@@ -202,7 +202,11 @@ async function checkpointProblem({ keys, data }: Context, kid: string, head: Log
 }
 
 /** Faults of the entries that no checkpoint covers yet; empty if all is well. */
-async function newEntryProblem(context: Context, kid: string, { vkey, size }: LogHead): Promise<string> {
+async function newEntryProblem(
+  context: DoctorContext,
+  kid: string,
+  { vkey, size }: LogHead,
+): Promise<string> {
   const [unlocked, terms] = [await context.keys(), (await context.macs()).get(kid)];
   if (!unlocked || !terms) return '';
   const last = await unlocked.book.last(vkey).catch(() => null);
@@ -212,7 +216,7 @@ async function newEntryProblem(context: Context, kid: string, { vkey, size }: Lo
 }
 
 /** `gpd consent verify` recomputes all of a log; this looks at its end. */
-async function* checkLog(context: Context): Findings {
+async function* checkLog(context: DoctorContext): Findings {
   const database = await context.data();
   const torn = fail('the log does not match its head', VERIFY);
   yield* ofTenants(context, torn, async ({ kid }) => {
@@ -233,7 +237,7 @@ async function* checkLog(context: Context): Findings {
   });
 }
 
-async function* checkWitnesses({ config, data }: Context): Findings {
+async function* checkWitnesses({ config, data }: DoctorContext): Findings {
   if (config.witnesses.length === 0) throw new Skipped('GPD_WITNESSES is not set');
   const failed = (await readJobFailures(await data())).filter(({ job }) => job === COSIGN);
   const names = failed.map(({ kid, reason }) => `${kid}: ${reason.replace('NotCosigned ', '')}`);
@@ -245,7 +249,7 @@ async function* checkWitnesses({ config, data }: Context): Findings {
   yield* about(names, make('checkpoints that are not cosigned', remedy));
 }
 
-async function* checkOrigin(context: Context): Findings {
+async function* checkOrigin(context: DoctorContext): Findings {
   const [database, url] = [await context.data(), new URL(baseUrl(context.config))];
   const isEarly = (origin: string): boolean =>
     isLoopback(new URL(`http://${origin}`).hostname) && !isLoopback(url.hostname);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
 import { withClosing } from '../../../src/lib/functions.ts';
-import { type Context, openContext } from '../../../src/ops/doctor/context.ts';
+import { type DoctorContext, openContext } from '../../../src/ops/doctor/context.ts';
 import { CHECKS, examine, type Report } from '../../../src/ops/doctor/doctor.ts';
 import { Skipped } from '../../../src/ops/doctor/finding.ts';
 import { type Environment, runGpd } from '../../support/command.ts';
@@ -24,7 +24,7 @@ async function byCommand(env: Environment): Promise<Report> {
 /** A check is handed a plain object, so that a test can change what it reads. */
 function byContext(environment: Environment, change: NonNullable<Row['context']>): Promise<Report> {
   const opened = openContext(loadConfig({ environment }), { version: '0.1.0', now: NOW });
-  return withClosing(opened, async (base: Context & { close(): Promise<void> }) =>
+  return withClosing(opened, async (base: DoctorContext & { close(): Promise<void> }) =>
     examine({ ...base, ...change(base) }),
   );
 }

@@ -1,6 +1,6 @@
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Context, FileFact } from '../../../src/ops/doctor/context.ts';
+import type { DoctorContext, FileFact } from '../../../src/ops/doctor/context.ts';
 import { type Environment, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { selfSigned } from '../../support/self-signed.ts';
@@ -20,7 +20,7 @@ export interface Row {
   readonly files?: (dataDir: string) => void;
   readonly env?: Environment;
   /** What no test can bring about on this machine: what the checks read, changed. */
-  readonly context?: (base: Context) => Partial<Context>;
+  readonly context?: (base: DoctorContext) => Partial<DoctorContext>;
 }
 
 type Rest = Omit<Row, 'id' | 'status' | 'detail'>;
@@ -50,7 +50,7 @@ const file = (name: string, parts: Partial<FileFact>): Rest => ({
     },
   }),
 });
-const disk = (parts: Partial<ReturnType<Context['disk']>>): Rest => ({
+const disk = (parts: Partial<ReturnType<DoctorContext['disk']>>): Rest => ({
   context: () => ({
     disk: () => ({ freeBytes: 50e9, totalBytes: 100e9, freeInodes: 0.9, kind: 'local', ...parts }),
   }),
