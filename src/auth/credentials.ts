@@ -125,7 +125,7 @@ export function mayOpen(role: StaffRole, page: PageRole): boolean {
   return page === 'staff' || page === role || (page === 'reviewer' && role === 'dpo');
 }
 
-/** What a session's cookie begins with where a passkey opened it: once an identity provider is set, it opens nothing. */
+/** The beginning of a session's cookie that a passkey opened: once an identity provider is set, it opens nothing. */
 const PASSKEY_PREFIX = 'gpd_pk.';
 export const makePasskeyToken = (random: Random): string => PASSKEY_PREFIX + makeConsoleToken(random);
 export const isPasskeyToken = (token: string): boolean => token.startsWith(PASSKEY_PREFIX);

@@ -28,7 +28,7 @@ export function noSuchTenant(kid: string): CommandFailed {
   return notFound(`no tenant ${kid}; \`gpd tenants list\` shows them`);
 }
 
-/** Where a list is asked for one tenant, an empty answer must not stand for a name that is not there. */
+/** Refuses an unknown tenant: an empty list would look like a tenant without entries. */
 export async function requireTenant(database: Database, kid: string): Promise<StoredTenant> {
   const { makeTenantStore } = await import('../tenants/tenant-store.ts');
   const tenant = await makeTenantStore(database).get(kid);

@@ -15,7 +15,7 @@ function withoutSql(error: Error): string {
     : error.message;
 }
 
-/** What the driver says of a file that this user may not write, or that is no database any more. */
+/** The driver's messages about a file that this user may not write, or that is not a database. */
 const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   [
     /^SQLITE_READONLY/,

@@ -6,7 +6,7 @@ import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { failed, io, misused, onTerminal, printable } from './io.ts';
 
-/** What a command is given: its arguments and options, checked, and a yes. */
+/** Checks the arguments and options of a command, and asks for a yes. */
 
 /** @throws {CommandFailed} `usage`, which begins with `what` */
 export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
@@ -48,7 +48,7 @@ export function checkOneOf<Word extends string>(words: readonly Word[], text: un
 export const checkKid = (text: string): string =>
   checked(kidSchema, text, `tenant ${JSON.stringify(text)}: `);
 
-/** What help says of an argument that names a tenant. */
+/** The help text of an argument that names a tenant. */
 export const KID = 'the tenant';
 export const ONLY_KID = 'the tenant; may be left out while there is only one';
 
@@ -69,7 +69,7 @@ export type Flags<Text extends string, Bare extends string = never> = { readonly
 
 export type DestructiveFlags = Flags<never, 'yes' | 'dryRun'>;
 
-/** What was asked for by name, and must not wait for a second word in a script, asks on a terminal only. */
+/** Asks on a terminal only: in a script a command that was called by name must not wait. */
 export async function confirmOnTerminal(options: DestructiveFlags, what: string): Promise<void> {
   if (onTerminal()) await confirm(options, what);
 }

@@ -153,7 +153,7 @@ function goHome({ response, staff }: ConsoleVisit): void {
   response.redirect(303, `/console/${mayOpen(staff.role, 'reviewer') ? 'queue' : 'overview'}`);
 }
 
-/** Those that need no session. */
+/** Pages that need no session. */
 export function openPages(router: Router, context: Context): void {
   const limit = limitClients(context.signInLimits.limiter);
   router.get('/login', limit, (request, response) => signIn(context, request, response));

@@ -63,7 +63,7 @@ async function takePasskey(context: Context, request: Request, response: Respons
   }
 }
 
-/** Those that need no session. */
+/** Pages that need no session. */
 export function passkeyPages(router: Router, context: Context): void {
   const limit = limitClients(context.signInLimits.limiter);
   router.get('/join', limit, (request, response) => showJoin(context, request, response));

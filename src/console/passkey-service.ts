@@ -48,7 +48,7 @@ const domainOf = ({ origin }: Context): string | null => relyingPartyOf(origin()
 const bindingOf = (cookie: string, ceremony: Ceremony, rpId: string) =>
   ({ token: cookie, kid: '', ceremony, rpId }) as const;
 
-/** What the page asks the browser. @param cookie of this browser: an answer from another one counts for nothing */
+/** Makes the request of the page to the browser. @param cookie of this browser: an answer from another one counts for nothing */
 export function offerPasskey(context: Context, cookie: string, ceremony: Ceremony) {
   const rpId = domainOf(context);
   if (rpId === null) return null;

@@ -68,7 +68,7 @@ const VISITS_PER_CHOICE = 4;
 const DENIES = 5;
 const WITHDRAWS = 7;
 
-/** What a customer chose: most agree, some decline, some withdraw later. */
+/** The choice of a customer: most agree, some decline, some withdraw later. */
 async function choose({ secret }: Shop, url: string, number: number) {
   const headers = { authorization: `Bearer ${secret}` };
   const body = { principalId: `customer-${number}`, purposes: ['device-identification'] };

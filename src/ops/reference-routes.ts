@@ -52,7 +52,7 @@ const ROOT = {
   health: '/healthz',
 } as const;
 
-/** What the server is, the OpenAPI document, and the same as a page without JavaScript. */
+/** Routes that say what the server is, with the OpenAPI document as JSON and as a page without JavaScript. */
 export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
   return [
     sending(ROUTES.getRoot, ({ target }, response) => {

@@ -53,7 +53,7 @@ export interface SetupNeeds {
   readonly baseUrl: string | null;
   /** Makes the installation, once. @throws {AlreadyInitialised}, {ConfigError} */
   readonly install: (setup: Setup) => Promise<Installed>;
-  /** Told when the page of the result was sent. */
+  /** Called when the page of the result was sent. */
   readonly onInstalled: (installed: Installed) => void;
 }
 

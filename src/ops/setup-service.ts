@@ -12,7 +12,7 @@ import { initialiseStore } from '../tenants/installation-files.ts';
 import { isWildcard, originSchema } from '../tenants/settings.ts';
 import { createTenant } from './new-tenant-service.ts';
 
-/** What `gpd init` and `gpd apikeys create` do, from the form of `gpd serve --setup`. */
+/** Does the work of `gpd init` and `gpd apikeys create` for the form of `gpd serve --setup`. */
 
 const notice = z.string().trim().min(1, 'is missing').max(4000);
 

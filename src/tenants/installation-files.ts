@@ -107,7 +107,7 @@ export async function openData(
 /** PostgreSQL: insufficient_privilege. */
 const NOT_PERMITTED = '42501';
 
-/** By the owner of the tables, where the server's own role may not change them. @throws as migrate */
+/** Migrates as the owner of the tables, where the server's own role may not change them. @throws as migrate */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
     return await (owner === null

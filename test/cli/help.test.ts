@@ -8,7 +8,7 @@ import { runGpd } from '../support/command.ts';
 const pathOf = (command: Command): string =>
   command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 
-/** As a shell splits it, without what is redirected. */
+/** Splits a line as a shell does, without redirections. */
 function wordsOf(line: string): string[] {
   const [typed = ''] = line.split(/ [<>|] /);
   return [...typed.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');

@@ -30,7 +30,7 @@ async function backUp({ config, services, byAll, open }: CommandContext, name: s
   const by = await byAll();
   const made = await leavingNothing((onProgress) =>
     makeBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
-      // What ends the command is why the backup failed.
+      // The command ends with the reason why the backup failed.
       await tellAll(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
       throw error;
     }),

@@ -49,7 +49,7 @@ function nodesOf(command: Command, path: string, everywhere: readonly Word[] = [
 /** A line for each tenant; nothing where the database cannot be opened. */
 const LIST_TENANTS = `gpd tenants list --json 2>/dev/null | grep -o '"kid":"[^"]*"' | cut -d'"' -f4`;
 
-/** What bash makes the words of. */
+/** The words that bash completes from: subcommands and options, and the tenants where one is an argument. */
 const bashWords = ({ words, takesKid }: Node): string =>
   [...words.map(({ word }) => word), ...(takesKid ? ['$(_gpd_tenants)'] : [])].join(' ');
 

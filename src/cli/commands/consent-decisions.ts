@@ -16,7 +16,7 @@ import { type CommandContext, command, example, noSuchTenant, requireTenant } fr
 import { checked, checkedPart, checkKid, checkWhole, type Flags, KID, ONLY_KID } from '../input.ts';
 import { misused, print, printTable } from '../io.ts';
 
-/** What people chose: asked, recorded, and the policies that were shown to them. */
+/** Choices of people: checks, records, and the policies that were shown to them. */
 export function defineDecisions(consent: Command): void {
   consent
     .command('check')
