@@ -21,7 +21,7 @@ function seeded(seed) {
  * @param {number} seed
  * @returns {() => number} milliseconds from the start to the next arrival, ascending
  */
-export function makeArrivals(rate, seed) {
+export function createArrivals(rate, seed) {
   const random = seeded(seed);
   let at = 0;
   return () => {
@@ -35,7 +35,7 @@ export const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 function pace() {
   const { rate, seed, total } = workerData;
-  const next = makeArrivals(rate, seed);
+  const next = createArrivals(rate, seed);
   const cell = new Int32Array(new SharedArrayBuffer(4));
   // The clock starts once this thread runs: the time that a thread takes to start is nobody's latency.
   const startedAt = now();

@@ -35,10 +35,10 @@ interface Population {
 }
 
 /** Each person's grant goes through the API, so that a check reads what a real one reads. */
-async function makePopulation(rig: Rig, plan: CheckPlan, people: number): Promise<Population> {
+async function createPopulation(rig: Rig, plan: CheckPlan, people: number): Promise<Population> {
   const data = rig.freshData(`check-${people}`);
   note(`check: granting for ${people} people`);
-  const key = await rig.makeApiKey(data);
+  const key = await rig.createApiKey(data);
   const grants = await writeRequests(`${data}.grants`, people, (i) => grantRequest(key, i));
   const server = await rig.startGpd(data);
   try {
@@ -88,7 +88,7 @@ function comparisons([small = 0, ...larger]: readonly number[]): Comparison[] {
 
 export async function benchCheck(rig: Rig, plan: CheckPlan): Promise<Row[]> {
   const populations: Population[] = [];
-  for (const people of plan.populations) populations.push(await makePopulation(rig, plan, people));
+  for (const people of plan.populations) populations.push(await createPopulation(rig, plan, people));
   const [first] = populations;
   if (!first) throw new Error('a plan without people');
   const bytes = await measureAnswer(await rig.startGpd(first.data), first.file);

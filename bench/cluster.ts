@@ -32,7 +32,7 @@ interface Site {
   readonly loads: Readonly<Record<'ingest' | 'check', string>>;
 }
 
-async function makeSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): Promise<Site> {
+async function createSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer): Promise<Site> {
   const template = await postgres.freshUrl();
   const data = join(rig.directory, 'cluster');
   const environment = rig.environment(data);
@@ -156,7 +156,7 @@ export async function benchCluster(rig: Rig, plan: ClusterPlan): Promise<Row[]> 
     return [{ name: 'cluster', value: Number.NaN, unit: missing, goal: null, details: {} }];
   const postgres = await startPostgres();
   try {
-    const site = await makeSite(rig, plan, postgres);
+    const site = await createSite(rig, plan, postgres);
     return [...(await compare(rig, site, plan, 'ingest')), ...(await compare(rig, site, plan, 'check'))];
   } finally {
     await postgres.stop();

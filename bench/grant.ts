@@ -13,7 +13,7 @@ export interface GrantPlan {
 
 export async function benchGrant(rig: Rig, { rounds, count }: GrantPlan): Promise<Row[]> {
   const template = rig.freshData('grant');
-  const key = await rig.makeApiKey(template);
+  const key = await rig.createApiKey(template);
   const open = Math.round(count / 2);
   const file = await writeRequests(`${template}.requests`, 2 * count + open, (i) => grantRequest(key, i));
   const asked: Asked = { file, status: 201, warmUp: count, count, open };

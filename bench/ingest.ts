@@ -41,7 +41,7 @@ async function measureVerdict(data: string): Promise<number> {
 }
 
 /** The floor opens what is sealed to a key of its own, and moves as many bytes as gpd does today. */
-async function makeFloor(rig: Rig, plan: IngestPlan, seed: number): Promise<Subject> {
+async function createFloor(rig: Rig, plan: IngestPlan, seed: number): Promise<Subject> {
   const data = rig.freshData('probe');
   const answer = await measureAnswer(rig, data);
   const verdict = await measureVerdict(data);
@@ -77,7 +77,7 @@ export async function benchIngest(rig: Rig, plan: IngestPlan, seed: number): Pro
       name: 'gpd',
       run: async () => measureServer(await rig.startGpd(rig.freshData('ingest')), askedOf(rig.bundles, plan)),
     },
-    await makeFloor(rig, plan, seed),
+    await createFloor(rig, plan, seed),
   ];
   const results = await runRounds('ingest', subjects, plan.pairs);
   return [

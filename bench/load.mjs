@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { makeArrivals, now } from './arrivals.mjs';
+import { createArrivals, now } from './arrivals.mjs';
 
 /**
  * Load generator, in a process of its own: writes requests that were made before over keep-alive sockets, one at a time
@@ -202,7 +202,7 @@ function openLoop() {
       }
     };
     const seed = Number(values.seed);
-    const next = makeArrivals(rate, seed);
+    const next = createArrivals(rate, seed);
     const workerData = { rate, seed, total };
     const pacer = new Worker(new URL('arrivals.mjs', import.meta.url), { workerData });
     pacer.on('error', reject);

@@ -5,7 +5,7 @@ import { benchCluster } from './cluster.ts';
 import { benchGrant } from './grant.ts';
 import { benchIngest } from './ingest.ts';
 import { formatJson, formatTable, isMissed, note, type Row } from './lib/report.ts';
-import { makeRig, type Rig } from './lib/rig.ts';
+import { createRig, type Rig } from './lib/rig.ts';
 import { benchMemory } from './memory.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
@@ -54,7 +54,7 @@ const PLANS = {
   },
 } as const satisfies Record<Size, object>;
 
-function makeBenches(size: Size, seed: number): ReadonlyMap<string, Bench> {
+function createBenches(size: Size, seed: number): ReadonlyMap<string, Bench> {
   const plan = PLANS[size];
   const { ingest } = plan;
   return new Map<string, Bench>([
@@ -81,7 +81,7 @@ function makeBenches(size: Size, seed: number): ReadonlyMap<string, Bench> {
 }
 
 async function runAll(benches: readonly Bench[], seed: number): Promise<Row[]> {
-  const rig = await makeRig();
+  const rig = await createRig();
   try {
     const count = Math.max(...benches.map((bench) => bench.bundles));
     if (count > 0) note(`sealing ${count} bundles, seed ${seed}`);
@@ -108,7 +108,7 @@ async function main(): Promise<number> {
   if (process.platform !== 'linux') throw new Error('the benches read /proc: run them on Linux');
   const size = values.smoke ? 'smoke' : values.quick ? 'quick' : 'whole';
   const seed = Number(values.seed);
-  const all = makeBenches(size, seed);
+  const all = createBenches(size, seed);
   const chosen = (positionals.length > 0 ? positionals : [...all.keys()]).map((name) => {
     const bench = all.get(name);
     if (!bench) throw new Error(`there is no bench ${name}\n${USAGE}`);

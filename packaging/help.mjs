@@ -2,7 +2,7 @@
 // standard output is the name of the page, a tab, and what the command does. usage: node packaging/help.mjs FOLDER
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeProgram } from '../dist/cli/gpd.js';
+import { createProgram } from '../dist/cli/gpd.js';
 
 const [folder = '.'] = process.argv.slice(2);
 
@@ -18,4 +18,4 @@ function writeHelp(command, page) {
     writeHelp(child, `${page}-${child.name()}`);
 }
 
-writeHelp(await makeProgram(), 'gpd');
+writeHelp(await createProgram(), 'gpd');

@@ -132,7 +132,7 @@ export function missingBuild(project) {
  * @param {string} to made when it is not there
  * @returns {number} how many files
  */
-export function makeTree(to) {
+export function createTree(to) {
   const missing = missingBuild(root);
   if (missing !== null) throw new Error(missing);
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
@@ -163,5 +163,5 @@ if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.ar
   const [to] = process.argv.slice(2);
   if (to === undefined) throw new Error('usage: node packaging/tree.mjs FOLDER');
   process.umask(0o022);
-  process.stderr.write(`gpd: ${makeTree(to)} files in ${to}\n`);
+  process.stderr.write(`gpd: ${createTree(to)} files in ${to}\n`);
 }

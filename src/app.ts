@@ -3,13 +3,13 @@ import { openServer, readSettings, type ServerSettings, type Stop } from './app/
 import { eraseAgainFirst, noteEpochs, startBackground } from './app/upkeep.ts';
 import { baseUrl, type Config } from './config.ts';
 import { databaseAnswers } from './db/meta-store.ts';
-import { makeServer } from './http/server.ts';
-import { makeDecisionFinder } from './ingest/decisions-service.ts';
+import { createHttpServer } from './http/server.ts';
+import { createDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
-import { makeUlid } from './lib/crypto.ts';
+import { createUlid } from './lib/crypto.ts';
 import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
-import { makeForwardedNote } from './ops/untrusted-forwarded.ts';
+import { createForwardedNote } from './ops/untrusted-forwarded.ts';
 import { ROUTES } from './schema/routes.ts';
 
 const DRAIN_MS = 10 * SECOND;
@@ -51,7 +51,7 @@ async function start(
   const { database, clock, random, tenants, rights } = services;
   const eraseAgain = await eraseAgainFirst(server);
   const lanes = await createLanes(server);
-  const findDecision = makeDecisionFinder(database, tenants.find);
+  const findDecision = createDecisionFinder(database, tenants.find);
   let draining = false;
   const notReadyReasons = (): string[] =>
     (draining ? ['draining'] : []).concat(polling.notReadyReasons(), lanes.clockRule.notReadyReasons());
@@ -62,17 +62,17 @@ async function start(
     return createPages(server, lanes, { findDecision, notReady: notReadyReasons, swept }, extra);
   })();
   pages.catch(options.onFatal);
-  const http = makeServer({
+  const http = createHttpServer({
     lanes: new Map([
       [ROUTES.ingest.path, lanes.ingest],
       [ROUTES.checkConsent.path, lanes.check],
     ]),
     express: (request, response) => void pages.then((listener) => listener(request, response)),
-    makeRequestId: () => `req_${makeUlid(clock, random)}`,
+    createRequestId: () => `req_${createUlid(clock, random)}`,
     knowsOrigin: server.knowsOrigin,
     trustedProxies: settings.trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,
-    onUntrustedForwarded: makeForwardedNote(config, clock, (about) => log.warn(about)),
+    onUntrustedForwarded: createForwardedNote(config, clock, (about) => log.warn(about)),
     onFault: server.onFault,
     https: address.url.startsWith('https:'),
     tls: settings.tls,

@@ -4,13 +4,13 @@ import { type Consent, createConsent } from './consent/create-consent.ts';
 import type { Database } from './db/engine.ts';
 import type { Clock } from './lib/clock.ts';
 import type { Random } from './lib/crypto.ts';
-import { type CheckpointBook, makeCheckpointBook } from './log/checkpoint-files.ts';
+import { type CheckpointBook, createCheckpointBook } from './log/checkpoint-files.ts';
 import type { WitnessPolicy } from './log/checkpoint-service.ts';
-import { type LogService, makeLogService } from './log/service.ts';
+import { createLogService, type LogService } from './log/service.ts';
 import { createRights, type Rights } from './rights/create-rights.ts';
 import { createDirectory, type TenantDirectory } from './tenants/directory.ts';
 import { openStore, type Store } from './tenants/installation-files.ts';
-import { type KeyUseCounter, makeKeyUseCounter } from './tenants/key-use-service.ts';
+import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use-service.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
 /** The parts of gpd over one open database: the server, the console, a command and a test are all handed this. */
@@ -54,9 +54,9 @@ export async function createServices(config: Config, options: ServiceOptions = {
   const { clock = Date.now, random = randomBytes, onUnknownCommit, witnesses } = options;
   const store = options.store ?? (await openStore(config, onUnknownCommit ? { onUnknownCommit } : {}));
   const { database, masterKey, serverSecret } = store;
-  const keyUse = makeKeyUseCounter(database, clock);
+  const keyUse = createKeyUseCounter(database, clock);
   const tenants = createDirectory({ masterKey, clock, random, onOpened: keyUse.note });
-  const book = makeCheckpointBook(config.data_dir, serverSecret);
+  const book = createCheckpointBook(config.data_dir, serverSecret);
   return {
     config,
     clock,
@@ -66,7 +66,13 @@ export async function createServices(config: Config, options: ServiceOptions = {
     tenants,
     keyUse,
     book,
-    log: makeLogService({ database, book, keysOf: tenants.find, clock, ...(witnesses ? { witnesses } : {}) }),
+    log: createLogService({
+      database,
+      book,
+      keysOf: tenants.find,
+      clock,
+      ...(witnesses ? { witnesses } : {}),
+    }),
     consent: createConsent(database, clock, random),
     rights: createRights({
       config,

@@ -1,4 +1,4 @@
-import { makeGroupWriter, serveJson } from './server.mjs';
+import { createGroupWriter, serveJson } from './server.mjs';
 
 /**
  * The least that a grant takes: read, parse, write the rows that a grant leaves, durably and in groups, answer as many
@@ -45,7 +45,7 @@ const STATEMENTS = [
   ['INSERT INTO ledger_entries (kid, seq, hash, entry)', '', ({ seq }) => [KID, seq, HASH, ENTRY]],
 ];
 
-const write = await makeGroupWriter(file, SCHEMA, STATEMENTS);
+const write = await createGroupWriter(file, SCHEMA, STATEMENTS);
 let size = 0;
 
 serveJson(({ principalId, purposes: [purpose] }, answer) => {

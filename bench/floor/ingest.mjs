@@ -1,6 +1,6 @@
 import { createDecipheriv, createECDH, createHash, createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { makeGroupWriter, serveJson } from './server.mjs';
+import { createGroupWriter, serveJson } from './server.mjs';
 
 /**
  * The least that an ingest server on this runtime and this driver can do for a bundle: read, parse, open (without a check that the
@@ -22,7 +22,7 @@ function prefixed(part) {
  * @param {Buffer} privateKey the 32-byte scalar of the tenant's seal key
  * @returns {(bundle: { epk: string, iv: string, ct: string }) => string} the plaintext
  */
-function makeOpener(kid, privateKey) {
+function createOpener(kid, privateKey) {
   const ecdh = createECDH('prime256v1');
   ecdh.setPrivateKey(privateKey);
   const before = Buffer.concat([prefixed(VERSION), prefixed(ALG), prefixed(kid)]);
@@ -105,8 +105,8 @@ const STATEMENTS = [
 
 const IDS_BYTES = 90;
 const [file = '', kid = '', keyFile = '', answerBytes = '0', verdictBytes = '0'] = process.argv.slice(2);
-const open = makeOpener(kid, readFileSync(keyFile));
-const write = await makeGroupWriter(file, SCHEMA, STATEMENTS);
+const open = createOpener(kid, readFileSync(keyFile));
+const write = await createGroupWriter(file, SCHEMA, STATEMENTS);
 const verdict = 'v'.repeat(Number(verdictBytes));
 const filler = 'a'.repeat(Math.max(0, Number(answerBytes) - IDS_BYTES));
 let count = 0;

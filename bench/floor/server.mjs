@@ -59,7 +59,7 @@ function open(file, schema) {
  * @param {readonly Statement<Entry>[]} statements
  * @returns {Promise<(entry: Entry, done: () => void) => void>}
  */
-export async function makeGroupWriter(file, schema, statements) {
+export async function createGroupWriter(file, schema, statements) {
   const database = await open(file, schema);
   /** @param {string} sql @param {Values} [values] @returns {Promise<void>} */
   const run = (sql, values = []) =>

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { sealTo } from '../../src/seal/seal.ts';
-import { type Device, makeDevice } from './signals.ts';
+import { createDevice, type Device } from './signals.ts';
 import { seededRandom } from './stats.ts';
 
 /**
@@ -31,7 +31,7 @@ function makePlaintext(device: Device, now: number): Buffer {
   return Buffer.from(JSON.stringify({ v: 1, nonce, clientTs: now, consent, signals: device.signals }));
 }
 
-function makeRequest(headers: Readonly<Record<string, string>>, body: string): Buffer {
+function createRequest(headers: Readonly<Record<string, string>>, body: string): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = `POST /_fp/i/v1 HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n${lines.join('')}`;
   return Buffer.from(`${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
@@ -44,11 +44,11 @@ export async function writeBundles(spec: BundleSpec): Promise<void> {
   for (let i = 0; i < spec.count; i += 1) {
     const known = devices[Math.floor(random() * devices.length)];
     const repeat = random() < REPEATS && known !== undefined;
-    const device = repeat ? known : makeDevice(random);
+    const device = repeat ? known : createDevice(random);
     if (!repeat) devices.push(device);
     const bundle = sealTo(spec.kid, spec.publicKey, makePlaintext(device, Date.now()), randomBytes);
     const headers = { ...device.headers, Origin: spec.origin };
-    const request = makeRequest(headers, JSON.stringify(bundle));
+    const request = createRequest(headers, JSON.stringify(bundle));
     const length = Buffer.alloc(4);
     length.writeUInt32BE(request.length);
     if (!out.write(Buffer.concat([length, request]))) await once(out, 'drain');

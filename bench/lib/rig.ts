@@ -34,7 +34,7 @@ export interface Rig {
   /** A data directory with a tenant and no visits yet. */
   freshData(name: string): string;
   /** A secret API key of the tenant in this data directory. */
-  makeApiKey(data: string): Promise<string>;
+  createApiKey(data: string): Promise<string>;
   environment(data: string): NodeJS.ProcessEnv;
   gpdArgs(...args: readonly string[]): string[];
   startGpd(data: string): Promise<Running>;
@@ -67,7 +67,7 @@ const environment = (data: string): NodeJS.ProcessEnv =>
   });
 
 /** @throws when gpd is not built */
-export async function makeRig(): Promise<Rig> {
+export async function createRig(): Promise<Rig> {
   if (!existsSync(join(ROOT, 'dist', 'cli', 'main.js')))
     throw new Error('gpd is not built: run `npm run build` first');
   const directory = mkdtempSync(join(tmpdir(), 'gpd-bench-'));
@@ -96,7 +96,7 @@ export async function makeRig(): Promise<Rig> {
       cpSync(template, data, { recursive: true });
       return data;
     },
-    async makeApiKey(data) {
+    async createApiKey(data) {
       const { key } = await gpd(data, 'apikeys', 'create', KID, '--scope', 'secret', '--name', 'bench');
       if (key === undefined) throw new Error('gpd made no API key');
       return key;

@@ -92,7 +92,7 @@ function screen(random: Random): Record<string, unknown> {
 }
 
 /** A complete bundle of an ordinary Chrome on Windows: all signal groups are there and no rule fires. */
-export function makeDevice(random: Random): Device {
+export function createDevice(random: Random): Device {
   const renderer = pick(random, GPUS);
   const main = page(random);
   const signals = {

@@ -11,7 +11,7 @@ const pack = (prefix: string, paths: string): string =>
   --transform='s,^,${prefix}/,' -cf - ${paths} | xz -6 -T1`;
 
 /** The source archive, and beside the other places its content, built with the packages that are installed here. */
-export function makeSource(place: Omit<Place, 'source'>): string {
+export function createSource(place: Omit<Place, 'source'>): string {
   const { out, scratch, version, commit, epoch } = place;
   const name = `gpd-${version}`;
   const file = join(out, `${name}-source.tar.xz`);
@@ -26,19 +26,19 @@ export function makeSource(place: Omit<Place, 'source'>): string {
   return source;
 }
 
-export function makeNpmPackage({ source, out, epoch }: Place, folder = '.'): void {
+export function createNpmPackage({ source, out, epoch }: Place, folder = '.'): void {
   const words = ['pack', '--silent', '--pack-destination', out];
   run(join(source, folder), fixedEnvironment(epoch), 'npm', ...words);
 }
 
 /** The portable archive and the Debian package: the tree of packaging/tree.mjs. */
-export function makePackages({ source, out, epoch, version }: Place): void {
+export function createPackages({ source, out, epoch, version }: Place): void {
   for (const script of ['packaging/archive.sh', 'packaging/deb.sh'])
     run(source, fixedEnvironment(epoch), 'sh', script, '--out', out, '--version', version);
 }
 
 /** What `docker build` takes, and the compose file that starts it. */
-export function makeImageContext({ source, out, epoch, version }: Place): void {
+export function createImageContext({ source, out, epoch, version }: Place): void {
   const kept = readFileSync(join(source, 'packaging/Containerfile.dockerignore'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('!'))
@@ -49,7 +49,7 @@ export function makeImageContext({ source, out, epoch, version }: Place): void {
   run(source, fixedEnvironment(epoch), 'sh', '-c', command, 'sh', ...paths);
 }
 
-export function makeSbom({ source, out, epoch, version }: Place): void {
+export function createSbom({ source, out, epoch, version }: Place): void {
   const sbom = run(source, fixedEnvironment(epoch), 'node', 'bin/sbom.mjs');
   writeFileSync(join(out, `gpd-${version}-sbom.cdx.json`), `${sbom}\n`);
 }

@@ -3,10 +3,16 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { missingPackages } from '../tools.mjs';
-import { makeImageContext, makeNpmPackage, makePackages, makeSbom, makeSource } from './artefacts.ts';
+import {
+  createImageContext,
+  createNpmPackage,
+  createPackages,
+  createSbom,
+  createSource,
+} from './artefacts.ts';
 import { signFile, writeProvenance, writeSums } from './provenance.ts';
 import { type Place, run, say } from './run.ts';
-import { makeSdks } from './sdks.ts';
+import { createSdks } from './sdks.ts';
 import { trySmokes } from './smoke.ts';
 import { otherVersions } from './versions.ts';
 
@@ -36,16 +42,16 @@ function findProblems(version: string, isDry: boolean, key: string | null): stri
   return problems;
 }
 
-async function makeArtefacts(place: Place): Promise<void> {
+async function createArtefacts(place: Place): Promise<void> {
   say('npm package');
-  makeNpmPackage(place);
+  createNpmPackage(place);
   say('portable archive and Debian package');
-  makePackages(place);
+  createPackages(place);
   say('image context and SBOM');
-  makeImageContext(place);
-  makeSbom(place);
+  createImageContext(place);
+  createSbom(place);
   say('packages of the SDKs');
-  await makeSdks(place);
+  await createSdks(place);
 }
 
 async function release(version: string, options: { out: string; key: string | null; smoke: boolean }) {
@@ -57,8 +63,8 @@ async function release(version: string, options: { out: string; key: string | nu
   const begun = { out, scratch, version, commit: git('rev-parse', 'HEAD'), epoch };
   try {
     say('source archive and build');
-    const place = { ...begun, source: makeSource(begun) };
-    await makeArtefacts(place);
+    const place = { ...begun, source: createSource(begun) };
+    await createArtefacts(place);
     writeProvenance(place);
     signFile(writeSums(out), key);
     if (options.smoke) await trySmokes(place);

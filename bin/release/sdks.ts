@@ -2,7 +2,7 @@ import { copyFileSync, createWriteStream, readdirSync, readFileSync } from 'node
 import { join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import { copySdk, makeNpmPackage, newFolder } from './artefacts.ts';
+import { copySdk, createNpmPackage, newFolder } from './artefacts.ts';
 import { fixedEnvironment, type Place, run } from './run.ts';
 
 /** The packages of the four SDKs, as their registries take them. */
@@ -10,7 +10,7 @@ import { fixedEnvironment, type Place, run } from './run.ts';
 export const GO_MODULE = 'gpd.dev/consent-go';
 
 /** Wheel and source distribution, by the hatchling that its tests use. */
-function makePython(place: Place): void {
+function createPython(place: Place): void {
   const folder = copySdk(place, 'python');
   const env = fixedEnvironment(place.epoch);
   const venv = newFolder(place, 'venv');
@@ -23,7 +23,7 @@ function makePython(place: Place): void {
 }
 
 /** The zip of a module (go.dev/ref/mod#zip-files): every file below MODULE@vVERSION/. */
-async function makeGo({ source, out, version, epoch }: Place): Promise<void> {
+async function createGo({ source, out, version, epoch }: Place): Promise<void> {
   const folder = join(source, 'sdk/go');
   const zip = new ZipFile();
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -39,7 +39,7 @@ async function makeGo({ source, out, version, epoch }: Place): Promise<void> {
 }
 
 /** Jar, sources, documentation and pom. */
-function makeJava(place: Place): void {
+function createJava(place: Place): void {
   const folder = copySdk(place, 'java');
   const time = `-Dproject.build.outputTimestamp=${new Date(place.epoch * 1000).toISOString()}`;
   const words = ['--quiet', '--batch-mode', '-Prelease', '-Dmaven.test.skip=true', time, 'package'];
@@ -50,9 +50,9 @@ function makeJava(place: Place): void {
   copyFileSync(join(folder, 'pom.xml'), join(place.out, `gpd-${name}.pom`));
 }
 
-export async function makeSdks(place: Place): Promise<void> {
-  makeNpmPackage(place, 'sdk/node');
-  makePython(place);
-  await makeGo(place);
-  makeJava(place);
+export async function createSdks(place: Place): Promise<void> {
+  createNpmPackage(place, 'sdk/node');
+  createPython(place);
+  await createGo(place);
+  createJava(place);
 }

@@ -36,7 +36,7 @@ async function gpd(...args) {
 }
 
 /** @param {string} scope @param {string} [name] */
-const makeKey = async (scope, name = scope) => {
+const createKey = async (scope, name = scope) => {
   const made = await gpd('apikeys', 'create', KID, '--scope', scope, '--name', name);
   return /** @type {{ id: string, key: string }} */ (made);
 };
@@ -46,10 +46,10 @@ async function install() {
   await gpd('consent', 'purposes', 'set', KID, 'newsletter', '--title', 'Newsletter', '--ttl-days', '30');
   await gpd('consent', 'purposes', 'set', KID, 'support', '--title', 'Support', '--gpc', 'ignore');
   await gpd('consent', 'purposes', 'set', KID, 'offers', '--title', 'Offers', '--gpc', 'ask');
-  const secret = await makeKey('secret');
-  const readOnly = await makeKey('read-only');
-  const publishable = await makeKey('publishable');
-  const revoked = await makeKey('secret', 'revoked');
+  const secret = await createKey('secret');
+  const readOnly = await createKey('read-only');
+  const publishable = await createKey('publishable');
+  const revoked = await createKey('secret', 'revoked');
   await gpd('apikeys', 'revoke', revoked.id);
   return {
     secret: secret.key,

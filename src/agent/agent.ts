@@ -1,5 +1,5 @@
-import { makeSurface } from './surface.ts';
+import { createSurface } from './surface.ts';
 
-export const { identify, update, collect, observeInput, makePlaintext, sealBundle } = makeSurface(
+export const { identify, update, collect, observeInput, makePlaintext, sealBundle } = createSurface(
   import.meta.url,
 );

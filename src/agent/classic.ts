@@ -1,4 +1,4 @@
-import { makeSurface, type Surface } from './surface.ts';
+import { createSurface, type Surface } from './surface.ts';
 
 // Known only while the script runs for the first time, so it is read now and not in a call.
 // A named element of the page (`<img name="currentScript">`) hides the document's own property, and not the prototype's.
@@ -8,4 +8,4 @@ const scriptUrl = currentScript instanceof HTMLScriptElement && currentScript.sr
 // The banner shares the name: each adds itself and leaves the other.
 const page = window as { gpd?: { agent?: Surface } };
 page.gpd = (Object.hasOwn(page, 'gpd') && page.gpd) || {};
-page.gpd.agent = makeSurface(scriptUrl);
+page.gpd.agent = createSurface(scriptUrl);

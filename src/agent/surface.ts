@@ -8,10 +8,10 @@ import type { ConsentReceipt, IdentifyOptions, UpdateOptions } from './types.ts'
 import { workerUrlOf } from './urls.ts';
 
 /** The API of the agent for a page; agent.d.ts documents it. */
-export type Surface = ReturnType<typeof makeSurface>;
+export type Surface = ReturnType<typeof createSurface>;
 
 /** @param scriptUrl where the agent was loaded from: the default server, and where its worker file lies */
-export function makeSurface(scriptUrl: string | null) {
+export function createSurface(scriptUrl: string | null) {
   return Object.freeze({
     identify: (options: IdentifyOptions) => identifyFrom(scriptUrl, options),
     update: (options?: UpdateOptions) => updateFrom(scriptUrl, options),

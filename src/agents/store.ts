@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { writeActForAll } from '../audit/store.ts';
 import { raiseForgotten, readForgotten } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
-import { makeGroup } from '../db/group-commit.ts';
+import { createGroup } from '../db/group-commit.ts';
 import { bump } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, type Columns, fromColumns, insertMany, toColumns } from '../db/sql.ts';
@@ -129,8 +129,8 @@ async function claimBatch(database: Database, claims: readonly SignatureClaim[])
 }
 
 /** The replay cache of signatures, shared by all nodes. */
-export function makeNonceClaimer(database: Database): BotAuthDeps['claimNonce'] {
-  const group = makeGroup<SignatureClaim, boolean>({
+export function createNonceClaimer(database: Database): BotAuthDeps['claimNonce'] {
+  const group = createGroup<SignatureClaim, boolean>({
     name: 'nonce',
     run: (claims) => claimBatch(database, claims),
     maxBatch: 400,

@@ -293,7 +293,7 @@ export function publicNames(config: Config, url: string): readonly string[] {
 export type BotAuth = (request: BotAuthRequest, now: number) => Promise<string | null>;
 
 /** @param url the address of this server; known only once it listens */
-export function makeBotAuth(
+export function createBotAuth(
   config: Config,
   url: () => string,
   world: Pick<BotAuthDeps, 'findKey' | 'claimNonce'>,

@@ -1,21 +1,21 @@
-import { makeNonceClaimer } from '../agents/store.ts';
-import { makeBotAuth } from '../agents/verify.ts';
+import { createNonceClaimer } from '../agents/store.ts';
+import { createBotAuth } from '../agents/verify.ts';
 import { createConsentApi } from '../consent/create-consent.ts';
-import { makeConsentLane } from '../consent/routes.ts';
+import { createConsentLane } from '../consent/routes.ts';
 import { followClock } from '../db/clock-rule-store.ts';
-import { makeConcurrencyLimit } from '../http/limiter.ts';
+import { createConcurrencyLimit } from '../http/limiter.ts';
 import type { IssueToken } from '../ingest/ingest.ts';
 import { createIngest } from '../ingest/route.ts';
 import { SECOND } from '../lib/clock.ts';
 import { eraseOwn } from '../rights/erase/erase.ts';
-import { issueToken as makeToken } from '../rights/me/transparency.ts';
+import { issueToken as createToken } from '../rights/me/transparency.ts';
 import type { Services } from '../services.ts';
 import type { OpenServer } from './server.ts';
 
 const createTokenIssuer =
   ({ serverSecret, random }: Services): IssueToken =>
   ({ session, origin, now, ...subject }) =>
-    makeToken(serverSecret, random, now, subject, { session, origin });
+    createToken(serverSecret, random, now, subject, { session, origin });
 
 /** The lanes answer before Express is loaded; the routes share the rest. */
 export type Lanes = Awaited<ReturnType<typeof createLanes>>;
@@ -23,9 +23,9 @@ export type Lanes = Awaited<ReturnType<typeof createLanes>>;
 export async function createLanes(server: OpenServer) {
   const { services, settings, metrics, monotonic, logFault, knowsOrigin } = server;
   const { config, database, clock, random, serverSecret, tenants, keyUse, rights } = services;
-  const botAuth = makeBotAuth(config, () => server.address.url, {
+  const botAuth = createBotAuth(config, () => server.address.url, {
     findKey: server.agents.findKey,
-    claimNonce: makeNonceClaimer(database),
+    claimNonce: createNonceClaimer(database),
   });
   const consent = createConsentApi({
     database,
@@ -69,8 +69,8 @@ export async function createLanes(server: OpenServer) {
     onFault: server.onFault,
   });
   const check = metrics?.countChecks(consent.check) ?? consent.check;
-  const admission = makeConcurrencyLimit();
-  const checkLane = makeConsentLane({ ...consent.authorization, check, knowsOrigin, admission });
+  const admission = createConcurrencyLimit();
+  const checkLane = createConsentLane({ ...consent.authorization, check, knowsOrigin, admission });
   return {
     consent,
     ingest: ingest.lane,

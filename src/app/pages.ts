@@ -2,25 +2,25 @@ import type { RequestListener } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type Response, type Router, static as serveStatic } from 'express';
 import { attestRoutes } from '../attest/attest-routes.ts';
-import { makeAttestService } from '../attest/service.ts';
+import { createAttestService } from '../attest/service.ts';
 import { consentRoutes, embedRoutes } from '../consent/routes.ts';
-import { makeConsole } from '../console/console-routes.ts';
-import { makeExpressApp } from '../http/express-app.ts';
+import { createConsole } from '../console/console-routes.ts';
+import { createExpressApp } from '../http/express-app.ts';
 import { apiCors, exactRouter, registerAll, type ServedRoute, sending } from '../http/register.ts';
 import { builtFiles, FIVE_MINUTES, sendBuilt } from '../http/reply.ts';
 import { type DecisionDeps, decisionRoutes } from '../ingest/decisions-routes.ts';
-import { makeRecordAlone } from '../ingest/store.ts';
+import { createRecordAlone } from '../ingest/store.ts';
 import { SECOND } from '../lib/clock.ts';
 import { ledgerRoutes } from '../log/routes.ts';
 import { type HealthDeps, healthRoutes, type OpenApi, referenceRoutes } from '../ops/reference-routes.ts';
-import { makeCaseService } from '../rights/contests/case-service.ts';
+import { createCaseService } from '../rights/contests/case-service.ts';
 import { readNotice } from '../rights/dsar/service.ts';
-import { makeSendExport } from '../rights/export-routes.ts';
+import { createSendExport } from '../rights/export-routes.ts';
 import { meRoutes, myDataForms, myDataRoutes, type Sites } from '../rights/me/routes.ts';
-import { makeMeService } from '../rights/me/service.ts';
+import { createMeService } from '../rights/me/service.ts';
 import { openPresented } from '../rights/me/transparency.ts';
-import { makeAuthenticator } from '../rights/oidc.ts';
-import { makeOutcomeReporter } from '../rights/outcomes.ts';
+import { createAuthenticator } from '../rights/oidc.ts';
+import { createOutcomeReporter } from '../rights/outcomes.ts';
 import { caseRoutes, outcomeRoutes, privacyLimit, privacyRoutes } from '../rights/routes.ts';
 import { ROUTES } from '../schema/routes.ts';
 import type { Services } from '../services.ts';
@@ -63,7 +63,7 @@ const sitesOf = ({ database, tenants }: Services): Sites => ({
 /** Distinguishes identical devices by a passkey. */
 function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServer, lanes: Lanes) {
   const { config, database, serverSecret, clock, random, tenants } = services;
-  const service = makeAttestService({
+  const service = createAttestService({
     database,
     serverSecret,
     clock,
@@ -77,7 +77,7 @@ function createAttest({ services, monotonic, log, metrics, markerFor }: OpenServ
       metrics?.countAttestation(outcome);
       if (outcome === 'cloned') log.warn({ event: 'passkey-cloned', tenant });
     },
-    record: makeRecordAlone(database, monotonic),
+    record: createRecordAlone(database, monotonic),
   });
   return { service, markNetwork: markerFor('gpd/network/v1') };
 }
@@ -89,7 +89,7 @@ function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFaul
   const tenantOf = tenants.find;
   const { contests } = api;
   const markNetwork = markerFor('gpd/cases/v1');
-  const cases = makeCaseService({
+  const cases = createCaseService({
     database,
     serverSecret,
     tenantOf,
@@ -101,12 +101,12 @@ function createRightsPages({ services, limiters, knowsOrigin, markerFor, logFaul
   return {
     limiter: limiters.privacy,
     knowsOrigin,
-    authenticate: makeAuthenticator(config, clock, logFault('oidc-failed')),
+    authenticate: createAuthenticator(config, clock, logFault('oidc-failed')),
     /** The places of all routes that send one. */
-    sendExport: makeSendExport(),
+    sendExport: createSendExport(),
     cases,
-    reportOutcome: makeOutcomeReporter(database, clock, config.max_clock_skew * SECOND),
-    me: makeMeService({
+    reportOutcome: createOutcomeReporter(database, clock, config.max_clock_skew * SECOND),
+    me: createMeService({
       database,
       serverSecret,
       tenantOf,
@@ -159,12 +159,12 @@ function handlersOf(
   ];
 }
 
-function createConsole(
+function mountConsole(
   { services, settings, limiters, views, onFault, logFault }: OpenServer,
   origin: () => string,
 ) {
   const { config, database, clock, random, serverSecret, tenants, book, log, rights } = services;
-  return makeConsole({
+  return createConsole({
     config,
     clientSecret: settings.clientSecret,
     database,
@@ -199,7 +199,7 @@ export function createPages(
   const rights = createRightsPages(server);
   const { authorization } = lanes.consent;
   const handlers = handlersOf(server, lanes, { ...health, origin }, rights);
-  return makeExpressApp({
+  return createExpressApp({
     routers: [
       apiCors(rights.knowsOrigin),
       privacyLimit(rights.limiter),
@@ -208,7 +208,7 @@ export function createPages(
       ...extra,
       registerAll({ authorization, authenticate: rights.authenticate }, handlers),
       exactRouter().use('/assets', serveStatic(assets, { index: false, redirect: false, maxAge: 0 })),
-      createConsole(server, origin),
+      mountConsole(server, origin),
     ],
     views: server.views,
     https: address.url.startsWith('https:'),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/engine.ts';
 import { isWritable, readMeta, readRevision } from '../db/meta-store.ts';
-import { makeMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-key.ts';
+import { createMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-key.ts';
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
@@ -45,7 +45,7 @@ async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTe
     const wrapped = (await readMeta(database, SERVER_SECRET)) ?? '';
     const key = opens(masterKey, wrapped)
       ? masterKey
-      : makeMasterKey(poll.options.rereadMasterKey(), randomBytes);
+      : createMasterKey(poll.options.rereadMasterKey(), randomBytes);
     // A rewrap between these reads: the next look sees all of it.
     const moved = (await readRevision(database, 'tenants')) !== page.revision;
     if (moved || !opens(key, wrapped)) throw error;

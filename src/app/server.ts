@@ -10,15 +10,15 @@ import { MINUTE } from '../lib/clock.ts';
 import { poolRandom } from '../lib/crypto.ts';
 import { every } from '../lib/jobs.ts';
 import { readPolicy } from '../log/cosign-service.ts';
-import { makeDaySalts } from '../ops/day-salt-service.ts';
-import { makeDaySalt, makeLimiters } from '../ops/limits.ts';
+import { createDaySalts } from '../ops/day-salt-service.ts';
+import { createDaySalt, createLimiters } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
-import { hearInvalidStates, logRefusals, makeFaultLog } from '../ops/log.ts';
+import { createFaultLog, hearInvalidStates, logRefusals } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
 import { createServices, type Services } from '../services.ts';
-import { makeKeyFinder, makeUnknownKeys } from '../tenants/key-finder-service.ts';
+import { createKeyFinder, createUnknownKeys } from '../tenants/key-finder-service.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { startPolling } from './poll.ts';
 
@@ -38,7 +38,7 @@ export async function readSettings(config: Config) {
 
 export type ServerSettings = Awaited<ReturnType<typeof readSettings>>;
 
-type FaultLog = ReturnType<typeof makeFaultLog>;
+type FaultLog = ReturnType<typeof createFaultLog>;
 
 /** Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either. @throws {ConfigError} */
 async function startMetrics({ config, database }: Services, socket: number | null, { logFault }: FaultLog) {
@@ -84,7 +84,7 @@ async function followAgents(services: Services, options: AppOptions, { logFault 
 
 /** The salts of the days, renewed before they are needed. */
 async function followSalts({ database, clock, random }: Services, { logFault }: FaultLog, stops: Stop[]) {
-  const salts = makeDaySalts(database, clock, random);
+  const salts = createDaySalts(database, clock, random);
   const onFault = logFault('day-salt-failed');
   const renewing = every(salts.renew, { ms: MINUTE, timer: setInterval, onFault });
   stops.push(renewing.stop);
@@ -103,7 +103,7 @@ export async function openServer(
   stops: Stop[],
 ) {
   const { log, sockets = NO_SOCKETS } = options;
-  const faults = makeFaultLog(log);
+  const faults = createFaultLog(log);
   const { logFault } = faults;
   const monotonic = (): number => performance.now();
   const services = await createServices(config, {
@@ -125,7 +125,7 @@ export async function openServer(
   stops.push(hearInvalidStates(log), logRefusals(log, monotonic));
   const day = { serverSecret, saltOf, clock };
   const { refresh } = polling;
-  const findKey = makeUnknownKeys({ known: tenants.apiKey, refresh, now: monotonic });
+  const findKey = createUnknownKeys({ known: tenants.apiKey, refresh, now: monotonic });
   /** The address at which the server listens; its port is known once it does. */
   const address = { url: baseUrl(config) };
   return {
@@ -142,10 +142,10 @@ export async function openServer(
     polling,
     agents,
     address,
-    limiters: makeLimiters(config, database, day),
-    findApiKey: makeKeyFinder(database, findKey, clock),
+    limiters: createLimiters(config, database, day),
+    findApiKey: createKeyFinder(database, findKey, clock),
     /** Hashes under a key of the day; `label` keeps two uses apart. */
-    markerFor: (label: string) => makeDaySalt(day, label),
+    markerFor: (label: string) => createDaySalt(day, label),
     knowsOrigin: (origin: string): boolean => {
       const isKnownOrigin = tenants.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.

@@ -5,14 +5,14 @@ import { DAY, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';
 import { keepCheckpoints } from '../log/checkpoint-service.ts';
 import { thinCheckpoints } from '../log/checkpoint-store.ts';
-import { makeCosigning } from '../log/cosign-service.ts';
+import { createCosigning } from '../log/cosign-service.ts';
 import { type DispatcherDeps, startDispatcher } from '../notify/dispatcher.ts';
 import { notify, staffLanesOf } from '../notify/notify.ts';
 import { startHousekeeping } from '../ops/housekeeping.ts';
 import { findContest } from '../rights/contests/store.ts';
 import { recordEnded } from '../rights/erase/ended.ts';
 import { dropOldErasureLines, outsideOf } from '../rights/erase/erasure-log.ts';
-import { makeReapplying } from '../rights/erase/reapply.ts';
+import { createReapplying } from '../rights/erase/reapply.ts';
 import type { OpenServer, Stop } from './server.ts';
 
 /** Interval of the checks for a replaced GPD_MMDB_FILE. */
@@ -36,7 +36,7 @@ export async function noteEpochs({ services, log, logFault }: OpenServer): Promi
 export async function eraseAgainFirst({ services, polling, log, logFault }: OpenServer) {
   const { config, database, clock, tenants, rights } = services;
   const outside = outsideOf(services, config);
-  const reapply = makeReapplying({
+  const reapply = createReapplying({
     database,
     dataDir: outside.dataDir,
     logKey: outside.logKey,
@@ -96,7 +96,7 @@ function startWebhooks(server: OpenServer, findDecision: DispatcherDeps['findDec
 /** Asks the witnesses for each checkpoint that is kept. */
 function startCosigning({ services, settings: { witnesses }, metrics, log }: OpenServer) {
   const { database, book, tenants, clock } = services;
-  const cosign = makeCosigning({
+  const cosign = createCosigning({
     database,
     book,
     keysOf: tenants.find,

@@ -158,7 +158,7 @@ function macOf(key: Uint8Array, head: Uint8Array, { token, kid, ceremony, rpId }
   return hmacSha256(key, JSON.stringify(bound));
 }
 
-export function makeChallenge(key: Uint8Array, random: Random, now: number, binding: ChallengeBinding) {
+export function createChallenge(key: Uint8Array, random: Random, now: number, binding: ChallengeBinding) {
   const head = Buffer.alloc(TIME_BYTES);
   head.writeUIntBE(now + CHALLENGE_TTL_MS, 0, TIME_BYTES);
   const whole = Buffer.concat([head, random(RANDOM_BYTES)]);

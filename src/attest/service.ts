@@ -14,9 +14,9 @@ import { type AdmitDeps, type Admitted, admit, type PasskeyCaller, requireConsen
 import {
   type Ceremony,
   challengeKeyOf,
+  createChallenge,
   Failed,
   isCloned,
-  makeChallenge,
   type Presentation,
   publicKeyOf,
   readChallenge,
@@ -36,7 +36,7 @@ export interface AttestDeps extends AdmitDeps {
   readonly random: Random;
 }
 
-export type AttestService = ReturnType<typeof makeAttestService>;
+export type AttestService = ReturnType<typeof createAttestService>;
 
 const USER_ID_BYTES = 16;
 const SALT_BYTES = 16;
@@ -157,12 +157,17 @@ async function attest(deps: AttestDeps, asker: PasskeyCaller, credentialJson: un
 }
 
 /** Each throws a Refusal: 401 for the token, 451 for the consent, 404 where nothing has to be told apart. */
-export function makeAttestService(deps: AttestDeps) {
+export function createAttestService(deps: AttestDeps) {
   return {
     async options(asker: PasskeyCaller, ceremony: Ceremony) {
       const { token, kid, rpId } = await admit(deps, asker);
       const { random, clock } = deps;
-      const challenge = makeChallenge(challengeKeyOf(deps), random, clock(), { token, kid, ceremony, rpId });
+      const challenge = createChallenge(challengeKeyOf(deps), random, clock(), {
+        token,
+        kid,
+        ceremony,
+        rpId,
+      });
       const userId = random(USER_ID_BYTES).toString('base64url');
       return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }) };
     },

@@ -1,5 +1,5 @@
 import { HOUR, MINUTE } from '../lib/clock.ts';
-import { makeUlid, type Random, sha256 } from '../lib/crypto.ts';
+import { createUlid, type Random, sha256 } from '../lib/crypto.ts';
 import type { KeyScope } from '../schema/route.ts';
 import type { Claims } from './tokens.ts';
 
@@ -26,14 +26,14 @@ export interface ApiKey {
 }
 
 /** @returns the key, to be shown once */
-export function makeApiKeySecret(scope: KeyScope, random: Random): string {
+export function createApiKeySecret(scope: KeyScope, random: Random): string {
   return KEY_PREFIX[scope] + random(32).toString('base64url');
 }
 
 /** A new key as it is stored, and its secret, to be shown once. */
-export function makeApiKey(of: Pick<ApiKey, 'kid' | 'scope' | 'name'>, createdAt: number, random: Random) {
-  const secret = makeApiKeySecret(of.scope, random);
-  const id = `key_${makeUlid(() => createdAt, random)}`;
+export function createApiKey(of: Pick<ApiKey, 'kid' | 'scope' | 'name'>, createdAt: number, random: Random) {
+  const secret = createApiKeySecret(of.scope, random);
+  const id = `key_${createUlid(() => createdAt, random)}`;
   const key: ApiKey = { id, ...of, hash: hashSecret(secret), createdAt, revokedAt: null, lastUsedOn: null };
   return { key, secret };
 }
@@ -68,7 +68,7 @@ export interface PrincipalSession {
   readonly expiresAt: number;
 }
 
-export function makeSessionToken(random: Random): string {
+export function createSessionToken(random: Random): string {
   return SESSION_PREFIX + random(32).toString('base64url');
 }
 
@@ -101,7 +101,7 @@ export interface ConsoleSession {
   readonly expiresAt: number;
 }
 
-export function makeConsoleToken(random: Random): string {
+export function createConsoleToken(random: Random): string {
   return random(32).toString('base64url');
 }
 
@@ -127,7 +127,7 @@ export function mayOpen(role: StaffRole, page: PageRole): boolean {
 
 /** The beginning of a session's cookie that a passkey opened: once an identity provider is set, it opens nothing. */
 const PASSKEY_PREFIX = 'gpd_pk.';
-export const makePasskeyToken = (random: Random): string => PASSKEY_PREFIX + makeConsoleToken(random);
+export const createPasskeyToken = (random: Random): string => PASSKEY_PREFIX + createConsoleToken(random);
 export const isPasskeyToken = (token: string): boolean => token.startsWith(PASSKEY_PREFIX);
 
 /** Why a sign-in came to nothing; the page has a sentence for each. */

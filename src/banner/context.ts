@@ -24,7 +24,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 type Timer = ReturnType<typeof setTimeout>;
 
 /** The dependencies with the changing state; each operation of the controller takes it. */
-export const makeContext = (deps: ControllerDeps) => ({
+export const createContext = (deps: ControllerDeps) => ({
   ...deps,
   config: null as Config | null,
   record: null as ConsentRecord | null,
@@ -35,7 +35,7 @@ export const makeContext = (deps: ControllerDeps) => ({
   retry: undefined as Timer | undefined,
   queue: Promise.resolve() as Promise<unknown>,
 });
-export type Context = ReturnType<typeof makeContext>;
+export type Context = ReturnType<typeof createContext>;
 
 /** The ledger's time: a choice ends here when it ends there, whatever this device's clock says. */
 export function time({ now, server, record }: Context): number {

@@ -1,8 +1,8 @@
 import {
   type Context,
   type ControllerDeps,
+  createContext,
   hasGpc,
-  makeContext,
   snapshot,
   tell,
   termsOf,
@@ -19,8 +19,8 @@ import {
   takeBack,
   type Wants,
 } from './plan.ts';
-import { makeKey, makePrincipal } from './principal.ts';
-import { emptyReceipt, makeReceipt } from './receipt.ts';
+import { createKey, createPrincipal } from './principal.ts';
+import { createReceipt, emptyReceipt } from './receipt.ts';
 import type { Choice, Write } from './record.ts';
 import { isFailure } from './server.ts';
 import { askable, choiceOf, statusOf, type Terms } from './status.ts';
@@ -89,7 +89,7 @@ async function grant(context: Context, terms: Terms, write: Write): Promise<Choi
   if (refused.length === 0) return RECORDED;
   const purposes = overtaken(present, answer).filter((id) => refused.includes(id));
   const { overGpc: _over, ...plainWrite } = write;
-  const back = { ...plainWrite, action: 'withdraw', purposes, key: makeKey() } as const;
+  const back = { ...plainWrite, action: 'withdraw', purposes, key: createKey() } as const;
   if (purposes.length > 0) await refuse(context, terms, back);
   return { outcome: 'failed', problem: 'refused' };
 }
@@ -97,11 +97,11 @@ async function grant(context: Context, terms: Terms, write: Write): Promise<Choi
 async function choose(context: Context, wants: Wants): Promise<ChoiceResult> {
   const terms = termsOf(context);
   if (!terms) return { outcome: 'failed', problem: context.problem ?? 'loading' };
-  const writes = planWrites(terms, wants, makeKey);
+  const writes = planWrites(terms, wants, createKey);
   if (writes.length === 0) return RECORDED;
   // Made by the first choice, and kept with it.
   context.record = context.store.load(terms.config.kid) ??
-    context.record ?? { ...(await makePrincipal()), choices: {}, pending: [] };
+    context.record ?? { ...(await createPrincipal()), choices: {}, pending: [] };
   let result = RECORDED;
   for (const write of writes) {
     const done = await (write.action === 'grant'
@@ -120,7 +120,7 @@ function takeBackUnasked(context: Context, ids: readonly string[] | null): Choic
   const failed: ChoiceResult = { outcome: 'failed', problem: problem ?? 'loading' };
   const kid = store.only();
   const record = kid === null ? null : store.load(kid);
-  const done = record && takeBack(record, ids, { now: time(context), gpc: hasGpc(context), makeKey });
+  const done = record && takeBack(record, ids, { now: time(context), gpc: hasGpc(context), createKey });
   if (kid === null || !done) return failed;
   store.save(kid, done.record);
   return { outcome: 'kept', problem: failed.problem };
@@ -147,7 +147,7 @@ async function reportSignal(context: Context): Promise<void> {
     .filter(({ id }) => choiceOf(context.record, id)?.choice === 'granted')
     .map(({ id }) => id);
   if (overruled.length === 0) return;
-  const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: makeKey() };
+  const write = { purposes: overruled, policyVersion: policy.version, gpc: true, key: createKey() };
   if (isFailure(await send(context, { action: 'deny', ...write }))) return;
   forget(context, kid, (id) => overruled.includes(id));
 }
@@ -212,15 +212,15 @@ async function receipt(context: Context): Promise<ConsentReceipt> {
     const { phase, granted: live } = snapshot(context);
     if (phase === 'unavailable') return emptyReceipt(hasGpc(context), time(context));
     const terms = termsOf(context);
-    if (terms && (phase === 'decided' || live.length > 0)) return makeReceipt(terms);
+    if (terms && (phase === 'decided' || live.length > 0)) return createReceipt(terms);
     await new Promise<void>((wake) => context.waiting.push(wake));
   }
 }
 
-export type Controller = ReturnType<typeof makeController>;
+export type Controller = ReturnType<typeof createController>;
 
-export function makeController(deps: ControllerDeps) {
-  const context = makeContext(deps);
+export function createController(deps: ControllerDeps) {
+  const context = createContext(deps);
   return {
     load: () => load(context),
     snapshot: () => snapshot(context),

@@ -1,15 +1,15 @@
-import { type Controller, makeController } from './controller.ts';
+import { type Controller, createController } from './controller.ts';
 import { doc } from './doc.ts';
-import { makeGoogle } from './google.ts';
+import { createGoogle } from './google.ts';
 import { attempt, guarded } from './guarded.ts';
 import { keyProblem, say, sayProblem } from './key.ts';
 import { directionOf, pickLanguage } from './language.ts';
 import { words as english } from './locales/en.ts';
-import { makeStore } from './record.ts';
-import { makeScripts } from './scripts.ts';
-import { makeServer } from './server.ts';
+import { createStore } from './record.ts';
+import { createScripts } from './scripts.ts';
+import { createServerClient } from './server.ts';
 import type { ConsentEvents, ConsentSnapshot, GpdConsent } from './types.ts';
-import { makeView, type View } from './view/view.ts';
+import { createView, type View } from './view/view.ts';
 import type { Words } from './view/words.ts';
 
 /** The snippet: reads its own attributes, puts the page's API in place, asks the server, shows what has to be asked. */
@@ -44,9 +44,9 @@ function readTag(script: HTMLScriptElement) {
   const missing = keyProblem(key) ?? (globalThis.crypto?.subtle ? null : 'insecure-context');
   return {
     missing: missing ?? '',
-    server: missing === null ? makeServer(base, key) : null,
+    server: missing === null ? createServerClient(base, key) : null,
     language: pickLanguage([attribute('lang'), doc.documentElement.lang, ...navigator.languages]),
-    google: makeGoogle(attribute('google-consent')),
+    google: createGoogle(attribute('google-consent')),
     theme: attribute('theme'),
   };
 }
@@ -60,7 +60,7 @@ async function loadWords({ server, language }: ReturnType<typeof readTag>, contr
 }
 
 /** Tells the page: its listeners first, then the document. */
-function makeEvents(snapshot: () => ConsentSnapshot) {
+function createEvents(snapshot: () => ConsentSnapshot) {
   const listeners: Listeners = { ready: new Set(), change: new Set(), open: new Set(), close: new Set() };
   return {
     on: (name: keyof ConsentEvents, listen: Listener) => {
@@ -93,11 +93,11 @@ function apiOf(ready: Promise<ConsentSnapshot>, controller: Controller) {
 function start(script: HTMLScriptElement): GpdConsent {
   const tag = readTag(script);
   const { server, missing } = tag;
-  const { on, emit } = makeEvents(() => controller.snapshot());
+  const { on, emit } = createEvents(() => controller.snapshot());
   let view: View | null = null;
   let isReady = false;
 
-  const act = makeScripts(() => new Set(controller.snapshot().granted));
+  const act = createScripts(() => new Set(controller.snapshot().granted));
 
   function changed({ phase, granted }: ConsentSnapshot): void {
     if (phase === 'loading') return;
@@ -107,10 +107,10 @@ function start(script: HTMLScriptElement): GpdConsent {
     if (isReady) emit('change');
   }
 
-  const controller = makeController({
+  const controller = createController({
     server,
     missing,
-    store: makeStore(),
+    store: createStore(),
     language: tag.language.code,
     gpc: () => (navigator as { globalPrivacyControl?: unknown }).globalPrivacyControl === true,
     now: Date.now,
@@ -120,7 +120,7 @@ function start(script: HTMLScriptElement): GpdConsent {
   async function load(): Promise<void> {
     const words = await loadWords(tag, controller);
     if (!controller.terms() || view) return;
-    view = makeView({
+    view = createView({
       ...controller,
       speech: { words, language: tag.language.tag },
       direction: directionOf(tag.language.code),

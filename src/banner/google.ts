@@ -13,7 +13,7 @@ function push(..._command: ['consent', 'default' | 'update', Record<string, stri
 const WAIT_MS = 500;
 
 /** Says `denied` at once, whatever happens afterwards. @returns what says the rest; null when nothing is asked for */
-export function makeGoogle(attribute: string | null): ((granted: ReadonlySet<string>) => void) | null {
+export function createGoogle(attribute: string | null): ((granted: ReadonlySet<string>) => void) | null {
   const pairs = (attribute ?? '').split(/[\s,;]+/).flatMap((pair): [string, string][] => {
     const [signal, purpose] = pair.split('=');
     return signal && purpose ? [[signal, purpose]] : [];

@@ -25,18 +25,20 @@ function actionFor(terms: Terms, purpose: Purpose, choice: ReturnType<Wants['get
   return status === 'granted' ? 'withdraw' : 'deny';
 }
 
-export function planWrites(terms: Terms, wants: Wants, makeKey: () => string): readonly Write[] {
+export function planWrites(terms: Terms, wants: Wants, createKey: () => string): readonly Write[] {
   const { config, gpc } = terms;
   const common = { policyVersion: config.policy.version, gpc };
   // One by one: the ledger accepts no other yes over the signal.
   const over = config.purposes
     .filter(({ id, gpc: policy }) => gpc && policy === 'ask' && wants.get(id) === 'over-gpc')
-    .map(({ id }): Write => ({ action: 'grant', purposes: [id], ...common, overGpc: true, key: makeKey() }));
+    .map(
+      ({ id }): Write => ({ action: 'grant', purposes: [id], ...common, overGpc: true, key: createKey() }),
+    );
   const plain = ACTIONS.flatMap((action) => {
     const purposes = config.purposes
       .filter((purpose) => actionFor(terms, purpose, wants.get(purpose.id)) === action)
       .map(({ id }) => id);
-    return purposes.length === 0 ? [] : [{ action, purposes, ...common, key: makeKey() }];
+    return purposes.length === 0 ? [] : [{ action, purposes, ...common, key: createKey() }];
   });
   return [...plain, ...over];
 }
@@ -111,7 +113,7 @@ export function prove(record: ConsentRecord, entries: readonly Entry[]): Consent
 export function takeBack(
   record: ConsentRecord,
   ids: readonly string[] | null,
-  { now, gpc, makeKey }: { readonly now: number; readonly gpc: boolean; readonly makeKey: () => string },
+  { now, gpc, createKey }: { readonly now: number; readonly gpc: boolean; readonly createKey: () => string },
 ): { readonly record: ConsentRecord; readonly write: Write } | null {
   const live = Object.entries(record.choices)
     .filter(([id]) => ids === null || ids.includes(id))
@@ -124,7 +126,7 @@ export function takeBack(
     purposes: live.map(([id]) => id),
     policyVersion,
     gpc,
-    key: makeKey(),
+    key: createKey(),
   };
   const newChoices = live.map(([id, { at, until }]): [string, Choice] => {
     // Remembered as long as the grant was to be.

@@ -9,10 +9,10 @@ function base64url(bytes: Uint8Array): string {
 const random = (size: number): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(size));
 
 /** An Idempotency-Key. */
-export const makeKey = (): string => base64url(random(KEY_BYTES));
+export const createKey = (): string => base64url(random(KEY_BYTES));
 
 /** A browser principal: `b_` + base64url(SHA-256(its 32 secret bytes)), contract section 7. */
-export async function makePrincipal(): Promise<{ readonly secret: string; readonly principalId: string }> {
+export async function createPrincipal(): Promise<{ readonly secret: string; readonly principalId: string }> {
   const bytes = random(SECRET_BYTES);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return { secret: base64url(bytes), principalId: `b_${base64url(hash)}` };

@@ -22,7 +22,7 @@ function leading(terms: Terms, record: ConsentRecord, purposes: readonly string[
   return choices.sort(([, a], [, b]) => b.at - a.at)[0]?.[1];
 }
 
-export function makeReceipt(terms: Terms): ConsentReceipt {
+export function createReceipt(terms: Terms): ConsentReceipt {
   const { config, record, gpc, now } = terms;
   const empty = { ...emptyReceipt(gpc, now), version: config.policy.version };
   if (!record) return empty;

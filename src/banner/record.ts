@@ -69,7 +69,7 @@ function isRecord(value: unknown): value is ConsentRecord {
  * Stores the record between pages. If the browser stores nothing, this page remembers, and the next one asks
  * again.
  */
-export type Store = ReturnType<typeof makeStore>;
+export type Store = ReturnType<typeof createStore>;
 
 const put = (name: string, value: object): boolean =>
   attempt(() => {
@@ -91,7 +91,7 @@ function keep(kid: string, record: ConsentRecord): boolean {
   return false;
 }
 
-export function makeStore() {
+export function createStore() {
   /** The record that storage did not take: newer than whatever storage holds. */
   let unsaved: { readonly kid: string; readonly record: ConsentRecord } | null = null;
   return {

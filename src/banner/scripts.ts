@@ -38,7 +38,7 @@ function nextOf(granted: ReadonlySet<string>, tried: ReadonlySet<Element>): HTML
 }
 
 /** @param granted read again before each script: what was withdrawn in the meantime does not run */
-export function makeScripts(granted: () => ReadonlySet<string>): () => void {
+export function createScripts(granted: () => ReadonlySet<string>): () => void {
   let isRunning = false;
 
   /** A browser keeps files in their order, but an inline script waits for the file before it in the parser alone. */

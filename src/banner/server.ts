@@ -23,7 +23,7 @@ export interface Entry {
   readonly hash: string;
 }
 
-export type Server = ReturnType<typeof makeServer>;
+export type Server = ReturnType<typeof createServerClient>;
 export const isFailure = (answer: object): answer is Failure => 'problem' in answer;
 
 /** Status 0: no answer, or none that this page may read. */
@@ -65,7 +65,7 @@ const post = (body: object, headers: Record<string, string>): RequestInit => ({
   body: toJson(body),
 });
 
-export function makeServer(base: string, key: string) {
+export function createServerClient(base: string, key: string) {
   const authorization = `Bearer ${key}`;
   let aheadMs = 0;
   /** True after an answer to a write: an answer to a read may be cached, with an old time. */

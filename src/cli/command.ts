@@ -13,7 +13,7 @@ import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { type CommandFailed, failed, io, misused, notFound, say } from './io.ts';
 
 /** The things that a command works with; each is loaded and opened when the command first asks for it: most need little. */
-export type CommandContext = ReturnType<typeof makeContext>;
+export type CommandContext = ReturnType<typeof createContext>;
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
   const { env, asked } = io();
@@ -30,8 +30,8 @@ export function noSuchTenant(kid: string): CommandFailed {
 
 /** Refuses an unknown tenant: an empty list would look like a tenant without entries. */
 export async function requireTenant(database: Database, kid: string): Promise<StoredTenant> {
-  const { makeTenantStore } = await import('../tenants/tenant-store.ts');
-  const tenant = await makeTenantStore(database).get(kid);
+  const { createTenantStore } = await import('../tenants/tenant-store.ts');
+  const tenant = await createTenantStore(database).get(kid);
   if (tenant) return tenant;
   throw noSuchTenant(kid);
 }
@@ -74,7 +74,7 @@ async function recordEnded(store: Store, config: Config, done: string): Promise<
   }
 }
 
-function makeContext() {
+function createContext() {
   let config: Config | undefined;
   let opening: Promise<Store> | undefined;
   let loading: Promise<Services> | undefined;
@@ -134,7 +134,7 @@ function makeContext() {
 export const command =
   <Given extends unknown[]>(act: (context: CommandContext, ...given: Given) => Promise<void> | void) =>
   async (...given: Given): Promise<void> => {
-    const context = makeContext();
+    const context = createContext();
     try {
       await act(context, ...given);
     } finally {

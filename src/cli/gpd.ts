@@ -95,7 +95,7 @@ function refuseAsGpd(command: Command, path: string): void {
 }
 
 /** @param isNeeded which commands are loaded; of the others only the name and the purpose are known */
-export async function makeProgram(isNeeded: (name: string) => boolean = () => true): Promise<Command> {
+export async function createProgram(isNeeded: (name: string) => boolean = () => true): Promise<Command> {
   const program = new Command('gpd')
     .description('Self-hosted device identification with consent that can be proven.')
     .version(VERSION)
@@ -123,7 +123,7 @@ export async function makeProgram(isNeeded: (name: string) => boolean = () => tr
 export function run(argv: readonly string[], streams: Io): Promise<number> {
   return withIo(streams, async () => {
     try {
-      const program = await makeProgram((name) => argv.includes(name) || argv.includes(SHOWS_ALL));
+      const program = await createProgram((name) => argv.includes(name) || argv.includes(SHOWS_ALL));
       program.hook('preAction', (_program, command) => {
         streams.asked = command.optsWithGlobals();
       });

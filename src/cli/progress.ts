@@ -69,7 +69,7 @@ interface LineOptions {
   readonly stays: boolean;
 }
 
-function makeLine({ drawFrom, sayFrom, stays }: LineOptions) {
+function createLine({ drawFrom, sayFrom, stays }: LineOptions) {
   const { stderr } = io();
   const terminal = stderr.isTTY === true;
   const every = terminal ? REDRAW_MS : SAY_MS;
@@ -95,8 +95,8 @@ function makeLine({ drawFrom, sayFrom, stays }: LineOptions) {
 }
 
 /** About a backup: a work of several stages. */
-export function makeStageLine(): { readonly update: OnProgress; readonly end: () => void } {
-  const { update, end } = makeLine({ drawFrom: QUIET_MS, sayFrom: QUIET_MS, stays: false });
+export function createStageLine(): { readonly update: OnProgress; readonly end: () => void } {
+  const { update, end } = createLine({ drawFrom: QUIET_MS, sayFrom: QUIET_MS, stays: false });
   let begun: { readonly stage: Stage; readonly startedAt: number } | null = null;
   return {
     update(stage, done, total) {
@@ -108,9 +108,9 @@ export function makeStageLine(): { readonly update: OnProgress; readonly end: ()
   };
 }
 
-export function makeBar(unit: string, drawFrom = 0) {
+export function createBar(unit: string, drawFrom = 0) {
   const startedAt = Date.now();
-  const { update, end } = makeLine({ drawFrom, sayFrom: SAY_MS, stays: true });
+  const { update, end } = createLine({ drawFrom, sayFrom: SAY_MS, stays: true });
   return {
     update: (state: Pick<BarState, 'done' | 'bytes' | 'totalBytes'>): void =>
       update((now, terminal) =>
@@ -141,6 +141,6 @@ export async function leavingNothing<T>(work: (onProgress: OnProgress) => Promis
     say('gpd: interrupted; unfinished files were removed');
     process.exit(EXIT.failure);
   };
-  const { update, end } = makeStageLine();
+  const { update, end } = createStageLine();
   return whileRunning(stop, () => work(update)).finally(end);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
-import { ItemFault, makeGroup, oneTenant } from '../db/group-commit.ts';
+import { createGroup, ItemFault, oneTenant } from '../db/group-commit.ts';
 import { reportInvalidState } from '../db/meta-store.ts';
 import {
   type Bindings,
@@ -12,7 +12,7 @@ import {
   sendTogether,
   type Transaction,
 } from '../db/sql.ts';
-import { type MasterKey, makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
+import { createMasterKey, type MasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { type EntryDetail, personalEntry } from '../ledger/entries.ts';
 import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
@@ -37,8 +37,8 @@ type Answer = Appended | 'conflict' | 'erased' | 'outdated';
 type Outcomes = Map<AppendRequest, Answer | ItemFault>;
 
 /** A node drains its queue under the lock, inserts once, commits, then answers. */
-export function makeConsentAppender(database: Database) {
-  const group = makeGroup<AppendRequest, Answer>({
+export function createConsentAppender(database: Database) {
+  const group = createGroup<AppendRequest, Answer>({
     name: 'consent',
     run: (batch) => database.plainTransaction((tx) => appendAll(tx, batch)),
     maxBatch: MAX_BATCH,
@@ -58,7 +58,7 @@ export function makeConsentAppender(database: Database) {
   };
 }
 
-export type ConsentAppender = ReturnType<typeof makeConsentAppender>;
+export type ConsentAppender = ReturnType<typeof createConsentAppender>;
 
 /** A batch is of one tenant on PostgreSQL; on SQLite tenants share the commit. */
 async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | ItemFault)[]> {
@@ -90,7 +90,7 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
   const { unanswered, repeated } = answerKnown(present, answers, outcomes);
 
   const unrefused = await refuseRecords(tx, kid, unanswered, outcomes);
-  const principals = openPrincipals(rows, kid, unrefused, makeMasterKey(firstRequest.wrapKey, randomBytes));
+  const principals = openPrincipals(rows, kid, unrefused, createMasterKey(firstRequest.wrapKey, randomBytes));
   const newRequests: AppendRequest[] = [];
   const newEntries = unrefused.flatMap((request) => {
     const principal = principals.get(request.principal) as Principal | ItemFault;

@@ -73,7 +73,7 @@ export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): 
   };
 }
 
-export function makeBanner({ database, clock, script }: Deps) {
+export function createBanner({ database, clock, script }: Deps) {
   /** Banners that this process knows to be in the log, by kid; a failed publication is retried. */
   const publishedBanners = new Map<string, { tenant: Tenant; hash: string; done: Promise<unknown> }>();
 
@@ -158,11 +158,11 @@ export async function listBanners(database: Database, kid: string) {
 }
 
 /** The banner as it was built. */
-export type Embed = ReturnType<typeof makeEmbed>;
+export type Embed = ReturnType<typeof createEmbed>;
 
 const directory = new URL('../../dist/banner/', import.meta.url);
 
-export function makeEmbed() {
+export function createEmbed() {
   const files = builtFiles(directory);
   let manifest: EmbedManifest | undefined;
   let hash: string | undefined;

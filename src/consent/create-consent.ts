@@ -10,20 +10,20 @@ import type { ErasureReceipt } from '../schema/rights.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
 import type { KeyUseCounter } from '../tenants/key-use-service.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { makeConsentAppender } from './append-store.ts';
-import { makeBanner, makeEmbed } from './banner.ts';
-import { makeGrants, makeMarker } from './doubts.ts';
-import { makeProveConsent } from './proven-purposes-service.ts';
-import { makeConsentService, makeFreshConsent } from './service.ts';
-import { makeConsentStateReader } from './state-store.ts';
+import { createConsentAppender } from './append-store.ts';
+import { createBanner, createEmbed } from './banner.ts';
+import { createGrants, createMarker } from './doubts.ts';
+import { createProveConsent } from './proven-purposes-service.ts';
+import { createConsentService, createFreshConsent } from './service.ts';
+import { createConsentStateReader } from './state-store.ts';
 
 export type Consent = ReturnType<typeof createConsent>;
 
 /** Reads and writes consent; what the server and a command have in common. */
 export function createConsent(database: Database, clock: Clock, random: Random) {
-  const appender = makeConsentAppender(database);
-  const reader = makeConsentStateReader(database);
-  const service = makeConsentService({ database, reader, appender, clock, random });
+  const appender = createConsentAppender(database);
+  const reader = createConsentStateReader(database);
+  const service = createConsentService({ database, reader, appender, clock, random });
   return { service, reader, idle: () => appender.idle() };
 }
 
@@ -55,16 +55,21 @@ export function createConsentApi(needs: ConsentApiNeeds) {
     if (!tenant) throw new TenantGone();
     return tenant;
   };
-  const grants = makeGrants({ reader, marker: makeMarker(database), tenantOf, onFault: needs.onDoubtFault });
+  const grants = createGrants({
+    reader,
+    marker: createMarker(database),
+    tenantOf,
+    onFault: needs.onDoubtFault,
+  });
   const findSession = (token: string): Promise<PrincipalSession | null> =>
     isSessionToken(token) ? service.readSession(tenants.find, token) : Promise.resolve(null);
-  const freshConsent = makeFreshConsent({ service, tenantOf, refresh });
-  const embed = makeEmbed();
+  const freshConsent = createFreshConsent({ service, tenantOf, refresh });
+  const embed = createEmbed();
   return {
     /** When nothing is being written any more. */
     idle: () => Promise.all([needs.consent.idle(), grants.idle()]),
     grants,
-    proveConsent: makeProveConsent(database, service, tenantOf),
+    proveConsent: createProveConsent(database, service, tenantOf),
     authorization: { findApiKey, findSession, limits },
     check: freshConsent.check,
     routes: {
@@ -79,7 +84,7 @@ export function createConsentApi(needs: ConsentApiNeeds) {
       keyUse: needs.keyUse,
       eraseOwn: needs.eraseOwn,
       knowsOrigin,
-      banner: makeBanner({ database, clock, script: embed.scriptHash }),
+      banner: createBanner({ database, clock, script: embed.scriptHash }),
     },
     embed,
   };

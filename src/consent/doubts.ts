@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../db/engine.ts';
-import { makeGroup } from '../db/group-commit.ts';
+import { createGroup } from '../db/group-commit.ts';
 import { ConsentStateInvalid } from '../db/meta-store.ts';
 import { type Bindings, countOf, insertMany, runSql, type Transaction } from '../db/sql.ts';
-import { makeMasterKey, principalIdContext, principalKeyContext } from '../keys/master-key.ts';
+import { createMasterKey, principalIdContext, principalKeyContext } from '../keys/master-key.ts';
 import { type DoubtDetail, personalEntry } from '../ledger/entries.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, tryLockHead } from '../log/entries.ts';
@@ -30,7 +30,7 @@ export interface GrantClaim {
   readonly proof: ProofRef;
 }
 
-export function makeGrants({ reader, marker, tenantOf, onFault }: Deps) {
+export function createGrants({ reader, marker, tenantOf, onFault }: Deps) {
   return {
     /** Null: the proof is not of the last event, or that is no grant. */
     async find({ kid, principalId, purpose, proof }: GrantClaim): Promise<ConsentEvent | null> {
@@ -63,7 +63,7 @@ export function makeGrants({ reader, marker, tenantOf, onFault }: Deps) {
   };
 }
 
-export type Grants = ReturnType<typeof makeGrants>;
+export type Grants = ReturnType<typeof createGrants>;
 
 /** Says of a grant who gave it (contract-2 section 18, ADR 0052). Only ever of the grant that is still the last event. */
 
@@ -113,7 +113,7 @@ async function readSubjectKey(tx: Transaction, { tenant, principal, principalId 
   if (!row?.wrapped) return null;
   const context = principalIdContext(kid, principal);
   const id = principalId ?? wrapper.unwrap(row.known ?? '', context).toString();
-  const keys = makeMasterKey(tenant.principalWrap, randomBytes);
+  const keys = createMasterKey(tenant.principalWrap, randomBytes);
   const key = keys.unwrap(row.wrapped, principalKeyContext(kid, principal));
   return { key, principalId: id, wrappedId: wrapper.wrap(Buffer.from(id), context) };
 }
@@ -201,7 +201,7 @@ export const listDoubts = (database: Database, kid: string, given: 'agent' | 'au
     .select('purpose', 'seq', 'doubt_seq', 'at') as Promise<DoubtedGrant[]>;
 
 /** Marks of one tenant that wait share a transaction. */
-export function makeMarker(database: Database) {
+export function createMarker(database: Database) {
   async function run(marks: readonly Mark[]): Promise<undefined[]> {
     const kid = marks[0]?.tenant.kid ?? '';
     await database.plainTransaction(async (tx) => {
@@ -212,7 +212,7 @@ export function makeMarker(database: Database) {
     return marks.map(() => undefined);
   }
   const keyOf = ({ tenant }: Mark): string => tenant.kid;
-  return makeGroup<Mark, undefined>({ name: 'doubt', run, maxBatch: 200, maxWaiting: 10_000, keyOf });
+  return createGroup<Mark, undefined>({ name: 'doubt', run, maxBatch: 200, maxWaiting: 10_000, keyOf });
 }
 
-export type Marker = ReturnType<typeof makeMarker>;
+export type Marker = ReturnType<typeof createMarker>;

@@ -41,7 +41,7 @@ async function isLiveGrant(
 }
 
 /** All purposes come from one snapshot: one withdrawn together with the needed one is not reported as proven. */
-export function makeProveConsent(
+export function createProveConsent(
   database: Database,
   service: Pick<ConsentService, 'decideAll'>,
   tenantOf: (kid: string) => Tenant,

@@ -4,7 +4,7 @@ import { type Clock, isoTime } from '../lib/clock.ts';
 import { readEntries } from '../log/entries.ts';
 import type { ConsentReceiptAnswer, IssuedReceipt } from '../schema/consent.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
 import { findOpening } from './terms-store.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function issueReceipt(
   const [entry] = await readEntries(database, tenant.kid, seq, 1);
   if (!opening || opening.choice === 'doubted' || entry?.seq !== seq) return null;
   if (reader && reader.principal !== opening.principal) return 'not-yours';
-  const settings = (await makeTenantStore(database).get(tenant.kid))?.settings;
+  const settings = (await createTenantStore(database).get(tenant.kid))?.settings;
   const origin = tenant.signer.name;
   const missingPurpose = {
     id: opening.purpose,

@@ -80,7 +80,7 @@ function refused(thrown: unknown): HotReply {
   throw error;
 }
 
-export function makeConsentLane(deps: ConsentLaneDeps): HotHandler {
+export function createConsentLane(deps: ConsentLaneDeps): HotHandler {
   return async (request) => {
     if (request.method === 'OPTIONS') {
       const headers = preflightHeaders(request.headers, deps.knowsOrigin, API_CORS);

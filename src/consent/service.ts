@@ -247,7 +247,7 @@ async function history(
   };
 }
 
-export const makeConsentService = (deps: Deps) => ({
+export const createConsentService = (deps: Deps) => ({
   checkTerms,
   check: (tenant: Tenant, request: ConsentCheck) => check(deps, tenant, request),
   checkAll: (tenant: Tenant, checks: readonly ConsentCheck[]) => checkAll(deps, tenant, checks),
@@ -266,7 +266,7 @@ export const makeConsentService = (deps: Deps) => ({
     readSession(deps, tenantOf, token),
 });
 
-export type ConsentService = ReturnType<typeof makeConsentService>;
+export type ConsentService = ReturnType<typeof createConsentService>;
 
 /** Looks up an unknown purpose or version before it is refused: another node may have defined it a moment ago. */
 
@@ -280,7 +280,7 @@ interface FreshDeps {
 
 const isUnknown = ({ reason }: DecisionAnswer): boolean => reason === 'unknown-purpose';
 
-export function makeFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
+export function createFreshConsent({ service, tenantOf, refresh }: FreshDeps) {
   const twice = async <T>(ask: () => Promise<T>, lacks: (answer: T) => boolean): Promise<T> => {
     const answer = await ask();
     if (!lacks(answer)) return answer;

@@ -1,4 +1,9 @@
-import { hashSecret, makeSessionToken, type PrincipalSession, SESSION_TTL_MS } from '../auth/credentials.ts';
+import {
+  createSessionToken,
+  hashSecret,
+  type PrincipalSession,
+  SESSION_TTL_MS,
+} from '../auth/credentials.ts';
 import type { Database } from '../db/engine.ts';
 import { lockTenant } from '../db/meta-store.ts';
 import { purge } from '../db/purge.ts';
@@ -23,7 +28,7 @@ export async function openSession(
   principalId: string,
   keyId: string,
 ) {
-  const token = makeSessionToken(random);
+  const token = createSessionToken(random);
   const hash = hashSecret(token);
   const expiresAt = clock() + SESSION_TTL_MS;
   const wrappedPrincipalId = tenant.wrapper.wrap(Buffer.from(principalId), sessionContext(tenant.kid, hash));

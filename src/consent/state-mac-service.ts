@@ -2,7 +2,7 @@ import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/mast
 import { tryOr } from '../lib/functions.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { tenantSecrets } from '../tenants/secrets.ts';
-import { makeStateMac } from '../tenants/state-mac.ts';
+import { createStateMac } from '../tenants/state-mac.ts';
 import type { TermsOf } from './terms-store.ts';
 
 /** The keys of the MACs of each tenant, from its wrapped root. A tenant whose root does not open is left out: `gpd doctor` names it. */
@@ -14,7 +14,7 @@ export async function stateMacs({
   return new Map(
     [...wrapped].flatMap(([kid, text]): [string, TermsOf][] => {
       const root = tryOr(() => masterKey.unwrap(text, tenantSecretContext(kid, ROOT_SECRET)), null);
-      return root ? [[kid, { kid, stateMac: makeStateMac(kid, deriveTenantKeys(root).state) }]] : [];
+      return root ? [[kid, { kid, stateMac: createStateMac(kid, deriveTenantKeys(root).state) }]] : [];
     }),
   );
 }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
-import { ItemFault, makeGroup, oneTenant } from '../db/group-commit.ts';
+import { createGroup, ItemFault, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, missingLogError } from '../db/meta-store.ts';
 import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sql.ts';
 import { macFits, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
@@ -123,8 +123,8 @@ async function readBatch(database: Database, queries: readonly StateQuery[]) {
  * One keyed read for all checks that wait: the state, the principal and the head of the log in one row. Always from the
  * database: a withdrawal that was answered is seen by the very next read on every node.
  */
-export function makeConsentStateReader(database: Database) {
-  const group = makeGroup<StateQuery, PrincipalState>({
+export function createConsentStateReader(database: Database) {
+  const group = createGroup<StateQuery, PrincipalState>({
     name: 'decide',
     run: (queries) => readBatch(database, queries),
     maxBatch: MAX_BATCH,
@@ -145,7 +145,7 @@ export function makeConsentStateReader(database: Database) {
   };
 }
 
-export type ConsentStateReader = ReturnType<typeof makeConsentStateReader>;
+export type ConsentStateReader = ReturnType<typeof createConsentStateReader>;
 
 export const knowsPrincipal = async ({ read }: Database, kid: string, principal: string): Promise<boolean> =>
   (await read('consent_principals').where({ kid, principal }).first()) !== undefined;

@@ -5,7 +5,7 @@ import { type Clock, isoTime } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import type { Purpose } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from './terms-store.ts';
 
 /** Purposes and policy versions of a tenant, by the consent API. */
@@ -23,7 +23,7 @@ function actOf({ clock }: TermsDeps, { rightsKey }: Tenant, apiKey: string): Act
 }
 
 export async function purposesOf({ database }: TermsDeps, kid: string) {
-  return { purposes: await makeTenantStore(database).purposes(kid) };
+  return { purposes: await createTenantStore(database).purposes(kid) };
 }
 
 /** @throws {TenantGone} */

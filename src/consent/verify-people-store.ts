@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { cellOf, isTrue, pagesOf } from '../db/sql.ts';
-import { makeMasterKey, principalKeyContext } from '../keys/master-key.ts';
+import { createMasterKey, principalKeyContext } from '../keys/master-key.ts';
 import { commitBody, type DoubtDetail, type EntryDetail, entryTime } from '../ledger/entries.ts';
 import { iso } from '../lib/clock.ts';
 import type { Problems } from '../log/entries.ts';
@@ -51,7 +51,7 @@ function opens({ kid, wrapKey }: PeopleCheck, row: CheckedCommitment, body: unkn
   if (wrapKey === null) return true;
   try {
     const context = principalKeyContext(kid, row.principal);
-    const key = makeMasterKey(wrapKey, randomBytes).unwrap(row.wrapped_key, context);
+    const key = createMasterKey(wrapKey, randomBytes).unwrap(row.wrapped_key, context);
     const detail = JSON.parse(row.detail) as EntryDetail | DoubtDetail;
     return commitBody({ key, salt: Buffer.from(row.salt, 'base64url'), detail }) === body;
   } catch {

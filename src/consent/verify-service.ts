@@ -8,10 +8,10 @@ import { baseOf, type LogKeys, NotSigned } from '../log/checkpoint-service.ts';
 import { listCheckpoints } from '../log/checkpoint-store.ts';
 import {
   collectProblems,
+  createEntryCheck,
   LogDamaged,
   type LogProblem,
   type MacedRow,
-  makeEntryCheck,
   type Problems,
   readHead,
 } from '../log/entries.ts';
@@ -134,7 +134,7 @@ async function checkLog(database: Database, kid: string, options: VerifyOptions)
   if (!head) return null;
   if (trusted) await checkBase(check, trusted);
   const fold = emptyFold();
-  const checkEntry = makeEntryCheck({
+  const checkEntry = createEntryCheck({
     macs: trusted?.keys.stateMac,
     now,
     add: (...problem) => problems.add(...problem),

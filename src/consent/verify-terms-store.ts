@@ -4,7 +4,7 @@ import { entryTime } from '../ledger/entries.ts';
 import { sha256 } from '../lib/crypto.ts';
 import type { Problems } from '../log/entries.ts';
 import type { Fold } from '../log/fold.ts';
-import { type ConsentPolicyRow, makeTenantStore } from '../tenants/tenant-store.ts';
+import { type ConsentPolicyRow, createTenantStore } from '../tenants/tenant-store.ts';
 
 /** Policies and purposes as the rows have them, against the last entry that says so. */
 
@@ -42,7 +42,7 @@ export async function checkPolicies(check: TermsCheck, fold: Fold): Promise<void
 
 export async function checkPurposes({ database, kid, problems }: TermsCheck, fold: Fold): Promise<void> {
   const rows = new Map(
-    (await makeTenantStore(database).purposes(kid)).map((purpose) => [purpose.id, purpose]),
+    (await createTenantStore(database).purposes(kid)).map((purpose) => [purpose.id, purpose]),
   );
   for (const id of new Set([...fold.purposes.keys(), ...rows.keys()])) {
     const [entry, row] = [fold.purposes.get(id), rows.get(id)];

@@ -4,14 +4,14 @@ import type { ConsoleNeeds } from './context.ts';
 
 /** The console is loaded when somebody opens it: an appliance that only ingests does not pay for it in memory or start. */
 
-export function makeConsole(needs: ConsoleNeeds): Router {
+export function createConsole(needs: ConsoleNeeds): Router {
   let loading: Promise<Router> | null = null;
   const handle: RequestHandler = async (request, response, next) => {
     if (!/^\/console(?:\/|$)/.test(request.path)) {
       next();
       return;
     }
-    loading ??= import('./create-console.ts').then(({ createConsole }) => createConsole(needs));
+    loading ??= import('./console-pages.ts').then(({ createConsolePages }) => createConsolePages(needs));
     (await loading)(request, response, next);
   };
   return exactRouter().use(handle);

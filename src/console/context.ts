@@ -1,9 +1,9 @@
 import type { StaffRole } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
-import { makeEmbed } from '../consent/banner.ts';
+import { createEmbed } from '../consent/banner.ts';
 import type { Database } from '../db/engine.ts';
 import type { LoginProvider } from '../egress/oidc-login.ts';
-import { makeReadWhole } from '../http/limiter.ts';
+import { createReadWhole } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Actor } from '../lib/act.ts';
@@ -14,10 +14,10 @@ import type { CheckpointBook } from '../log/checkpoint-files.ts';
 import type { LogService } from '../log/service.ts';
 import type { Rights } from '../rights/create-rights.ts';
 import { openArchiveSigner } from '../rights/dsar/signer.ts';
-import { makeExports } from '../rights/dsar/staff-export-service.ts';
+import { createExports } from '../rights/dsar/staff-export-service.ts';
 import { outsideOf } from '../rights/erase/erasure-log.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { makeRender } from './render.ts';
+import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
 
 /** Hands the console its services. */
@@ -53,8 +53,8 @@ export interface ConsoleNeeds {
 /** Exports and verifications of a tenant at a time, on each node. */
 const MAX_READING = 3;
 
-function makeConsoleReading() {
-  const readWhole = makeReadWhole(MAX_READING);
+function createConsoleReading() {
+  const readWhole = createReadWhole(MAX_READING);
   const tooMany = (): Unavailable => new Unavailable('too many exports and verifications are running', 10);
   return <T>({ kid }: Pick<Staff, 'kid'>, work: () => Promise<T>): Promise<T> =>
     readWhole(kid, work, tooMany);
@@ -63,7 +63,7 @@ function makeConsoleReading() {
 function exportsOf({ database, tenantOf, rights, masterKey, clock, origin }: ConsoleNeeds) {
   const signer = () =>
     openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname });
-  return makeExports({ database, tenantOf, clock, api: rights.api, signer });
+  return createExports({ database, tenantOf, clock, api: rights.api, signer });
 }
 
 /** Loaded with the first sign-in; it repeats its discovery automatically. */
@@ -85,16 +85,16 @@ function providerOf({ config, clientSecret, clock, random, origin, onLoginFault:
       clock,
       onFault,
     };
-    provider ??= import('../egress/oidc-login.ts').then((login) => login.makeLoginProvider(options));
+    provider ??= import('../egress/oidc-login.ts').then((login) => login.createLoginProvider(options));
     return provider;
   };
 }
 
 /** What the console's pages and services are handed. */
-export type Context = ReturnType<typeof makeContext>;
+export type Context = ReturnType<typeof createContext>;
 
 /** Named one by one: pages are handed what is derived from a secret, and no secret. */
-export function makeContext(needs: ConsoleNeeds) {
+export function createContext(needs: ConsoleNeeds) {
   const { config, database, serverSecret, book, log, tenantOf, clock, random, origin, views } = needs;
   const { api: rights, eraser, contestTexts } = needs.rights;
   return {
@@ -119,13 +119,13 @@ export function makeContext(needs: ConsoleNeeds) {
     /** Survives a restore. */
     outside: outsideOf({ database, serverSecret }, config),
     exports: exportsOf(needs),
-    readWhole: makeConsoleReading(),
+    readWhole: createConsoleReading(),
     book,
     log,
     /** The banner as it was built. */
-    embed: makeEmbed(),
+    embed: createEmbed(),
     views,
-    render: makeRender({ random, clock }),
+    render: createRender({ random, clock }),
     onFault: needs.onFault,
     onLoginFault: needs.onLoginFault,
   };

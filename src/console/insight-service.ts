@@ -13,8 +13,8 @@ import { readHead } from '../log/entries.ts';
 import { COUNT_CAP, openByDue } from '../rights/contests/store.ts';
 import { readOldestDecision } from '../rights/dsar/store.ts';
 import { readTallies, readVisits, ruleReviews, talliedUntil } from '../rights/tally-store.ts';
-import { makeSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { createSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
 import { actorOf, type Context, type Staff } from './context.ts';
 
 /** What the overview, the ledger, the keys and the purposes show. */
@@ -29,7 +29,7 @@ const MAX_VERIFIED = 100_000;
 
 export async function readKeys({ database, clock }: Context, { kid }: Staff) {
   const [generations, traffic] = await Promise.all([
-    makeSealKeyStore(database).list(kid),
+    createSealKeyStore(database).list(kid),
     readKeyTraffic(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
   const used = new Map(traffic.map((row) => [row.generation, row]));
@@ -115,7 +115,7 @@ export async function verifyLedger({ database, readWhole, book, tenantOf }: Cont
 
 export async function readTerms({ database, embed, clock, config }: Context, { kid }: Staff) {
   const [purposes, policies, { languages }, visits] = await Promise.all([
-    makeTenantStore(database).purposes(kid),
+    createTenantStore(database).purposes(kid),
     listPolicies(database, kid),
     // Languages that the banner speaks.
     embed.manifest(),

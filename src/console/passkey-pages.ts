@@ -1,6 +1,6 @@
 import type { Request, Response, Router } from 'express';
 import type { Ceremony } from '../attest/ceremony.ts';
-import { LoginRefused, makeConsoleToken } from '../auth/credentials.ts';
+import { createConsoleToken, LoginRefused } from '../auth/credentials.ts';
 import { limitClients } from '../http/register.ts';
 import { cookieValues } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
@@ -23,7 +23,7 @@ export function showPasskey(
 ): void {
   const names = cookieNames(context.origin());
   const name = names.login(PASSKEY);
-  const cookie = cookieValues(request.headers.cookie, name)[0] ?? makeConsoleToken(context.random);
+  const cookie = cookieValues(request.headers.cookie, name)[0] ?? createConsoleToken(context.random);
   const offer = offerPasskey(context, cookie, ceremony);
   response.append('set-cookie', setCookie(name, cookie, LOGIN_MS, names.secure));
   const back = safeBack(request.query['back']);

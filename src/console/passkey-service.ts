@@ -1,7 +1,7 @@
 import {
   type Ceremony,
+  createChallenge,
   isCloned,
-  makeChallenge,
   publicKeyOf,
   readChallenge,
   readCredential,
@@ -10,7 +10,7 @@ import {
   verifyUsed,
 } from '../attest/ceremony.ts';
 import { actorRef } from '../audit/audit.ts';
-import { hashSecret, LoginRefused, makePasskeyToken } from '../auth/credentials.ts';
+import { createPasskeyToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { tryOr } from '../lib/functions.ts';
@@ -34,7 +34,7 @@ const USED_MS = 10 * MINUTE;
 const USER_ID_BYTES = 16;
 
 /** An invitation's secret, and what is kept of it. */
-export function makeInvitation(random: Random, now: number) {
+export function createInvitation(random: Random, now: number) {
   const secret = random(32).toString('base64url');
   return { secret, inviteHash: hashSecret(secret), inviteUntil: now + INVITE_MS };
 }
@@ -53,7 +53,7 @@ export function offerPasskey(context: Context, cookie: string, ceremony: Ceremon
   const rpId = domainOf(context);
   if (rpId === null) return null;
   const { keys, random, clock } = context;
-  const challenge = makeChallenge(keys.passkey, random, clock(), bindingOf(cookie, ceremony, rpId));
+  const challenge = createChallenge(keys.passkey, random, clock(), bindingOf(cookie, ceremony, rpId));
   const userId = random(USER_ID_BYTES).toString('base64url');
   return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }, 'required') };
 }
@@ -79,7 +79,7 @@ async function open(
 ): Promise<string> {
   const tenant = context.tenantOf(member.kid);
   if (!tenant) throw new LoginRefused('passkey');
-  const token = makePasskeyToken(context.random);
+  const token = createPasskeyToken(context.random);
   const actor = staffRef(tenant.rightsKey, member);
   const { kid, name: label, role } = member;
   await openSession(context, token, { kid, actor, label, roles: [role], idToken: null }, async (tx) => {

@@ -33,7 +33,7 @@ function utc(at: number): string {
   return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-export function makeRender({ random, clock }: { random: Random; clock: Clock }): Render {
+export function createRender({ random, clock }: { random: Random; clock: Clock }): Render {
   const number = new Intl.NumberFormat('en-US');
   return (response, view, values = {}, status = 200) => {
     const nonce = random(16).toString('base64');

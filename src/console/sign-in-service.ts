@@ -3,10 +3,10 @@ import { writeAudit } from '../audit/store.ts';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
+  createConsoleToken,
   hashSecret,
   type LoginBegun,
   LoginRefused,
-  makeConsoleToken,
   roleOf,
   type VerifiedLogin,
 } from '../auth/credentials.ts';
@@ -98,7 +98,7 @@ export async function openSession(
   const session: ConsoleSession = {
     ...who,
     hash: hashSecret(token),
-    csrf: makeConsoleToken(random),
+    csrf: createConsoleToken(random),
     createdAt: now,
     seenAt: now,
     expiresAt: now + CONSOLE_ABSOLUTE_MS,
@@ -121,7 +121,7 @@ export async function finishSignIn(context: Context, callback: URL, begun: Login
   if (claimant.tenant === null) return nobody('no-tenant');
   const tenant = context.tenantOf(claimant.tenant);
   if (!tenant) return nobody('unknown-tenant');
-  const token = makeConsoleToken(context.random);
+  const token = createConsoleToken(context.random);
   await openSession(context, token, {
     kid: tenant.kid,
     actor: actorRef(tenant.rightsKey, claimant.issuer, claimant.sub),

@@ -38,10 +38,10 @@ import { execute, promised, requireSqlite, SqliteUnloadable } from './sqlite-cli
  * A directory that only its owner can read, with its parents. They are made one by one: Node's recursive
  * mkdir never ends where a file system denies a parent that exists (procfs).
  */
-export function makeFolder(path: string): void {
+export function createFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return;
   const parent = dirname(path);
-  if (parent !== path) makeFolder(parent);
+  if (parent !== path) createFolder(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
@@ -226,7 +226,7 @@ export async function usedBytes(database: Database): Promise<number> {
  * (sqlite.org/wal.html, section 3.3), so it also shows whether another process has the database open.
  * @returns false when another process has it open
  */
-export async function makeSingleFile(database: Database): Promise<boolean> {
+export async function createSingleFile(database: Database): Promise<boolean> {
   await database.read.raw('PRAGMA busy_timeout=500');
   try {
     return (await pragma(database.read, 'journal_mode=DELETE')) === 'delete';
@@ -284,7 +284,7 @@ export function ownAsDirectory(descriptor: number, path: string): void {
 export const pathExists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
 /** Creates an empty file; an existing one is left unchanged. @throws {LinkFound} */
-export function makeEmpty(path: string): void {
+export function createEmptyFile(path: string): void {
   refuseLink(path);
   if (pathExists(path)) return;
   let descriptor: number;
@@ -309,7 +309,7 @@ export function makeEmpty(path: string): void {
  */
 async function acquireLock(path: string): Promise<Release> {
   const lock = `${path}.lock`;
-  makeEmpty(lock);
+  createEmptyFile(lock);
   for (let i = 0; i < LOCK_TRIES; i += 1) {
     const release = await lockFile(lock, 'exclusive').catch((error: unknown) => {
       if (error instanceof SqliteUnloadable) return () => Promise.resolve();

@@ -103,7 +103,7 @@ function nextBatch<Item, Result>(
  * refused with it; any other failure affects only its item. No timer: an idle server adds no delay, a loaded
  * one shares the fsync.
  */
-export function makeGroup<Item, Result>(options: GroupOptions<Item, Result>) {
+export function createGroup<Item, Result>(options: GroupOptions<Item, Result>) {
   const concurrency = options.concurrency ?? 1;
   let waiting: Waiting<Item, Result>[] = [];
   let inFlight = 0;

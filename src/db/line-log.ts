@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
 import { succeeds, withClosing } from '../lib/functions.ts';
 import {
-  makeEmpty,
+  createEmptyFile,
   NO_LINK,
   ownAsDirectory,
   pathExists,
@@ -81,7 +81,7 @@ const linesFrom = (first: number, last: number): string =>
   first === last ? `line ${first} is missing` : `lines ${first} to ${last} are missing`;
 
 /** Judges line after line. @param last number of the line before the first one */
-export function makeLineCheck(log: Omit<LineLog, 'path'>, last = 0) {
+export function createLineCheck(log: Omit<LineLog, 'path'>, last = 0) {
   let before = last;
   return (text: string, end: number): LogLine => {
     const opened = openLine(log, text);
@@ -135,7 +135,7 @@ async function* wholeLines(file: FileHandle, from: number): AsyncGenerator<Buffe
 const BEGIN = { end: 0, number: 0 };
 
 async function* linesIn(log: LineLog, file: FileHandle, from = BEGIN): AsyncGenerator<LogLine> {
-  const check = makeLineCheck(log, from.number);
+  const check = createLineCheck(log, from.number);
   let { end } = from;
   for await (const lines of wholeLines(file, from.end))
     for (const line of lines) {
@@ -237,7 +237,7 @@ export function appendLine(
   return withFileLock(log.path, async () => {
     const body = await next();
     if (body === null) return null;
-    makeEmpty(log.path);
+    createEmptyFile(log.path);
     return withClosing(open(log.path, APPEND), async (file) => {
       const last = await lastLine(log, file);
       const number = Math.max(last.number, atLeast) + 1;

@@ -74,8 +74,8 @@ export async function openSqlite(options: DatabaseOptions) {
   const writer = knex({ ...base, pool: { ...pool, afterCreate: configureWriter, min: 1, max: 1 } });
   const read = knex({ ...base, pool: { ...pool, min: 0, max: 4 } });
   const longRead = knex({ ...base, ...PATIENT, pool: { afterCreate: configureSqlite, min: 0, max: 1 } });
-  const checkpointer = makeCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
-  const quietTimer = makeQuietTimer();
+  const checkpointer = createCheckpointer(() => knex({ ...base, pool: { ...pool, min: 1, max: 1 } }));
+  const quietTimer = createQuietTimer();
   const transaction = async <T>(work: Work<T>, transactionOptions?: TransactionOptions): Promise<T> => {
     const watched = quietTimer.watched(work, transactionOptions);
     const result = await runTransaction(byKnex(writer, transactionOptions), watched, options.onUnknownCommit);
@@ -123,7 +123,7 @@ export async function openSqlite(options: DatabaseOptions) {
  * The time since the last write to a SQLite file, without long deletions: in this process, or in another one,
  * whose commits `PRAGMA data_version` counts (sqlite.org/pragma.html).
  */
-function makeQuietTimer() {
+function createQuietTimer() {
   let wroteAt = Number.NEGATIVE_INFINITY;
   let dataVersion: number | undefined;
   function wrote(): void {
@@ -221,7 +221,7 @@ async function copyWhole(connection: Knex): Promise<void> {
 }
 
 /** @param connect to the same file; called once there is something to do */
-export function makeCheckpointer(connect: () => Knex) {
+export function createCheckpointer(connect: () => Knex) {
   let connection: Knex | null = null;
   let commits = 0;
   let timer: NodeJS.Timeout | null = null;

@@ -5,13 +5,13 @@ import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeApiKey } from '../auth/credentials.ts';
+import { createApiKey } from '../auth/credentials.ts';
 import { type Config, ConfigError } from '../config.ts';
-import { createTenant } from '../ops/new-tenant-service.ts';
+import { addTenant } from '../ops/new-tenant-service.ts';
 import { tally } from '../rights/tally-store.ts';
-import { makeApiKeyStore } from '../tenants/api-key-store.ts';
+import { createApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore, openStore } from '../tenants/installation-files.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
 import { DEMO_USERS, startDemoIdp } from './idp.ts';
 import { type StartApp, seedPast } from './seed.ts';
 import { tourRoutes } from './tour-routes.ts';
@@ -49,15 +49,15 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
   try {
     const by = { role: 'system', ref: 'demo', at: now } as const;
     const about = { controller: 'Lanterne, a demonstration shop', contact: 'privacy@lanterne.example' };
-    await createTenant(store, config, { kid: DEMO_KID, origins, ...about, now });
-    await makeTenantStore(store.database).saveSettings(
+    await addTenant(store, config, { kid: DEMO_KID, origins, ...about, now });
+    await createTenantStore(store.database).saveSettings(
       DEMO_KID,
       (before) => ({ ...before, 'review.fourEyes': true }),
       by,
     );
     const addKey = async (scope: 'secret' | 'publishable', name: string): Promise<string> => {
-      const { key, secret } = makeApiKey({ kid: DEMO_KID, scope, name }, now, randomBytes);
-      await makeApiKeyStore(store.database).insert(key, by);
+      const { key, secret } = createApiKey({ kid: DEMO_KID, scope, name }, now, randomBytes);
+      await createApiKeyStore(store.database).insert(key, by);
       return secret;
     };
     return {

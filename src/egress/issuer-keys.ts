@@ -38,7 +38,7 @@ interface FetchedKeys {
   readonly fetchedAt: number;
 }
 
-export function makeIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
+export function createIssuerKeys(options: IssuerKeysOptions): JWTVerifyGetKey {
   const { monotonic = () => performance.now(), fetchKeys, onFault } = options;
   let cached: FetchedKeys | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;

@@ -226,10 +226,10 @@ async function endSession(login: Login, idToken: string | null): Promise<string 
   return buildEndSessionUrl(config, parameters).href;
 }
 
-export type LoginProvider = ReturnType<typeof makeLoginProvider>;
+export type LoginProvider = ReturnType<typeof createLoginProvider>;
 
 /** OIDC authorization code flow with PKCE (RFC 6749 section 4.1, RFC 7636, RFC 9700). */
-export function makeLoginProvider(options: LoginOptions) {
+export function createLoginProvider(options: LoginOptions) {
   const { monotonic = () => performance.now() } = options;
   const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
   return {

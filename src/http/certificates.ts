@@ -7,7 +7,7 @@ import { DAY } from '../lib/clock.ts';
 const BACKDATE_MS = DAY;
 
 /** OpenSSL generates it: JavaScript would take seconds. */
-export function makeKeyPair() {
+export function createKeyPair() {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 3072 });
   const privatePem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const rsa = forge.pki.privateKeyFromPem(privatePem);

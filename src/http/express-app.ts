@@ -55,7 +55,7 @@ export interface ExpressDeps {
 }
 
 /** The Express app with every route except the hot lanes. Middleware runs in the order of the lines. */
-export function makeExpressApp(deps: ExpressDeps): Express {
+export function createExpressApp(deps: ExpressDeps): Express {
   const app = express();
   app.set('views', deps.views);
   app.set('view engine', 'ejs');

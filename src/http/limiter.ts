@@ -9,7 +9,7 @@ import type { Limiter } from './request.ts';
  * requests of the turn before, and each takes longer. A slow sender takes no place: admission is asked when
  * the body has arrived.
  */
-export type ConcurrencyLimit = ReturnType<typeof makeConcurrencyLimit>;
+export type ConcurrencyLimit = ReturnType<typeof createConcurrencyLimit>;
 
 /**
  * The bound of a lane: half a second of bundles on two processors, three seconds on a sixth of that. Nobody
@@ -17,7 +17,7 @@ export type ConcurrencyLimit = ReturnType<typeof makeConcurrencyLimit>;
  */
 export const MAX_UNDER_WAY = 1000;
 
-export function makeConcurrencyLimit(places = MAX_UNDER_WAY) {
+export function createConcurrencyLimit(places = MAX_UNDER_WAY) {
   let servedCount = 0;
   return {
     isFull: () => servedCount >= places,
@@ -32,7 +32,7 @@ export function makeConcurrencyLimit(places = MAX_UNDER_WAY) {
 }
 
 /** Bounds reads of a whole trail or log: this many at once per key (a tenant or a client). */
-export function makeReadWhole(places: number) {
+export function createReadWhole(places: number) {
   const running = new Map<string, number>();
   /** @param refusal makes the error when all places of the key are taken */
   return async <Result>(key: string, work: () => Promise<Result>, refusal: () => Error): Promise<Result> => {
@@ -95,7 +95,7 @@ export function watchLimiter(limiter: Limiter, now: () => number = () => perform
 }
 
 /** Counts in memory, for a single node. */
-export function makeMemoryLimiter(spec: RateSpec): Limiter {
+export function createMemoryLimiter(spec: RateSpec): Limiter {
   const limiter = new RateLimiterMemory({ points: spec.points, duration: spec.seconds });
   return async (key) => {
     try {
@@ -124,7 +124,7 @@ export type SharedCounter = (hit: {
 const leaseOf = ({ points }: RateSpec): number => Math.max(1, Math.min(100, Math.floor(points / 1000)));
 
 /** Counts in the database, for several nodes, in windows that all nodes agree on. */
-export function makeSharedLimiter(
+export function createSharedLimiter(
   bucket: string,
   spec: RateSpec,
   count: SharedCounter,

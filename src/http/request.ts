@@ -61,7 +61,7 @@ function withKeys({ address, ...trust }: ReturnType<typeof resolveClient>) {
 /** Clients return, so the result for a connection's addresses is cached, up to this many. */
 const MAX_CLIENTS = 10_000;
 
-export function makeClientReader(trusted: readonly AddressRange[]): (request: IncomingMessage) => Client {
+export function createClientReader(trusted: readonly AddressRange[]): (request: IncomingMessage) => Client {
   const cache = new Map<string, Client>();
   return (request) => {
     const peer = request.socket.remoteAddress;

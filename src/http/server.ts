@@ -9,20 +9,20 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
-import { makeSlotList } from '../lib/collections.ts';
+import { createSlotList } from '../lib/collections.ts';
 import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
 import {
   type Client,
   countHeader,
+  createClientReader,
   dropSeveralCredentials,
   type HotHandler,
   type HotReply,
   type HotRequest,
   headerText,
   literalTarget,
-  makeClientReader,
   originForm,
   pathOf,
   readBody,
@@ -38,7 +38,7 @@ export interface ServerDeps {
   /** Exact paths that are answered before Express sees the request. */
   readonly lanes: ReadonlyMap<string, HotHandler>;
   readonly express: RequestListener;
-  readonly makeRequestId: () => string;
+  readonly createRequestId: () => string;
   readonly knowsOrigin: KnowsOrigin;
   readonly trustedProxies: readonly AddressRange[];
   /** GPD_JA4_HEADER in lower case. */
@@ -106,7 +106,7 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, t
     method: request.method ?? 'GET',
     target: target ?? '/',
     headers: request.headers,
-    requestId: deps.makeRequestId(),
+    requestId: deps.createRequestId(),
     limitKey: client.limitKey,
     client: client.address,
     networkKey: client.networkKey,
@@ -134,7 +134,7 @@ async function runLane(
   }
 }
 
-export type RunningServer = ReturnType<typeof makeServer>;
+export type RunningServer = ReturnType<typeof createHttpServer>;
 
 const OPTIONS = {
   /** A slow sender gets 408: the whole request has to arrive within this time. */
@@ -153,11 +153,11 @@ const MAX_HEADER_BYTES = 16_384;
 /** No route accepts a larger body. */
 const MAX_CONTINUE_BYTES = 32_768;
 
-function makeListener(deps: ServerDeps) {
+function createListener(deps: ServerDeps) {
   let draining = false;
-  const open = makeSlotList<ServerResponse>();
-  const clientErrors = makeClientErrors(deps.makeRequestId);
-  const clientOf = makeClientReader(deps.trustedProxies);
+  const open = createSlotList<ServerResponse>();
+  const clientErrors = createClientErrors(deps.createRequestId);
+  const clientOf = createClientReader(deps.trustedProxies);
   const listener: RequestListener = (request, response) => {
     clientErrors.began(response);
     const target = originForm(request.url ?? '/');
@@ -196,8 +196,8 @@ function makeListener(deps: ServerDeps) {
   return { listener, clientErrors, closeAfterAnswers };
 }
 
-export function makeServer(deps: ServerDeps) {
-  const { listener, clientErrors, closeAfterAnswers } = makeListener(deps);
+export function createHttpServer(deps: ServerDeps) {
+  const { listener, clientErrors, closeAfterAnswers } = createListener(deps);
   const server = deps.tls
     ? createTlsServer({ ...OPTIONS, ...deps.tls }, listener)
     : createServer(OPTIONS, listener);
@@ -209,7 +209,7 @@ export function makeServer(deps: ServerDeps) {
   );
   server.on(
     deps.tls ? 'secureConnection' : 'connection',
-    makeLinger((socket) => clientErrors.hasUnread(socket)),
+    createLinger((socket) => clientErrors.hasUnread(socket)),
   );
   // Without a listener Node sends 100 Continue itself, before any limit is checked.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -242,7 +242,7 @@ const MAX_AT_ONCE = 100;
  * Lingers on new connections; a listener for their event.
  * @param hasUnread the newest request of the connection was answered before it was read completely
  */
-function makeLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
+function createLinger(hasUnread: (socket: Socket) => boolean): (socket: Socket) => void {
   let lingering = 0;
 
   function linger(socket: Socket): void {
@@ -352,13 +352,13 @@ function afterwards(response: ServerResponse | null, next: () => void): void {
   else next();
 }
 
-function makeClientErrors(makeRequestId: () => string) {
+function createClientErrors(createRequestId: () => string) {
   const newest = new WeakMap<Socket, Newest>();
   const refused = new WeakSet<Socket>();
 
   function onBadBody(socket: Socket, response: ServerResponse, code: ErrorCode): void {
     // Each request gets one answer: an early one, or this one.
-    if (!response.headersSent) refuse(socket, code, makeRequestId());
+    if (!response.headersSent) refuse(socket, code, createRequestId());
     else if (response.writableEnded) socket.destroySoon();
     else socket.destroy();
   }
@@ -382,8 +382,8 @@ function makeClientErrors(makeRequestId: () => string) {
       refused.add(socket);
       const code = CODES[error.code ?? ''] ?? 'invalid-request';
       const { response, before = null } = newest.get(socket) ?? {};
-      if (!response) refuse(socket, code, makeRequestId());
-      else if (response.req.complete) afterwards(response, () => refuse(socket, code, makeRequestId()));
+      if (!response) refuse(socket, code, createRequestId());
+      else if (response.req.complete) afterwards(response, () => refuse(socket, code, createRequestId()));
       else afterwards(before, () => onBadBody(socket, response, code));
     },
   };

@@ -23,7 +23,7 @@ export function reconcile(verdict: Verdict): Verdict {
 }
 
 /** The stored verdict as the backend reads it; the visitorId is computed again and never stored with it. */
-export function makeDecisionFinder(database: Database, tenantOf: (kid: string) => Tenant | undefined) {
+export function createDecisionFinder(database: Database, tenantOf: (kid: string) => Tenant | undefined) {
   return async (kid: string, requestId: string) => {
     const tenant = tenantOf(kid);
     const stored = await findDecision(database, kid, requestId);

@@ -26,7 +26,7 @@ export type ReadTotal = (db: Executor, kid: string, day: number) => Promise<numb
  * A tenant's pairs of devices and networks of the week that ends with a day: one sum every ten seconds, for a share that moves slowly.
  * @param monotonic milliseconds that no clock change touches
  */
-export function makeTotals(monotonic: () => number): ReadTotal {
+export function createTotals(monotonic: () => number): ReadTotal {
   const totals = new Map<string, { readonly at: number; readonly pairs: number }>();
   return async (db, kid, day) => {
     const now = monotonic();

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/engine.ts';
-import { type ConcurrencyLimit, makeConcurrencyLimit } from '../http/limiter.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../http/limiter.ts';
 import { declaresTooMuch, isPlainJson } from '../http/register.ts';
 import {
   corsHeaders,
@@ -24,8 +24,8 @@ import { type IngestInput, type IngestServices, ingest } from './ingest.ts';
 import type { Unsealed } from './open.ts';
 import type { TenantLookup } from './ports.ts';
 import { type IngestAnswer, refusal } from './respond.ts';
-import { makeSessions, type Sessions, sessionCookie, type Updates } from './session.ts';
-import { makeRecorder } from './store.ts';
+import { createSessions, type Sessions, sessionCookie, type Updates } from './session.ts';
+import { createRecorder } from './store.ts';
 
 /** POST /_fp/i/v1: size, rate, media type, body, concurrency limit, envelope (contract 3.1), then ingest and its cookie. */
 
@@ -51,7 +51,7 @@ export interface IngestRouteDeps {
 const METHOD = ROUTES.ingest.method.toUpperCase();
 const ALLOW = allowedMethods(ROUTES.ingest.path).join(', ');
 
-export function makeIngestRoute(deps: IngestRouteDeps): HotHandler {
+export function createIngestRoute(deps: IngestRouteDeps): HotHandler {
   return async (request) => {
     if (request.method === 'OPTIONS') {
       const headers = preflightHeaders(request.headers, deps.knowsOrigin, INGEST_CORS);
@@ -172,8 +172,8 @@ export interface IngestParts
 /** @returns the handler of POST /_fp/i/v1, and what waits until nothing is being recorded */
 export function createIngest(parts: IngestParts) {
   const { database, clock, tenantOf, knowsOrigin, linkedTo } = parts;
-  const recorder = makeRecorder(database, parts.monotonic);
-  const sessions = makeSessions(parts.serverSecret);
+  const recorder = createRecorder(database, parts.monotonic);
+  const sessions = createSessions(parts.serverSecret);
   const services: IngestServices = {
     ...parts,
     tenants: tenantOf,
@@ -182,10 +182,10 @@ export function createIngest(parts: IngestParts) {
     updates: { linkedTo, endsChain: (kid, requestId) => endsChain(database, kid, requestId) },
     recorder,
   };
-  const lane = makeIngestRoute({
+  const lane = createIngestRoute({
     ...parts,
     ingest: parts.counted((unsealed, input) => ingest(services, unsealed, input)),
-    admission: makeConcurrencyLimit(),
+    admission: createConcurrencyLimit(),
     mayRead: (kid, origin) => tenantOf(kid)?.origins.has(origin) ?? knowsOrigin(origin),
     sessionOf: sessions.of,
   });

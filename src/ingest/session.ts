@@ -7,7 +7,7 @@ import type { Tenant } from '../tenants/tenant.ts';
 
 /** The session of a request: its cookie, and whether a later bundle of the session may supersede the request (contract-2 section 18). */
 
-export type Sessions = ReturnType<typeof makeSessions>;
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** Time within which a later bundle may supersede a request. */
 const LIFE_MS = 30 * MINUTE;
@@ -16,7 +16,7 @@ const AHEAD_MS = MINUTE;
 const PREFIX = 'req_';
 
 /** gp_session is a MAC of its request, so that a later bundle can be checked against it and nothing is stored (ADR 0054). */
-export function makeSessions(serverSecret: Uint8Array) {
+export function createSessions(serverSecret: Uint8Array) {
   const key = hmacSha256(serverSecret, 'gpd/session/v1');
   const of = (kid: string, requestId: string): string => hmacSha256Text(key, `${kid} ${requestId}`);
   return {

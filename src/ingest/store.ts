@@ -1,6 +1,6 @@
 import { FORGOTTEN } from '../db/clock-rule-store.ts';
 import type { Database } from '../db/engine.ts';
-import { makeGroup, oneTenant } from '../db/group-commit.ts';
+import { createGroup, oneTenant } from '../db/group-commit.ts';
 import { REMOVING } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { commitVerdict } from '../ledger/entries.ts';
@@ -8,8 +8,8 @@ import { enqueue } from '../notify/outbox.ts';
 import {
   addCounts,
   countNetworks,
+  createTotals,
   lookUpDevices,
-  makeTotals,
   pairOf,
   type ReadTotal,
 } from './devices-store.ts';
@@ -27,9 +27,9 @@ const MAX_BATCH = 400;
 const MAX_WAITING = 2000;
 
 /** @param monotonic milliseconds that no change of the clock touches */
-export function makeRecorder(database: Database, monotonic: () => number) {
-  const readTotal = makeTotals(monotonic);
-  const group = makeGroup<Sighting, Recorded>({
+export function createRecorder(database: Database, monotonic: () => number) {
+  const readTotal = createTotals(monotonic);
+  const group = createGroup<Sighting, Recorded>({
     name: 'record',
     run: (sightings) => database.plainTransaction((tx) => recordAll(tx, readTotal, sightings)),
     maxBatch: MAX_BATCH,
@@ -43,8 +43,8 @@ export function makeRecorder(database: Database, monotonic: () => number) {
 /** One sighting in its own transaction, with what depends on it: what `also` throws leaves nothing. */
 export type RecordAlone = (sighting: Sighting, also: (tx: Transaction) => Promise<void>) => Promise<Recorded>;
 
-export function makeRecordAlone(database: Database, monotonic: () => number): RecordAlone {
-  const readTotal = makeTotals(monotonic);
+export function createRecordAlone(database: Database, monotonic: () => number): RecordAlone {
+  const readTotal = createTotals(monotonic);
   return (sighting, also) =>
     database.plainTransaction(async (tx) => {
       const [recorded] = (await recordAll(tx, readTotal, [sighting])) as [Recorded];

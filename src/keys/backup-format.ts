@@ -44,9 +44,9 @@ function chunkIv(index: number, last: boolean): Buffer {
   return iv;
 }
 
-export type BackupCipher = ReturnType<typeof makeCipher>;
+export type BackupCipher = ReturnType<typeof createCipher>;
 
-function makeCipher(masterKey: MasterKey, salt: Uint8Array, headerBytes: Uint8Array) {
+function createCipher(masterKey: MasterKey, salt: Uint8Array, headerBytes: Uint8Array) {
   const key = masterKey.derive(salt, 'gpd-backup/1 key');
   const aad = sha256(headerBytes);
   return {
@@ -77,7 +77,7 @@ export function beginBackup(masterKey: MasterKey, facts: BackupFacts, random: Ra
   const length = Buffer.alloc(4);
   length.writeUInt32BE(json.length);
   const head = Buffer.concat([BACKUP_MAGIC, length, json]);
-  return { head, cipher: makeCipher(masterKey, salt, head) };
+  return { head, cipher: createCipher(masterKey, salt, head) };
 }
 
 /** The length of the header; null: this is no backup. */
@@ -98,5 +98,5 @@ export const readHeader = (json: Uint8Array): BackupHeader | null =>
 export function openBackup(masterKey: MasterKey, header: BackupHeader, headBytes: Uint8Array) {
   const salt = Buffer.from(header.salt, 'base64url');
   const check = Buffer.from(header.check, 'base64url');
-  return equalBytes(check, checkOf(masterKey, salt)) ? makeCipher(masterKey, salt, headBytes) : null;
+  return equalBytes(check, checkOf(masterKey, salt)) ? createCipher(masterKey, salt, headBytes) : null;
 }

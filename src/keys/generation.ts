@@ -38,7 +38,7 @@ export function isOwnPublicKey(masterKey: MasterKey, key: Generation): boolean {
 }
 
 /** A fresh key pair, wrapped at once; the private scalar is never held longer than this call. */
-export function makeGeneration(
+export function createGeneration(
   kid: string,
   generation: number,
   state: 'staged' | 'published',
@@ -102,7 +102,7 @@ type Make = (generation: number, state: 'staged' | 'published') => Generation;
 export const generationMaker =
   (masterKey: MasterKey, kid: string, now: number): Make =>
   (generation, state) =>
-    makeGeneration(kid, generation, state, { masterKey, now });
+    createGeneration(kid, generation, state, { masterKey, now });
 
 function nextNumber(keys: readonly Generation[]): number {
   return keys.reduce((highest, key) => Math.max(highest, key.generation), 0) + 1;

@@ -20,7 +20,7 @@ export interface WrapContext {
 }
 
 /** A master key wraps every private key, symmetric key and tenant secret at rest (contract section 5). */
-export type MasterKey = ReturnType<typeof makeMasterKey>;
+export type MasterKey = ReturnType<typeof createMasterKey>;
 
 export class WrongMasterKey extends Error {
   constructor() {
@@ -47,7 +47,7 @@ function additionalData(context: WrapContext): Buffer {
 }
 
 /** AES-256-GCM; the stored form is base64 of iv || ciphertext || tag. */
-export function makeMasterKey(key: Uint8Array, random: Random) {
+export function createMasterKey(key: Uint8Array, random: Random) {
   return {
     wrap: (secret: Uint8Array, context: WrapContext): string => {
       const iv = random(GCM_IV_BYTES);

@@ -13,7 +13,7 @@ const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 /** The format requires sixteen; the bound keeps a note from costing much CPU. */
 const MAX_SIGNATURES = 64;
 
-export type NoteSigner = Readonly<ReturnType<typeof makeNoteSigner>>;
+export type NoteSigner = Readonly<ReturnType<typeof createNoteSigner>>;
 
 export interface NoteSignature {
   readonly name: string;
@@ -43,9 +43,9 @@ export const formatSignature = ({ name, id, signature }: NoteSignature): string 
   `— ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 
 /** @param seed see `openSeed` */
-export function makeNoteSigner(name: string, seed: Uint8Array) {
+export function createNoteSigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
-  const key = makeVerifierKey(name, pair.publicKey);
+  const key = createVerifierKey(name, pair.publicKey);
   return {
     name,
     /** The verifier key as text, for `/vkey` and for the genesis entry. */
@@ -122,7 +122,7 @@ function isKeyName(name: string): boolean {
 }
 
 /** @throws {TypeError} for a name that a note cannot carry, or a key that is not 32 bytes */
-export function makeVerifierKey(name: string, publicKey: Uint8Array, type = ED25519): VerifierKey {
+export function createVerifierKey(name: string, publicKey: Uint8Array, type = ED25519): VerifierKey {
   if (!isKeyName(name)) throw new TypeError('a key name is not empty and has no spaces and no plus');
   if (publicKey.length !== PUBLIC_KEY_BYTES) throw new TypeError('an Ed25519 public key has 32 bytes');
   const key = Buffer.from(publicKey);
@@ -145,7 +145,7 @@ export function parseVkey(text: string, type = ED25519): VerifierKey | null {
   if (name === undefined || base64 === undefined || !isKeyName(name)) return null;
   const typed = decodeBase64(base64);
   if (typed?.length !== 1 + PUBLIC_KEY_BYTES) return null;
-  const key = makeVerifierKey(name, typed.subarray(1), type);
+  const key = createVerifierKey(name, typed.subarray(1), type);
   return formatVkey(key) === text ? key : null;
 }
 

@@ -35,7 +35,7 @@ export async function* pagesBy<T>(
  * @param max entries within `ms`
  * @param now milliseconds that no clock change affects
  */
-export function makeRecent<Value>(ms: number, max: number, now: () => number) {
+export function createRecent<Value>(ms: number, max: number, now: () => number) {
   let current = new Map<string, Value>();
   let previous = new Map<string, Value>();
   let startedAt = now();
@@ -71,7 +71,7 @@ export function makeRecent<Value>(ms: number, max: number, now: () => number) {
  * the next, so an entry of an old one keeps later entries alive until a full collection, measured as half of
  * the collector's work.
  */
-export function makeSlotList<Item>() {
+export function createSlotList<Item>() {
   const places: (Item | null)[] = [];
   const free: number[] = [];
   return {

@@ -124,7 +124,7 @@ function base32(value: number, digits: 8 | 10): string {
   return text;
 }
 
-/** The time in milliseconds of a ULID from {@link makeUlid}. */
+/** The time in milliseconds of a ULID from {@link createUlid}. */
 export function ulidTime(ulid: string): number {
   let ms = 0;
   for (const digit of ulid.slice(0, 10)) ms = ms * 32 + ALPHABET.indexOf(digit);
@@ -132,7 +132,7 @@ export function ulidTime(ulid: string): number {
 }
 
 /** A ULID: 48 bits of milliseconds, 80 random bits; 26 characters that sort by time. */
-export function makeUlid(clock: Clock, random: Random): string {
+export function createUlid(clock: Clock, random: Random): string {
   const bytes = random(10);
   const high = bytes.readUIntBE(0, 5);
   const low = bytes.readUIntBE(5, 5);

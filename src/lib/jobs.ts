@@ -83,12 +83,12 @@ function causeOf(error: unknown): string {
 }
 
 /** Reports each cause once, and again after it changed or recovered. */
-export type Complaints = ReturnType<typeof makeComplaints>;
+export type Complaints = ReturnType<typeof createComplaints>;
 
 /** An unreachable database fails every job: one cause, reported once. */
 const DATABASE = 'database';
 
-export function makeComplaints(onFailure: (failure: JobFailure) => void) {
+export function createComplaints(onFailure: (failure: JobFailure) => void) {
   const reported = new Map<string, string>();
   let failing: readonly JobFailure[] = [];
   const subjectOf = ({ job, kid, error }: JobFailure): string =>

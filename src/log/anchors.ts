@@ -243,10 +243,10 @@ type PlacesOfHour = ReadonlyMap<string, number>;
  * Places of verdicts within their hours, in the order of anchoring. No erasure moves a place, so each hour is
  * read once, if possible without a lock.
  */
-export type AnchoredPlaces = ReturnType<typeof makeAnchoredPlaces>;
+export type AnchoredPlaces = ReturnType<typeof createAnchoredPlaces>;
 
 /** @param requested the verdicts whose places are needed: an hour may have a million */
-export function makeAnchoredPlaces(kid: string, requested: { has(requestId: string): boolean }) {
+export function createAnchoredPlaces(kid: string, requested: { has(requestId: string): boolean }) {
   const placesByHour = new Map<number, PlacesOfHour>();
 
   /** One pass over the existing rows and the positions of erased ones, both in order. */

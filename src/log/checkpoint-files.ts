@@ -46,7 +46,7 @@ const lineSchema = z.object({
 type Line = z.infer<typeof lineSchema>;
 
 /** All checkpoints that this node has signed or seen. */
-export type CheckpointBook = ReturnType<typeof makeCheckpointBook>;
+export type CheckpointBook = ReturnType<typeof createCheckpointBook>;
 
 export interface NewCheckpoint {
   readonly kid: string;
@@ -90,7 +90,7 @@ async function readAll(log: LineLog, vkey: string): Promise<KeptCheckpoint[]> {
  * Selects lines to drop. The first line of each log and day stays, and so do those of the last day, the last
  * one, and losses.
  */
-function makeThinning(now: number, lastNote: (vkey: string) => string | undefined) {
+function createThinning(now: number, lastNote: (vkey: string) => string | undefined) {
   const days = new Map<string, string>();
   return (body: unknown): boolean => {
     const { vkey, at, note, lost: isAfterLoss } = lineSchema.parse(body);
@@ -102,7 +102,7 @@ function makeThinning(now: number, lastNote: (vkey: string) => string | undefine
 }
 
 /** The last line of each log as the file is now. */
-function makeFollower(log: LineLog) {
+function createFollower(log: LineLog) {
   const lastLines = new Map<string, Line & { kept?: KeptCheckpoint }>();
   let readTo: ReadTo | null = null;
   async function read(): Promise<void> {
@@ -126,10 +126,10 @@ function makeFollower(log: LineLog) {
   };
 }
 
-export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, thinFrom = THIN_BYTES) {
+export function createCheckpointBook(dataDir: string, serverSecret: Uint8Array, thinFrom = THIN_BYTES) {
   const name = 'gpd/checkpoints/v1';
   const log: LineLog = { path: checkpointFile(dataDir), key: hmacSha256(serverSecret, name), name };
-  const { read, refresh, lastLine, bytes } = makeFollower(log);
+  const { read, refresh, lastLine, bytes } = createFollower(log);
   let thinAt = thinFrom;
   let onKept: (kid: string) => void = () => {};
 
@@ -176,7 +176,7 @@ export function makeCheckpointBook(dataDir: string, serverSecret: Uint8Array, th
       if (bytes() < thinAt) return;
       await dropLines(
         log,
-        makeThinning(now, (vkey) => lastLine(vkey)?.note),
+        createThinning(now, (vkey) => lastLine(vkey)?.note),
       );
       await serialise(log.path, read);
       thinAt = Math.max(thinFrom, 2 * bytes());

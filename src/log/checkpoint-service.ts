@@ -9,7 +9,7 @@ import { Refusal } from '../lib/errors.ts';
 import type { CheckpointBook, KeptCheckpoint } from './checkpoint-files.ts';
 import { putCheckpoint } from './checkpoint-store.ts';
 import type { EntryCode, EntryMacs } from './entries.ts';
-import { checkNewEntries, LogDamaged, type LogHead, makeHashReader, readHead } from './entries.ts';
+import { checkNewEntries, createHashReader, LogDamaged, type LogHead, readHead } from './entries.ts';
 
 /** Signs checkpoints, but only if they extend every checkpoint that this node has signed or seen. */
 
@@ -55,7 +55,7 @@ type Tree = Pick<Checkpoint, 'size' | 'root'>;
 const CHECKPOINT_EVERY_MS = SECOND;
 
 export async function isExtended(database: Database, kid: string, older: Tree | null, newer: Tree) {
-  const reader = makeHashReader(database, kid);
+  const reader = createHashReader(database, kid);
   try {
     if (older === null || older.size === 0) return (await rootAt(newer.size, reader)).equals(newer.root);
     if (older.size > newer.size) return false;

@@ -12,7 +12,7 @@ import {
   type WitnessPolicy,
 } from './checkpoint-service.ts';
 import { addCosignatures, listCosigned } from './checkpoint-store.ts';
-import { makeHashReader } from './entries.ts';
+import { createHashReader } from './entries.ts';
 
 /** Asks the witnesses of GPD_WITNESSES to cosign checkpoints (C2SP tlog-witness), and finds cosigned ones. */
 
@@ -116,7 +116,7 @@ async function requestCosignature(
       throw refuse('fork', `it cosigned ${old} entries, and this log has ${size}`);
     }
     const isStep = old > 0 && old < size;
-    const proof = isStep ? await consistencyProof(old, size, makeHashReader(database, kid)) : [];
+    const proof = isStep ? await consistencyProof(old, size, createHashReader(database, kid)) : [];
     const lines = [`old ${old}`, ...proof.map((hash) => hash.toString('base64'))];
     const { status, text: answer } = await addCheckpoint(url, `${lines.join('\n')}\n\n${text}`).catch(
       (error: unknown) => {
@@ -138,7 +138,7 @@ async function requestCosignature(
   throw refuse('refused', 'its size changes with every answer');
 }
 
-export function makeCosigning(deps: CosignDeps) {
+export function createCosigning(deps: CosignDeps) {
   const { database, witnesses: policy, onFork, onAnswer } = deps;
   const sizes = new Map<string, number>();
   const forked = new Set<string>();

@@ -14,7 +14,7 @@ import {
   type HashReader,
   leafHash,
 } from '../ledger/merkle.ts';
-import { logOrigin, makeNoteSigner, signCheckpoint } from '../ledger/note.ts';
+import { createNoteSigner, logOrigin, signCheckpoint } from '../ledger/note.ts';
 import { DAY, isoTime } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { equalBytes, type Random } from '../lib/crypto.ts';
@@ -142,7 +142,7 @@ export function newLog(
 ) {
   const { kid, baseUrl, now } = request;
   const seed = random(SEED_BYTES);
-  const signer = makeNoteSigner(logOrigin(baseUrl, kid), seed);
+  const signer = createNoteSigner(logOrigin(baseUrl, kid), seed);
   const { name: origin, vkey } = signer;
   const genesis = genesisEntry(now, vkey);
   // Covers the genesis alone.
@@ -190,7 +190,7 @@ export async function readHead(database: Pick<Database, 'read'>, kid: string): P
 }
 
 /** Reads hashes by tile level: 0 are the leaves, 1 the roots of 256 entries, and so on. */
-export function makeHashReader(database: Database, kid: string): HashReader {
+export function createHashReader(database: Database, kid: string): HashReader {
   return {
     async read(level, start, end) {
       const [table, within, column] =
@@ -292,7 +292,7 @@ interface CheckOptions {
 }
 
 /** @returns a function to call with each entry of a log, in order */
-export function makeEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: CheckOptions) {
+export function createEntryCheck({ macs, now = Number.POSITIVE_INFINITY, add }: CheckOptions) {
   const hours = new Set<string>();
   let newest = Number.NEGATIVE_INFINITY;
   return ({ seq, entry, mac }: MacedEntry): void => {
@@ -338,7 +338,7 @@ export async function checkNewEntries(
 ): Promise<readonly NewEntryProblem[]> {
   const { from, to, macs, now } = part;
   const problems: NewEntryProblem[] = [];
-  const check = makeEntryCheck({
+  const check = createEntryCheck({
     macs,
     now,
     add: (code, problem, seq) => problems.push({ code, what: problem, seq }),

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
-import { makeReadWhole } from '../http/limiter.ts';
+import { createReadWhole } from '../http/limiter.ts';
 import { type ServedRoute, sending } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
@@ -64,8 +64,8 @@ const EXPORT_RETRY_SECONDS = '10';
  * @returns a function that sends the export or refuses.
  * @throws {Refusal} `rate-limited`
  */
-function makeOpenExport(deps: LedgerDeps) {
-  const readWhole = makeReadWhole(1);
+function createOpenExport(deps: LedgerDeps) {
+  const readWhole = createReadWhole(1);
   return (response: Response, kid: string, client: string): Promise<void> => {
     const details = [`one export at a time: /ledger/${kid}/tile/… has the same entries, and may be cached`];
     const refusal = { headers: { 'retry-after': EXPORT_RETRY_SECONDS }, details };
@@ -81,7 +81,7 @@ function requirePublicLog(deps: LedgerDeps, { kid }: { readonly kid: string | nu
 }
 
 export function ledgerRoutes(deps: LedgerDeps): readonly ServedRoute[] {
-  const sendOpenExport = makeOpenExport(deps);
+  const sendOpenExport = createOpenExport(deps);
   return [
     sending(ROUTES.getConsentProof, async ({ caller, params: { seq } }, response) =>
       sendText(response, seq === null ? null : await deps.proof(caller.kid, seq)),

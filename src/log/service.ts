@@ -9,16 +9,16 @@ import {
 import { MINUTE } from '../lib/clock.ts';
 import { type CheckpointDeps, currentCheckpoint } from './checkpoint-service.ts';
 import { lastWitnessed } from './cosign-service.ts';
-import { entryLines, makeHashReader, readEntries, readHead } from './entries.ts';
+import { createHashReader, entryLines, readEntries, readHead } from './entries.ts';
 
 /** Answers questions about a tenant's log: checkpoints, proofs, tiles. No consent check depends on it. */
 
-export type LogService = ReturnType<typeof makeLogService>;
+export type LogService = ReturnType<typeof createLogService>;
 
 /** A witnessed checkpoint is served instead of a newer one for this long. */
 const WITNESSED_MS = 5 * MINUTE;
 
-export function makeLogService(deps: CheckpointDeps) {
+export function createLogService(deps: CheckpointDeps) {
   const { database } = deps;
   return {
     /** A signed note over the head; signed again at most once a second. Null: no such tenant. */
@@ -42,7 +42,7 @@ export function makeLogService(deps: CheckpointDeps) {
       const covering =
         (await lastWitnessed(deps, kid, seq + 1)) ?? (await currentCheckpoint(deps, kid, seq + 1));
       if (!covering) return null;
-      const hashes = await inclusionProof(seq, covering.size, makeHashReader(database, kid));
+      const hashes = await inclusionProof(seq, covering.size, createHashReader(database, kid));
       return formatTlogProof({
         entry: Buffer.from(stored.entry),
         index: seq,
@@ -60,7 +60,7 @@ export function makeLogService(deps: CheckpointDeps) {
         const entries = await readEntries(database, kid, span.start, span.end - span.start);
         return encodeEntryBundle(entries.map(({ entry }) => Buffer.from(entry)));
       }
-      return encodeHashTile(await makeHashReader(database, kid).read(tile.level, span.start, span.end));
+      return encodeHashTile(await createHashReader(database, kid).read(tile.level, span.start, span.end));
     },
     exportLines: (kid: string) => entryLines({ read: database.longRead }, kid),
   };

@@ -1,7 +1,7 @@
 import type { Database } from '../db/engine.ts';
 import { appendLeaves, EMPTY_FRONTIER, frontierRoot, leafHash } from '../ledger/merkle.ts';
 import type { Problems } from './entries.ts';
-import { type LogHead, type MacedRow, makeHashReader, readMacedEntries } from './entries.ts';
+import { createHashReader, type LogHead, type MacedRow, readMacedEntries } from './entries.ts';
 
 /** Hashes every entry of a log again, in order, and trusts no stored hash. */
 
@@ -22,7 +22,7 @@ export async function walkLog(
   head: LogHead,
   { sizes, problems, onPage }: WalkOptions,
 ) {
-  const blocks = makeHashReader(database, kid);
+  const blocks = createHashReader(database, kid);
   const roots = new Map<number, Buffer>();
   const before = problems.found.length;
   let frontier = EMPTY_FRONTIER;

@@ -1,5 +1,5 @@
 import type { Database } from '../db/engine.ts';
-import { makeGroup } from '../db/group-commit.ts';
+import { createGroup } from '../db/group-commit.ts';
 import { HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { every } from '../lib/jobs.ts';
 import { type DeliveryDeps, type DeliveryOutcome, deliver } from './delivery.ts';
@@ -62,8 +62,8 @@ function toAttempt(due: Due, { failure, final }: DeliveryOutcome, now: number): 
 }
 
 /** Records the results of deliveries, in one statement for all that ended meanwhile. */
-const makeRecorder = (database: Database) =>
-  makeGroup<Attempt, unknown>({
+const createRecorder = (database: Database) =>
+  createGroup<Attempt, unknown>({
     name: 'webhooks',
     run: async (attempts) => {
       await recordAttempts(database, attempts);
@@ -89,7 +89,7 @@ function groupRows(dueRows: readonly Due[]): readonly (readonly [Due, ...Due[]])
 }
 
 /** Tracks the target of each lane: its failures, and the number of rows that may still be sent to it. */
-function makeTargets() {
+function createTargets() {
   const targets = new Map<string, Target>();
   const targetOf = (lane: Lane): Target => targets.get(idOf(lane)) ?? { inFlight: 0, silent: 0, probeAt: 0 };
   /** True: the circuit breaker of the target is open. */
@@ -120,13 +120,13 @@ function makeTargets() {
 }
 
 /** Runs deliveries lane by lane: it takes the next events of a lane while others still wait for an answer. */
-function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
+function createDeliveryLanes(deps: DispatcherDeps, lookAgain: () => void) {
   const { database, clock } = deps;
-  const targets = makeTargets();
+  const targets = createTargets();
   const running = new Set<Promise<void>>();
   /** A database error after a delivery: the next round reports it. */
   let trouble: { readonly error: unknown } | null = null;
-  const recorder = makeRecorder(database);
+  const recorder = createRecorder(database);
 
   async function run(rows: readonly [Due, ...Due[]], wasFull: boolean): Promise<void> {
     const [lane] = rows;
@@ -177,7 +177,7 @@ function makeLanes(deps: DispatcherDeps, lookAgain: () => void) {
  */
 export function startDispatcher(deps: DispatcherDeps, active: () => boolean, ms: number = SECOND) {
   let stopping = false;
-  const lanes = makeLanes(deps, () => void rounds.runNow().catch(() => {}));
+  const lanes = createDeliveryLanes(deps, () => void rounds.runNow().catch(() => {}));
   const round = async (): Promise<void> => {
     if (!stopping && active()) await lanes.takeAndSend();
   };

@@ -9,7 +9,7 @@ import { driverError, errorCode } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import {
   copyInto,
-  makeSingleFile,
+  createSingleFile,
   publishFile,
   quickCheck,
   removeAbandonedStaging,
@@ -68,7 +68,7 @@ async function copyPostgres(database: Database, copy: string): Promise<void> {
       await copyRows(from, (work) => made.transaction(work));
       await made.transaction((tx) => copyMeta(from, tx));
     });
-    await makeSingleFile(made);
+    await createSingleFile(made);
   });
 }
 
@@ -179,7 +179,7 @@ async function fillPartial(store: Store, config: Config, partial: string, option
  * One encrypted file of everything but the master key, while servers run; read back and compared before it gets its name.
  * @throws {BackupFailed}
  */
-export async function makeBackup(store: Store, config: Config, file: string, options: BackupOptions) {
+export async function createBackup(store: Store, config: Config, file: string, options: BackupOptions) {
   const folder = dirname(file);
   if (existsSync(file)) throw new BackupFailed(`${file} already exists; nothing was changed`, true);
   if (!existsSync(folder)) throw new BackupFailed(`no such directory: ${folder}; create it first`);

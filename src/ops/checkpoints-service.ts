@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import type { MasterKey } from '../keys/master-key.ts';
 import { LEDGER_SECRET, tenantSecretContext } from '../keys/master-key.ts';
-import { makeNoteSigner, signCheckpoint } from '../ledger/note.ts';
+import { createNoteSigner, signCheckpoint } from '../ledger/note.ts';
 import type { CheckpointBook, NewCheckpoint } from '../log/checkpoint-files.ts';
 import { isExtended } from '../log/checkpoint-service.ts';
 import { type LogHead, readHead } from '../log/entries.ts';
@@ -19,7 +19,7 @@ interface GoOnDeps {
 
 /** Null: the log extends what was signed. */
 async function goOn(deps: GoOnDeps, kid: string, head: LogHead, seed: Uint8Array) {
-  const signer = makeNoteSigner(head.origin, seed);
+  const signer = createNoteSigner(head.origin, seed);
   const { vkey } = signer;
   const last = await deps.book.last(vkey).catch(() => null);
   if (last && (await isExtended(deps.database, kid, last, head))) return null;

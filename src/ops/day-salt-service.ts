@@ -14,18 +14,18 @@ export interface DaySalts {
   readonly renew: () => Promise<void>;
 }
 
-export function makeDaySalts(database: Database, clock: Clock, random: Random): DaySalts {
-  const makeSalt = (): string => random(SALT_BYTES).toString('base64url');
+export function createDaySalts(database: Database, clock: Clock, random: Random): DaySalts {
+  const createSalt = (): string => random(SALT_BYTES).toString('base64url');
   let salts = new Map<number, string>();
   return {
     saltOf(day) {
-      const salt = salts.get(day) ?? makeSalt();
+      const salt = salts.get(day) ?? createSalt();
       salts.set(day, salt);
       return salt;
     },
     async renew() {
       const today = Math.floor(clock() / DAY);
-      salts = new Map(await renewDaySalts(database, [today, today + 1], makeSalt));
+      salts = new Map(await renewDaySalts(database, [today, today + 1], createSalt));
     },
   };
 }

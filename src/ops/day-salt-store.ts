@@ -11,14 +11,14 @@ const PREFIX = 'day-salt ';
 export function renewDaySalts(
   database: Database,
   days: readonly number[],
-  makeSalt: () => string,
+  createSalt: () => string,
 ): Promise<ReadonlyMap<number, string>> {
   const names = days.map((day) => `${PREFIX}${day}`);
   return database.transaction(async (tx) => {
     await tx('meta').where('name', 'like', `${PREFIX}%`).whereNotIn('name', names).delete();
     // Of two nodes that make one at once, the first is kept.
     for (const name of names)
-      await tx('meta').insert({ name, value: makeSalt() }).onConflict('name').ignore();
+      await tx('meta').insert({ name, value: createSalt() }).onConflict('name').ignore();
     const rows: { name: string; value: string }[] = await tx('meta').whereIn('name', names);
     return new Map(rows.map(({ name, value }) => [Number(name.slice(PREFIX.length)), value]));
   });

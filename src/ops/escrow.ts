@@ -4,11 +4,11 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import type { Database } from '../db/engine.ts';
-import { makeFolder } from '../db/files.ts';
+import { createFolder } from '../db/files.ts';
 import { ESCROW, readMeta, writeMeta } from '../db/meta-store.ts';
 import {
+  createMasterKey,
   type MasterKey,
-  makeMasterKey,
   SERVER_SECRET,
   serverSecretContext,
   type WrapContext,
@@ -88,11 +88,11 @@ async function opensDatabase(config: Config, masterKey: MasterKey): Promise<bool
  */
 export async function recoverMasterKey(config: Config, key: Buffer, out?: string) {
   const file = out ?? masterKeyPath(config);
-  const masterKey = makeMasterKey(key, randomBytes);
+  const masterKey = createMasterKey(key, randomBytes);
   const opens = await opensDatabase(config, masterKey);
   if (opens === false)
     throw new ConfigError('this recovery key belongs to another master key: it does not open this data');
-  if (out === undefined) makeFolder(dirname(file));
+  if (out === undefined) createFolder(dirname(file));
   writeMasterKeyFile(file, key);
   return {
     file,

@@ -12,12 +12,12 @@ import { type KeyPlan, planSweep } from '../keys/generation.ts';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import {
   type Complaints,
+  createComplaints,
   every,
   type Job,
   type JobFailure,
   type JobFault,
   type Moment,
-  makeComplaints,
   runJobs,
 } from '../lib/jobs.ts';
 import { anchorAudit, anchorVerdicts } from '../log/anchors.ts';
@@ -25,7 +25,7 @@ import type { EntryMacs } from '../log/entries.ts';
 import { purgeOutbox } from '../notify/outbox.ts';
 import { tally } from '../rights/tally-store.ts';
 import { sweepOrphans } from '../rights/tenant-rows-store.ts';
-import { makeSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
+import { createSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
 import { recordRound } from './job-store.ts';
 import { purgeCounters } from './rate-store.ts';
 import { RETENTION, retainTenant } from './retention.ts';
@@ -35,7 +35,7 @@ const OUTBOX_MS = 7 * DAY;
 
 /** Overwrites the private keys of generations whose grace is over. */
 async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
-  const store = makeSealKeyStore(database);
+  const store = createSealKeyStore(database);
   if (planSweep(await store.list(kid), now).length === 0) return;
   const plan = (keys: readonly Generation[]): KeyPlan => {
     const changed = planSweep(keys, now);
@@ -220,7 +220,7 @@ async function runRound(rounds: Rounds): Promise<void> {
 /** Runs each job when it is due until stopped. */
 export function startHousekeeping(deps: HousekeepingDeps) {
   const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = deps;
-  const complaints = makeComplaints(onFailure);
+  const complaints = createComplaints(onFailure);
   const rounds: Rounds = {
     deps,
     jobs: jobsOf(deps, () => !rounds.stopping),

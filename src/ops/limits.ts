@@ -1,12 +1,12 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/engine.ts';
-import { makeMemoryLimiter, makeSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
+import { createMemoryLimiter, createSharedLimiter, unlimited, watchLimiter } from '../http/limiter.ts';
 import type { Limiter } from '../http/request.ts';
 import { type Clock, DAY } from '../lib/clock.ts';
 import { hmacSha256, sha256Text } from '../lib/crypto.ts';
 import type { RateSpec } from '../schema/settings.ts';
 import type { DaySalts } from './day-salt-service.ts';
-import { makeSharedCounter } from './rate-store.ts';
+import { createSharedCounter } from './rate-store.ts';
 
 /** Clients come back: their hashes of the day are kept, so many at most. */
 const MAX_KNOWN = 10_000;
@@ -18,7 +18,7 @@ export interface DayHashParts {
 }
 
 /** Hashes what must not be stored raw, under a salt of the day that is deleted with the day. */
-export function makeDaySalt({ serverSecret, saltOf, clock }: DayHashParts, label: string) {
+export function createDaySalt({ serverSecret, saltOf, clock }: DayHashParts, label: string) {
   let salt: { readonly day: number; readonly key: Uint8Array } = { day: -1, key: new Uint8Array(0) };
   const known = new Map<string, string>();
   return (text: string): string => {
@@ -34,15 +34,15 @@ export function makeDaySalt({ serverSecret, saltOf, clock }: DayHashParts, label
 }
 
 /** One node counts in memory; on PostgreSQL there may be several, and they count together (contract section 8). */
-export function makeLimiters(config: Config, database: Database, day: DayHashParts) {
+export function createLimiters(config: Config, database: Database, day: DayHashParts) {
   const { clock } = day;
-  const count = makeSharedCounter(database);
+  const count = createSharedCounter(database);
   const shared = database.kind === 'postgres';
   const make = (bucket: string, spec: RateSpec | null): Limiter => {
     if (spec === null) return unlimited;
-    return shared ? makeSharedLimiter(bucket, spec, count, clock) : makeMemoryLimiter(spec);
+    return shared ? createSharedLimiter(bucket, spec, count, clock) : createMemoryLimiter(spec);
   };
-  const salted = makeDaySalt(day, 'gpd/rate/v1');
+  const salted = createDaySalt(day, 'gpd/rate/v1');
   const byClient = (limiter: Limiter): Limiter =>
     limiter === unlimited ? unlimited : (address) => limiter(salted(address));
   const { rate_consent_client, rate_consent_withdraw, rate_consent_new } = config;

@@ -8,7 +8,7 @@ import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
 /** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
-export function makeLogger(level: string, to: DestinationStream = pino.destination({ fd: 2, sync: true })) {
+export function createLogger(level: string, to: DestinationStream = pino.destination({ fd: 2, sync: true })) {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   return pino(options, to);
 }
@@ -30,7 +30,7 @@ export function describeFault(error: unknown): Record<string, string> {
 }
 
 /** How the parts of a server tell what went wrong. */
-export function makeFaultLog(log: Logger) {
+export function createFaultLog(log: Logger) {
   return {
     logFault: (event: string, about?: object) => (error: unknown) =>
       log.error({ event, ...about, ...describeFault(error) }),

@@ -4,7 +4,7 @@ import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
 import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
-import { makeMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
+import { createMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import { parseVkey, verifyCheckpoint } from '../ledger/note.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { withClosing } from '../lib/functions.ts';
@@ -81,7 +81,7 @@ async function fill(source: Database, target: Database, onRows: OnRows) {
 
 async function moveInto(config: Config, source: Database, target: Database, to: string, onRows: OnRows) {
   const wrapped = await readMeta(source, SERVER_SECRET);
-  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
+  const masterKey = createMasterKey(readMasterKey(config), randomBytes);
   if (wrapped === null || (await readServerSecret(source, masterKey)) === null) throw notInitialised(config);
   await requireAlone(source, locationName(databaseLocation(config)));
   await Promise.all([migrate(source), migrate(target)]);

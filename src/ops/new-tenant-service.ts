@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { baseUrl, type Config } from '../config.ts';
-import { makeGeneration } from '../keys/generation.ts';
+import { createGeneration } from '../keys/generation.ts';
 import { deriveTenantKeys, LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
-import { makeCheckpointBook } from '../log/checkpoint-files.ts';
+import { createCheckpointBook } from '../log/checkpoint-files.ts';
 import { newLog } from '../log/entries.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { firstPurpose } from '../tenants/purposes.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
-import { makeStateMac } from '../tenants/state-mac.ts';
+import { createStateMac } from '../tenants/state-mac.ts';
 import { createTenantRows } from './new-tenant-store.ts';
 
 export interface TenantRequest {
@@ -23,12 +23,12 @@ export interface TenantRequest {
  * one transaction.
  * @returns the published generation, or null when the kid is taken
  */
-export async function createTenant(
+export async function addTenant(
   { database, masterKey, serverSecret }: Store,
   config: Config,
   { kid, now, ...given }: TenantRequest & { readonly now: number },
 ) {
-  const key = makeGeneration(kid, 1, 'published', { masterKey, now });
+  const key = createGeneration(kid, 1, 'published', { masterKey, now });
   // The public origin of the server names the tenant's log permanently.
   const about = { kid, baseUrl: baseUrl(config), now };
   const { wrapped, ...log } = newLog({ masterKey, random: randomBytes }, about);
@@ -41,10 +41,10 @@ export async function createTenant(
     'notice.contact': given.contact,
   });
   // First: a log without a line is one that something was taken from.
-  const book = makeCheckpointBook(config.data_dir, serverSecret);
+  const book = createCheckpointBook(config.data_dir, serverSecret);
   await book.keep({ kid, vkey: log.vkey, ...log.checkpoint }, null);
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
-  const stateMac = makeStateMac(kid, deriveTenantKeys(root).state);
+  const stateMac = createStateMac(kid, deriveTenantKeys(root).state);
   const rows = { ...made, log, purpose: firstPurpose(), stateMac };
   return (await createTenantRows(database, rows, now)) ? key : null;
 }

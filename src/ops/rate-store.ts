@@ -1,6 +1,6 @@
 import type { Executor } from '../db/dialect.ts';
 import type { Database } from '../db/engine.ts';
-import { makeGroup } from '../db/group-commit.ts';
+import { createGroup } from '../db/group-commit.ts';
 import { purge } from '../db/purge.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import type { SharedCounter } from '../http/limiter.ts';
@@ -45,8 +45,8 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
 }
 
 /** Hits of one turn share one statement. */
-export function makeSharedCounter(database: Database): SharedCounter {
-  const group = makeGroup<Hit, number>({
+export function createSharedCounter(database: Database): SharedCounter {
+  const group = createGroup<Hit, number>({
     name: 'rate',
     run: (batch) => countBatch(database, batch),
     maxBatch: 1000,

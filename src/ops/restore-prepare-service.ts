@@ -6,10 +6,10 @@ import { type Database, openDatabase } from '../db/engine.ts';
 import { quickCheck } from '../db/files.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
-import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
+import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import { equalBytes } from '../lib/crypto.ts';
 import { withClosing } from '../lib/functions.ts';
-import { endAllSessions, endKeysOfLines, makeLostLines } from '../rights/erase/ended.ts';
+import { createLostLines, endAllSessions, endKeysOfLines } from '../rights/erase/ended.ts';
 import {
   erasureLog,
   erasureLogKey,
@@ -61,7 +61,7 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
 async function checkOurs(config: Config, current: Buffer | null) {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
   return withClosing(openDatabase({ location: databaseLocation(config) }), async (database) => {
-    const serverSecret = await readServerSecret(database, makeMasterKey(current, randomBytes));
+    const serverSecret = await readServerSecret(database, createMasterKey(current, randomBytes));
     return serverSecret && (await scanErasureLog(outsideOf({ database, serverSecret }, config)));
   }).catch(() => null);
 }
@@ -90,13 +90,13 @@ export async function prepareStaged(
 ) {
   const { file, head, keys } = source;
   return withClosing(openDatabase({ location: staged.path }), async (database) => {
-    const masterKey = makeMasterKey(keys.backup, randomBytes);
+    const masterKey = createMasterKey(keys.backup, randomBytes);
     const secret = await checkStaged(file, database, masterKey);
     const book = await openBook(config.data_dir, secret);
     const plan = await planGoingOn({ database, masterKey, book, now: by.at });
     const logKey = erasureLogKey(secret);
     const { lines, log } = await mergeLogs(config, source, staged.carried, logKey);
-    const lost = await makeLostLines(database, by.at);
+    const lost = await createLostLines(database, by.at);
     const { last: count } = await scanErasures(judgeLines(log, lines), null, lost.take);
     // The data are wrapped with the master key of the data directory instead of the backup's.
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
@@ -111,7 +111,7 @@ export async function prepareStaged(
       await endAllSessions(tx, by.at);
       return endKeysOfLines(tx, lost.keys);
     });
-    if (other) await rewrapAll(database, masterKey, makeMasterKey(other, randomBytes), secret, act);
+    if (other) await rewrapAll(database, masterKey, createMasterKey(other, randomBytes), secret, act);
     // Written before the database changes places: a crash in between makes no line void that it needs.
     const going = { lost: plan.lost, write: () => book.keepAfterLoss(plan.lines) };
     const [undone, holds] = [lost.countErasures(), lost.holds.length];

@@ -4,13 +4,13 @@ import { dirname } from 'node:path';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
-import { makeSingleFile, removeAbandonedStaging, replaceFile, syncPath } from '../db/files.ts';
+import { createSingleFile, removeAbandonedStaging, replaceFile, syncPath } from '../db/files.ts';
 import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
-import { makeMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/master-key.ts';
+import { createMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/master-key.ts';
 import { withClosing } from '../lib/functions.ts';
-import { type CheckpointBook, checkpointFile, makeCheckpointBook } from '../log/checkpoint-files.ts';
+import { type CheckpointBook, checkpointFile, createCheckpointBook } from '../log/checkpoint-files.ts';
 import { erasuresFile } from '../rights/erase/erasure-log.ts';
 import { migrateData } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
@@ -21,7 +21,7 @@ import { analyze, compareRows, copyMeta, copyRows, emptyAll, othersConnected } f
 
 /** @throws {BackupFailed} when somebody else has it open */
 export async function foldOrThrow(path: string): Promise<void> {
-  if (!(await withClosing(openDatabase({ location: path }), makeSingleFile))) throw inUse(path);
+  if (!(await withClosing(openDatabase({ location: path }), createSingleFile))) throw inUse(path);
 }
 
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
@@ -83,7 +83,7 @@ export async function putInPlace(config: Config, staged: string, erasures: reado
   await claimOld(target);
   putErasures(config, erasures);
   swapIn(config, staged);
-  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
+  const masterKey = createMasterKey(readMasterKey(config), randomBytes);
   const wrapped = await withClosing(openDatabase({ location: target }), (made) =>
     readMeta(made, SERVER_SECRET),
   );
@@ -133,7 +133,7 @@ export async function putInPostgres(
 
 /** @throws {ConfigError} of another installation, or damaged: it may be evidence, and is not written over */
 export async function openBook(dataDir: string, secret: Buffer): Promise<CheckpointBook> {
-  const book = makeCheckpointBook(dataDir, secret);
+  const book = createCheckpointBook(dataDir, secret);
   try {
     await book.last('');
   } catch (error) {

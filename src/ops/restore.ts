@@ -6,9 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import { type Config, ConfigError, sqliteFile } from '../config.ts';
 import { removeAbandonedStaging, removeStaging, stagingFile, syncPath } from '../db/files.ts';
 import { openBackup } from '../keys/backup-format.ts';
-import { type MasterKey, makeMasterKey } from '../keys/master-key.ts';
+import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import { textLines } from '../rights/erase/erasure-log.ts';
-import { makeDataDirectory, withDataAlone } from '../tenants/installation-files.ts';
+import { createDataDirectory, withDataAlone } from '../tenants/installation-files.ts';
 import {
   masterKeyPath,
   readMasterKey,
@@ -95,7 +95,7 @@ async function restoreFrom({ file, head, keys }: Source, config: Config, options
   const staged = stagingFile(config.data_dir, 'restore.db');
   try {
     requireRoom(config.data_dir, head.header.parts[0]?.bytes ?? 0);
-    const backupKey = makeMasterKey(keys.backup, randomBytes);
+    const backupKey = createMasterKey(keys.backup, randomBytes);
     const carried = await unpack(file, head, backupKey, staged, options.onProgress);
     options.onProgress('checking', 0, 0);
     const made = await prepareStaged({ file, head, keys }, config, { path: staged, carried }, options.by);
@@ -131,7 +131,7 @@ async function restoreFrom({ file, head, keys }: Source, config: Config, options
 export async function restoreBackup(config: Config, file: string, options: RestoreOptions) {
   const source = { file, head: await readHead(file), keys: readKeys(config, options.keyFile) };
   const made = !existsSync(config.data_dir);
-  makeDataDirectory(config);
+  createDataDirectory(config);
   removeAbandonedStaging(config.data_dir);
   const restore = () => restoreFrom(source, config, options);
   try {

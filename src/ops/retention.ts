@@ -3,7 +3,7 @@ import { listKids } from '../db/meta-store.ts';
 import { runJobs } from '../lib/jobs.ts';
 import type { EntryMacs } from '../log/entries.ts';
 import { planRetention, type RetentionCounts, retain } from '../rights/retention/store.ts';
-import { makeTenantStore } from '../tenants/tenant-store.ts';
+import { createTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
 
 export const RETENTION = 'retention';
@@ -22,7 +22,7 @@ export async function retainTenant(
   now: number,
   { dryRun = false, goesOn, macs }: RetentionOptions = {},
 ) {
-  const tenant = await makeTenantStore(database).get(kid);
+  const tenant = await createTenantStore(database).get(kid);
   if (!tenant) return null;
   const rules = { kid, days: tenant.settings['retention.days'], now, macs };
   return dryRun ? planRetention(database, rules) : retain(database, rules, goesOn);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { type Config, ConfigError } from '../config.ts';
-import { makeMasterKey, parseMasterKey } from '../keys/master-key.ts';
+import { createMasterKey, parseMasterKey } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import {
@@ -52,7 +52,7 @@ export async function rewrap(
     rmSync(pending, { force: true });
     writeMasterKeyFile(pending, key);
   }
-  const to = makeMasterKey(key, randomBytes);
+  const to = createMasterKey(key, randomBytes);
   const counts = await rewrapAll(store.database, store.masterKey, to, store.serverSecret, options.by);
   if (next.inPlace) replaceMasterKeyFile(next.path);
   return { ...counts /** The file that holds the new master key. */, masterKey: next.path, dryRun: false };

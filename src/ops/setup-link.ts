@@ -13,10 +13,10 @@ interface Held {
   readonly expiresAt: number;
 }
 
-export type SetupLink = ReturnType<typeof makeSetupLink>['link'];
+export type SetupLink = ReturnType<typeof createSetupLink>['link'];
 
 /** @returns the token of the link, which nothing here holds on to */
-export function makeSetupLink(random: Random, clock: Clock) {
+export function createSetupLink(random: Random, clock: Clock) {
   const make = () => {
     const secret = random(SECRET_BYTES).toString('base64url');
     return { secret, held: { hash: hashSecret(secret), expiresAt: clock() + LIFE_MS } };

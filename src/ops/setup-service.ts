@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { z } from 'zod';
-import { makeApiKey } from '../auth/credentials.ts';
+import { createApiKey } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
 import { succeeds } from '../lib/functions.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { publicOrigin } from '../schema/settings.ts';
-import { makeApiKeyStore } from '../tenants/api-key-store.ts';
+import { createApiKeyStore } from '../tenants/api-key-store.ts';
 import { initialiseStore } from '../tenants/installation-files.ts';
 import { isWildcard, originSchema } from '../tenants/settings.ts';
-import { createTenant } from './new-tenant-service.ts';
+import { addTenant } from './new-tenant-service.ts';
 
 /** Does the work of `gpd init` and `gpd apikeys create` for the form of `gpd serve --setup`. */
 
@@ -50,9 +50,9 @@ export async function install(config: Config, setup: Setup, file: string): Promi
   const store = await initialiseStore(whole);
   try {
     const now = Date.now();
-    await createTenant(store, whole, { kid, origins: [origin], contact, now });
-    const { key, secret } = makeApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);
-    await makeApiKeyStore(store.database).insert(key, { role: 'system', ref: 'setup', at: now });
+    await addTenant(store, whole, { kid, origins: [origin], contact, now });
+    const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);
+    await createApiKeyStore(store.database).insert(key, { role: 'system', ref: 'setup', at: now });
     const isKept = config.base_url !== null || keepBaseUrl(file, baseUrl);
     return { ...setup, key: secret, unwritten: isKept ? null : file };
   } finally {

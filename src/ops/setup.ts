@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { baseUrl, type Config, ConfigError } from '../config.ts';
-import { makeExpressApp } from '../http/express-app.ts';
-import { makeServer } from '../http/server.ts';
+import { createExpressApp } from '../http/express-app.ts';
+import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
-import { makeUlid } from '../lib/crypto.ts';
+import { createUlid } from '../lib/crypto.ts';
 import { listen, readTls } from './listen.ts';
 import type { AppOptions } from './running.ts';
-import { makeSetupLink } from './setup-link.ts';
+import { createSetupLink } from './setup-link.ts';
 import { firstVisitRoutes, isLoopback, setupRoutes } from './setup-routes.ts';
 import { type Installed, install } from './setup-service.ts';
 
@@ -38,12 +38,12 @@ export interface SetupOptions {
 export async function runSetup(config: Config, options: SetupOptions) {
   requireSetup(config, options.socket);
   const { file, onFault } = options;
-  const { token, link } = makeSetupLink(randomBytes, Date.now);
+  const { token, link } = createSetupLink(randomBytes, Date.now);
   let onInstalled: (installed: Installed) => void = () => {};
   const done = new Promise<Installed>((resolve) => {
     onInstalled = resolve;
   });
-  const pages = makeExpressApp({
+  const pages = createExpressApp({
     routers: [
       setupRoutes({
         link,
@@ -56,10 +56,10 @@ export async function runSetup(config: Config, options: SetupOptions) {
     https: false,
     onFault,
   });
-  const http = makeServer({
+  const http = createHttpServer({
     lanes: new Map(),
     express: pages,
-    makeRequestId: () => `req_${makeUlid(Date.now, randomBytes)}`,
+    createRequestId: () => `req_${createUlid(Date.now, randomBytes)}`,
     knowsOrigin: () => false,
     trustedProxies: [],
     ja4Header: null,

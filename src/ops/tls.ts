@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import forge from 'node-forge';
-import { makeKeyPair, newCertificate } from '../http/certificates.ts';
+import { createKeyPair, newCertificate } from '../http/certificates.ts';
 
 /** Certificates for a gpd outside any PKI: a private CA with one leaf, or a request to a real CA. */
 
@@ -20,8 +20,8 @@ function altNames(hosts: readonly string[]): Record<string, unknown>[] {
 type TlsFiles = Readonly<Record<string, string>>;
 
 /** A private CA, and a certificate for these names signed by it. */
-export function makeSelfSigned(hosts: readonly string[], now: number): TlsFiles {
-  const authority = makeKeyPair();
+export function createSelfSigned(hosts: readonly string[], now: number): TlsFiles {
+  const authority = createKeyPair();
   const ca = newCertificate(authority.publicKey, 'gpd private CA', now, CA_DAYS);
   ca.setIssuer(ca.subject.attributes);
   ca.setExtensions([
@@ -31,7 +31,7 @@ export function makeSelfSigned(hosts: readonly string[], now: number): TlsFiles 
   ]);
   ca.sign(authority.privateKey, forge.md.sha256.create());
 
-  const server = makeKeyPair();
+  const server = createKeyPair();
   const leaf = newCertificate(server.publicKey, hosts[0] ?? 'gpd', now, LEAF_DAYS);
   leaf.setIssuer(ca.subject.attributes);
   leaf.setExtensions([
@@ -51,8 +51,8 @@ export function makeSelfSigned(hosts: readonly string[], now: number): TlsFiles 
 }
 
 /** A key and a PKCS #10 request for these names, to be signed by a CA of the operator's choice. */
-export function makeSigningRequest(hosts: readonly string[]): TlsFiles {
-  const pair = makeKeyPair();
+export function createSigningRequest(hosts: readonly string[]): TlsFiles {
+  const pair = createKeyPair();
   const request = forge.pki.createCertificationRequest();
   request.publicKey = pair.publicKey;
   request.setSubject([{ name: 'commonName', value: hosts[0] ?? 'gpd' }]);

@@ -21,7 +21,7 @@ const FIRST_NOTICE = {
 };
 
 /** At most once an hour: strangers may not make this server write. `onFirst` is called once. */
-export function makeForwardedNote(
+export function createForwardedNote(
   config: Config,
   clock: Clock,
   onFirst: (about: typeof FIRST_NOTICE) => void,

@@ -4,11 +4,11 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { contestTextsOf } from './contests/contest.ts';
-import { makeEraseService } from './erase/erase.ts';
+import { createEraseService } from './erase/erase.ts';
 import { erasureLogKey } from './erase/erasure-log.ts';
 import { linkedPrincipal } from './link-store.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from './notices.ts';
-import { makeRightsApi } from './service.ts';
+import { createRightsApi } from './service.ts';
 
 export interface RightsNeeds {
   readonly config: Config;
@@ -28,7 +28,7 @@ export type Rights = ReturnType<typeof createRights>;
 /** The services of people's rights, made once for the API, the console and the command line. */
 export function createRights(needs: RightsNeeds) {
   const { config, database, serverSecret, tenantOf, clock, random, onErasureFault, patienceMs } = needs;
-  const eraser = makeEraseService({
+  const eraser = createEraseService({
     database,
     dataDir: config.data_dir,
     logKey: erasureLogKey(serverSecret),
@@ -43,7 +43,7 @@ export function createRights(needs: RightsNeeds) {
   const deps = { database, tenantOf, clock, random, contestTexts };
   return {
     eraser,
-    api: makeRightsApi({ database, tenantOf, clock, random, contestTexts, eraser }),
+    api: createRightsApi({ database, tenantOf, clock, random, contestTexts, eraser }),
     /** Reads the texts that were written about contests. */
     contestTexts,
     linkedTo: (kid: string, requestId: string) => linkedPrincipal(database, kid, requestId),

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
-import { makeReadWhole } from '../http/limiter.ts';
+import { createReadWhole } from '../http/limiter.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { type Dsar, dsarJson } from './dsar/service.ts';
@@ -13,7 +13,7 @@ export interface Exporter {
   readonly client: string;
 }
 
-export type SendExport = ReturnType<typeof makeSendExport>;
+export type SendExport = ReturnType<typeof createSendExport>;
 
 const AT_A_TIME = { client: 1, tenant: 2 };
 const RETRY_SECONDS = '10';
@@ -39,8 +39,8 @@ async function sendDsar(response: Response, dsar: Dsar, maxMs: number): Promise<
  * An export reads a whole trail, and strangers may ask for it: one at a time per client, two per tenant.
  * @returns a function that finds and sends an export. It throws {Refusal} `rate-limited` before anything is read
  */
-export function makeSendExport(maxMs = MAX_MS) {
-  const [ofClient, ofTenant] = [makeReadWhole(AT_A_TIME.client), makeReadWhole(AT_A_TIME.tenant)];
+export function createSendExport(maxMs = MAX_MS) {
+  const [ofClient, ofTenant] = [createReadWhole(AT_A_TIME.client), createReadWhole(AT_A_TIME.tenant)];
   return (response: Response, { kid, client }: Exporter, find: () => Promise<Dsar>): Promise<void> => {
     const send = async (): Promise<void> => sendDsar(response, await find(), maxMs);
     return ofClient(client, () => ofTenant(kid, send, refusal), refusal);

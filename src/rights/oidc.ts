@@ -1,6 +1,6 @@
 import type { Claimant } from '../auth/tokens.ts';
 import { unauthenticated, verifyBearer } from '../auth/tokens.ts';
-import { makeIssuerKeys } from '../egress/issuer-keys.ts';
+import { createIssuerKeys } from '../egress/issuer-keys.ts';
 import { fetchSigningKeys } from '../egress/oidc-discovery.ts';
 import type { Clock } from '../lib/clock.ts';
 import { environmentName, type Settings } from '../schema/settings.ts';
@@ -20,7 +20,7 @@ export function missingOidcSettings(config: OidcSettings): readonly string[] {
 }
 
 /** Denies every call until it is configured. It asks the identity provider for nothing before the first token comes. */
-export function makeAuthenticator(
+export function createAuthenticator(
   config: OidcSettings,
   clock: Clock,
   onFault: (error: unknown) => void,
@@ -32,6 +32,6 @@ export function makeAuthenticator(
     return () => Promise.reject(unauthenticated(missing));
   }
   const rules = { ...config, issuer, audience };
-  const keys = makeIssuerKeys({ monotonic, fetchKeys: () => fetchSigningKeys(issuer), onFault });
+  const keys = createIssuerKeys({ monotonic, fetchKeys: () => fetchSigningKeys(issuer), onFault });
   return (authorization) => verifyBearer({ rules, keys, clock }, authorization);
 }

@@ -11,14 +11,14 @@ import type { ContestOutcome } from '../schema/rights.ts';
 import type { Pattern } from './proposal.ts';
 import { countReview, type RuleFinding } from './tally-store.ts';
 
-export type OutcomeReporter = ReturnType<typeof makeOutcomeReporter>;
+export type OutcomeReporter = ReturnType<typeof createOutcomeReporter>;
 
 /**
  * POST /v1/decisions/{id}/outcome: stores what the tenant's backend learnt later about a decision. A second report changes nothing.
  * Without `at` the report has the time at which it came in, and a repeated report may have any time.
  * @param maxSkewMs by how much the caller's clock may be ahead of ours
  */
-export const makeOutcomeReporter =
+export const createOutcomeReporter =
   (database: Database, clock: Clock, maxSkewMs: number) =>
   async (kid: string, requestId: string | null, body: Answer<typeof outcomeRequestSchema>) => {
     const now = clock();

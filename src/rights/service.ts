@@ -14,7 +14,7 @@ import type {
 import { principalRef } from '../tenants/tenant.ts';
 import { contestResponse, ownContest } from './contests/record.ts';
 import type { ContestDeps } from './contests/service.ts';
-import { makeContestService, type Reviewer } from './contests/service.ts';
+import { createContestService, type Reviewer } from './contests/service.ts';
 import { isContested } from './contests/store.ts';
 import { type DsarDeps, exportDsar, gatherDsar } from './dsar/service.ts';
 import { type EraseService, KEEP_NOTHING } from './erase/erase.ts';
@@ -34,7 +34,7 @@ export interface Eraser extends Actor {
   readonly role: Exclude<Requester, 'subject'>;
 }
 
-export type RightsApi = ReturnType<typeof makeRightsApi>;
+export type RightsApi = ReturnType<typeof createRightsApi>;
 
 /** @returns a keyed reference of the caller; `nobody` for a token that names an unknown tenant, so that nothing belongs to its bearer */
 function refOf({ tenantOf }: RightsApiDeps, kid: string, claimant: Claimant): string {
@@ -135,8 +135,8 @@ async function eraseFor(deps: RightsApiDeps, { kid, role, ref }: Eraser, body: E
   });
 }
 
-export function makeRightsApi(deps: RightsApiDeps) {
-  const contests = makeContestService(deps);
+export function createRightsApi(deps: RightsApiDeps) {
+  const contests = createContestService(deps);
   return {
     contests,
     gather: (reach: Reach) => gatherDsar(deps, reach),

@@ -18,7 +18,7 @@ function decrypt(key: Buffer, context: SealContext, iv: Buffer, sealed: Buffer):
  * @param privateKey the 32-byte P-256 scalar of one generation
  * @returns an opener that reuses one ECDH object: making one per bundle would double the cost
  */
-export function makeOpener(privateKey: Uint8Array): Opener {
+export function createOpener(privateKey: Uint8Array): Opener {
   const ecdh = createECDH('prime256v1');
   ecdh.setPrivateKey(privateKey);
   const recipient = ecdh.getPublicKey();
@@ -39,7 +39,7 @@ export function makeOpener(privateKey: Uint8Array): Opener {
 }
 
 /** @param sharedKey the tenant's 32-byte symmetric key (the legacy form, without `epk`) */
-export function makeSymmetricOpener(sharedKey: Uint8Array): Opener {
+export function createSymmetricOpener(sharedKey: Uint8Array): Opener {
   return (bundle) => {
     const iv = decodeBase64(bundle.iv);
     const sealed = decodeBase64(bundle.ct);

@@ -30,7 +30,7 @@ async function revokeKey(tx: Knex.Transaction, id: string, by: Act): Promise<Api
 }
 
 /** API keys of a tenant. Revoking is final; both bump the revision that running servers poll, and are in the audit log. */
-export function makeApiKeyStore(database: Database) {
+export function createApiKeyStore(database: Database) {
   return {
     insert: (key: ApiKey, by: Act): Promise<boolean> => database.transaction((tx) => insertKey(tx, key, by)),
     /** One key in place of another. @returns false when that one was revoked already */

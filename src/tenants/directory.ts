@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import type { OnOpened } from './key-use-service.ts';
 import type { DamagedTenant, SnapshotPage } from './snapshot-store.ts';
-import { makeTenant, type SealKeys, type Tenant, type TenantDeps } from './tenant.ts';
+import { createTenant, type SealKeys, type Tenant, type TenantDeps } from './tenant.ts';
 
 /** All tenants as this process knows them, at most one poll behind the database. */
 export type TenantDirectory = ReturnType<typeof createDirectory>;
@@ -32,7 +32,7 @@ function takePage(
   for (const snapshot of page.changed) {
     const { kid } = snapshot;
     try {
-      tenants.set(kid, makeTenant(snapshot, deps));
+      tenants.set(kid, createTenant(snapshot, deps));
     } catch (error) {
       if (error instanceof WrongMasterKey && !isRightKey) throw error;
       damaged.push({ kid, error });

@@ -13,13 +13,13 @@ import { dirname, join } from 'node:path';
 import { type Config, ConfigError, databaseLocation, sqliteFile } from '../config.ts';
 import { type DatabaseOptions, driverError, errorCode, locationName } from '../db/availability.ts';
 import { type Database, openDatabase } from '../db/engine.ts';
-import { lockFile, makeEmpty, makeFolder, type Release, refuseLink } from '../db/files.ts';
+import { createEmptyFile, createFolder, lockFile, type Release, refuseLink } from '../db/files.ts';
 import { addMeta, MOVED, MOVING, ping, readMeta, tablesOfFile } from '../db/meta-store.ts';
 import { migrate, schemaState } from '../db/migrate.ts';
 import { requireSqlite } from '../db/sqlite-client.ts';
 import {
+  createMasterKey,
   type MasterKey,
-  makeMasterKey,
   parseMasterKey,
   SERVER_SECRET,
   serverSecretContext,
@@ -46,7 +46,7 @@ const lockPath = (config: Config): string => join(config.data_dir, 'gpd.lock');
 
 /** Null: others hold it. */
 async function take(config: Config, how: 'shared' | 'exclusive'): Promise<Release | null> {
-  makeEmpty(lockPath(config));
+  createEmptyFile(lockPath(config));
   return lockFile(lockPath(config), how);
 }
 
@@ -163,7 +163,7 @@ async function finishRewrap(database: Database, path: string): Promise<Unlocked 
   if (!existsSync(pendingKeyPath(path))) return null;
   const key = parseMasterKey(readFileSync(pendingKeyPath(path)));
   if (!key) return null;
-  const masterKey = makeMasterKey(key, randomBytes);
+  const masterKey = createMasterKey(key, randomBytes);
   const serverSecret = await readServerSecret(database, masterKey).catch((error: unknown) => {
     if (error instanceof WrongMasterKey) return null;
     throw error;
@@ -175,7 +175,7 @@ async function finishRewrap(database: Database, path: string): Promise<Unlocked 
 
 async function unlock(database: Database, config: Config): Promise<Unlocked | null> {
   const path = masterKeyPath(config);
-  const masterKey = makeMasterKey(readMasterKey(config), randomBytes);
+  const masterKey = createMasterKey(readMasterKey(config), randomBytes);
   try {
     const serverSecret = await readServerSecret(database, masterKey);
     return serverSecret && { masterKey, serverSecret };
@@ -257,9 +257,9 @@ async function refuseInitialised(database: Database): Promise<void> {
 }
 
 /** @throws {ConfigError} where there can be none */
-export function makeDataDirectory({ data_dir }: Config): void {
+export function createDataDirectory({ data_dir }: Config): void {
   try {
-    makeFolder(data_dir);
+    createFolder(data_dir);
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code;
     throw new ConfigError(
@@ -292,7 +292,7 @@ async function isUnfinished(config: Config, file: string): Promise<boolean> {
 }
 
 /** @throws {ConfigError} where nothing can be written */
-function makeMasterKeyFile(path: string): void {
+function createMasterKeyFile(path: string): void {
   try {
     writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
   } catch (error) {
@@ -316,11 +316,11 @@ export async function initialiseStore(config: Config): Promise<Store> {
   // Before a key is made for it.
   if (file !== null) requireSqlite();
   else await withClosing(openData(config), refuseInitialised);
-  makeDataDirectory(config);
+  createDataDirectory(config);
   const path = masterKeyPath(config);
   if (!existsSync(path)) {
     if (providedKeyPath(config) !== null) readMasterKeyFile(path);
-    makeMasterKeyFile(path);
+    createMasterKeyFile(path);
   }
-  return initialiseDatabase(config, makeMasterKey(readMasterKey(config), randomBytes));
+  return initialiseDatabase(config, createMasterKey(readMasterKey(config), randomBytes));
 }

@@ -4,8 +4,8 @@ import type { Database } from '../db/engine.ts';
 import { refuseOver } from '../http/limiter.ts';
 import type { FindApiKey } from '../http/register.ts';
 import { type Clock, isoTime, SECOND } from '../lib/clock.ts';
-import { makeRecent } from '../lib/collections.ts';
-import { makeApiKeyStore } from './api-key-store.ts';
+import { createRecent } from '../lib/collections.ts';
+import { createApiKeyStore } from './api-key-store.ts';
 
 /**
  * An API key that this process does not know may have been made a moment ago, by another one: the database is read once
@@ -35,8 +35,8 @@ export interface UnknownKeysDeps {
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-function makeBuckets(now: () => number): (client: string) => Bucket {
-  const buckets = makeRecent<Bucket>(2 * PAUSE_MS, MAX_REMEMBERED, now);
+function createBuckets(now: () => number): (client: string) => Bucket {
+  const buckets = createRecent<Bucket>(2 * PAUSE_MS, MAX_REMEMBERED, now);
   const crowd: Bucket = { opensAt: 0, next: null, waiting: 0 };
   return (client) => {
     const found = buckets.get(client);
@@ -48,11 +48,11 @@ function makeBuckets(now: () => number): (client: string) => Bucket {
 }
 
 /** @returns finds a key by its secret for a client; null for one that nobody has, and for a revoked one */
-export function makeUnknownKeys(deps: UnknownKeysDeps) {
+export function createUnknownKeys(deps: UnknownKeysDeps) {
   const { known, refresh, now, sleep = delay } = deps;
-  const bucketOf = makeBuckets(now);
+  const bucketOf = createBuckets(now);
   /** Until when a key, by its hash, is refused without another look. */
-  const refused = makeRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);
+  const refused = createRecent<number>(PAUSE_MS, MAX_REMEMBERED, now);
   const underWay = new Map<string, Promise<ApiKey | null>>();
 
   function read(bucket: Bucket): Promise<void> {
@@ -106,13 +106,13 @@ export function makeUnknownKeys(deps: UnknownKeysDeps) {
  * Finds a key by its secret and notes its use to the day: one write per key and day, which the request does not wait for; a failed one is
  * tried with the next call.
  */
-export function makeKeyFinder(
+export function createKeyFinder(
   database: Database,
-  find: ReturnType<typeof makeUnknownKeys>,
+  find: ReturnType<typeof createUnknownKeys>,
   clock: Clock,
 ): FindApiKey {
   const noted = new Map<string, string>();
-  const store = makeApiKeyStore(database);
+  const store = createApiKeyStore(database);
   return async (secret, client, spent) => {
     const key = await find(secret, client, spent);
     if (!key) return null;

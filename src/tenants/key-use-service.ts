@@ -7,14 +7,14 @@ export type OnOpened = (tenant: { readonly kid: string; readonly since: number }
 
 export type NoteVisit = (tenant: Parameters<OnOpened>[0], ...visits: readonly Visit[]) => void;
 
-export type KeyUseCounter = ReturnType<typeof makeKeyUseCounter>;
+export type KeyUseCounter = ReturnType<typeof createKeyUseCounter>;
 
 type Counts = Map<string, { -readonly [Name in keyof KeyUse]: KeyUse[Name] }>;
 
 const idOf = ({ kid, since, generation, visit }: KeyUse): string => `${kid}|${since}|${visit ?? generation}`;
 
 /** Counts in memory which generation opened a bundle, and writes the sums now and then: nothing on the hot path waits. */
-export function makeKeyUseCounter(database: Database, clock: Clock) {
+export function createKeyUseCounter(database: Database, clock: Clock) {
   let counts: Counts = new Map();
   function add(use: KeyUse): void {
     const found = counts.get(idOf(use));

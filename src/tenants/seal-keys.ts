@@ -15,7 +15,7 @@ import { DAY, HOUR } from '../lib/clock.ts';
 
 export type SealKeyRow = Columns<Generation>;
 
-export function makeSealKeyStore(database: Database) {
+export function createSealKeyStore(database: Database) {
   return {
     async list(kid: string): Promise<readonly Generation[]> {
       const rows = await database.read<SealKeyRow>('seal_keys').where({ kid }).orderBy('generation');
@@ -63,7 +63,7 @@ export async function rotateSealKey(
   const make = generationMaker(masterKey, kid, by.at);
   const plan = (keys: readonly Generation[]): KeyPlan =>
     planRotate(keys, make, { now: by.at, graceMs, force });
-  const store = makeSealKeyStore(database);
+  const store = createSealKeyStore(database);
   return dryRun ? plan(await store.list(kid)) : store.change(kid, plan, by);
 }
 

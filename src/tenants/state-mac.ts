@@ -39,9 +39,9 @@ interface Terms {
 }
 
 /** The MACs of one tenant. */
-export type StateMac = ReturnType<typeof makeStateMac>;
+export type StateMac = ReturnType<typeof createStateMac>;
 
-export function makeStateMac(kid: string, key: Uint8Array) {
+export function createStateMac(kid: string, key: Uint8Array) {
   const mac = (text: string): string => hmacSha256Text(key, text);
   return {
     ofState: (

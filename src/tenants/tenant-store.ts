@@ -111,7 +111,7 @@ export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promi
  * Tenants and their purposes. Every change bumps the revision that running servers poll, in its own transaction.
  * An unknown kid is null or false, never an exception.
  */
-export function makeTenantStore(database: Database) {
+export function createTenantStore(database: Database) {
   const { read } = database;
   return {
     /** The tenants whose rows can be read, in the order of their kids. */

@@ -1,15 +1,15 @@
 import type { ApiKey } from '../auth/credentials.ts';
 import { type Generation, isLive, liveGenerations, publicKeyOf, wrapContext } from '../keys/generation.ts';
 import {
+  createMasterKey,
   deriveTenantKeys,
   LEDGER_SECRET,
   type MasterKey,
-  makeMasterKey,
   ROOT_SECRET,
   SYMMETRIC_SECRET,
   tenantSecretContext,
 } from '../keys/master-key.ts';
-import { makeNoteSigner, type NoteSigner, parseVkey } from '../ledger/note.ts';
+import { createNoteSigner, type NoteSigner, parseVkey } from '../ledger/note.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hmacSha256, type Random } from '../lib/crypto.ts';
 import { memoised } from '../lib/functions.ts';
@@ -19,11 +19,11 @@ import type { TenantPolicy } from '../schema/policy.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import { ASYMMETRIC_ALG } from '../seal/constants.ts';
-import { makeOpener, makeSymmetricOpener, type Opener } from '../seal/open.ts';
+import { createOpener, createSymmetricOpener, type Opener } from '../seal/open.ts';
 import type { OnOpened } from './key-use-service.ts';
 import { attestationPurpose, type ConsentPolicy, type Purpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
-import { macFits, makeStateMac, type StateMac } from './state-mac.ts';
+import { createStateMac, macFits, type StateMac } from './state-mac.ts';
 import type { TenantPolicies, Webhook } from './tenant-store.ts';
 
 /** The rules of consent that the tenant has defined. */
@@ -185,7 +185,7 @@ function sealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: Tena
   const { kid, createdAt: since } = snapshot;
   const live = unwrapGenerations(snapshot, deps);
   const openerOf = ({ key, privateKey }: LiveKeys[number]): Opener => {
-    const open = makeOpener(privateKey);
+    const open = createOpener(privateKey);
     return (bundle) => {
       const opened = open(bundle);
       if (opened) deps.onOpened({ kid, since }, key.generation);
@@ -195,7 +195,7 @@ function sealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: Tena
   const opening = live.map((key) => ({ ...key, open: openerOf(key) }));
   return {
     liveOpeners: () => opening.filter(({ key }) => isLive(key, deps.clock())).map(({ open }) => open),
-    symmetricOpener: symmetric && makeSymmetricOpener(symmetric),
+    symmetricOpener: symmetric && createSymmetricOpener(symmetric),
     // Copies: what is sent to a thread takes the whole of its buffer along.
     sealKeys: {
       generations: live.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),
@@ -231,13 +231,13 @@ function termsPart({ settings, purposes, consentPolicies, termsMac }: TenantSnap
 }
 
 /** @throws {WrongMasterKey} */
-export function makeTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant {
+export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant {
   const { kid, createdAt: since, revision, settings, apiKeys, webhooks } = snapshot;
   const { keys, logSeed, symmetric } = unwrapSecrets(snapshot, deps);
   const { liveOpeners, ...sealed } = sealPart(snapshot, symmetric, deps);
   const { live = null, shadow = null } = snapshot.policies;
-  const stateMac = makeStateMac(kid, keys.state);
-  const signer = makeNoteSigner(snapshot.logOrigin, logSeed);
+  const stateMac = createStateMac(kid, keys.state);
+  const signer = createNoteSigner(snapshot.logOrigin, logSeed);
   const webhooksFor = (event: WebhookEvent): readonly string[] =>
     webhooks.filter(({ events }) => events.includes(event)).map(({ id }) => id);
   return {
@@ -261,14 +261,14 @@ export function makeTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant {
     populationKey: settings['transparency.retain'] === 'summary' ? keys.population : null,
     policy: live,
     shadow,
-    isMonitor: makeMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
+    isMonitor: createMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
     decisionWebhooks: webhooksFor('decision.recorded'),
     needsProof: settings['consent.basis'] === 'ledger',
     ...termsPart(snapshot, stateMac),
     principalKey: keys.principal,
     refOf: (principalId) => principalRef(keys.principal, principalId),
     principalWrap: keys.principalWrap,
-    wrapper: makeMasterKey(keys.principalWrap, deps.random),
+    wrapper: createMasterKey(keys.principalWrap, deps.random),
     stateMac,
     rightsKey: keys.rights,
     signer,
@@ -280,7 +280,7 @@ export function makeTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant {
 }
 
 /** The operator's own monitors, by Web Bot Auth agent or by address. @throws when a range is invalid */
-export function makeMonitorMatcher(
+export function createMonitorMatcher(
   monitors: TenantPolicy['monitors'],
 ): (agentId: string | null, client: Address | null) => boolean {
   const agents = new Set(monitors.agents);

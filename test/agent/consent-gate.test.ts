@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isRefused, PURPOSE, passConsentGate } from '../../src/agent/consent-gate.ts';
 import { fc } from '../support/property.ts';
 
-const makeReceipt = (more: object = {}) => ({
+const createReceipt = (more: object = {}) => ({
   purposes: [PURPOSE],
   gpc: false,
   version: 1,
@@ -12,19 +12,22 @@ const makeReceipt = (more: object = {}) => ({
 
 describe('passConsentGate', () => {
   it('lets a receipt with the purpose through as it is', () => {
-    const receipt = makeReceipt({ purposes: ['analytics', PURPOSE] });
+    const receipt = createReceipt({ purposes: ['analytics', PURPOSE] });
     expect(passConsentGate(receipt, false)).toBe(receipt);
   });
 
   it('refuses under GPC, whoever says it, before it looks at anything else', () => {
-    expect(passConsentGate(makeReceipt(), true)).toMatchObject({ sent: false, reason: 'gpc' });
-    expect(passConsentGate(makeReceipt({ gpc: true }), false)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passConsentGate(createReceipt(), true)).toMatchObject({ sent: false, reason: 'gpc' });
+    expect(passConsentGate(createReceipt({ gpc: true }), false)).toMatchObject({
+      sent: false,
+      reason: 'gpc',
+    });
     expect(passConsentGate(null, true)).toMatchObject({ sent: false, reason: 'gpc' });
   });
 
   it('lets a yes over the signal through, which brings what the server asks the ledger for', () => {
     const proof = { seq: 7, hash: 'a'.repeat(64) };
-    const over = makeReceipt({ gpc: true, overGpc: true, proof, principalId: 'b_1' });
+    const over = createReceipt({ gpc: true, overGpc: true, proof, principalId: 'b_1' });
     expect(passConsentGate(over, true)).toBe(over);
     for (const missing of [
       { proof: undefined },
@@ -43,15 +46,15 @@ describe('passConsentGate', () => {
     ['null', null],
     ['a text', 'granted'],
     ['an empty object', {}],
-    ['no purposes', makeReceipt({ purposes: [] })],
-    ['another purpose', makeReceipt({ purposes: ['device-identification-2', 'DEVICE-IDENTIFICATION'] })],
-    ['purposes as a text', makeReceipt({ purposes: PURPOSE })],
-    ['purposes of another type', makeReceipt({ purposes: [PURPOSE, 1] })],
-    ['gpc as a number', makeReceipt({ gpc: 0 })],
-    ['no gpc', makeReceipt({ gpc: undefined })],
-    ['a version that is no integer', makeReceipt({ version: 1.5 })],
-    ['a time before 1970', makeReceipt({ issuedAt: -1 })],
-    ['a time that is a text', makeReceipt({ issuedAt: '2025' })],
+    ['no purposes', createReceipt({ purposes: [] })],
+    ['another purpose', createReceipt({ purposes: ['device-identification-2', 'DEVICE-IDENTIFICATION'] })],
+    ['purposes as a text', createReceipt({ purposes: PURPOSE })],
+    ['purposes of another type', createReceipt({ purposes: [PURPOSE, 1] })],
+    ['gpc as a number', createReceipt({ gpc: 0 })],
+    ['no gpc', createReceipt({ gpc: undefined })],
+    ['a version that is no integer', createReceipt({ version: 1.5 })],
+    ['a time before 1970', createReceipt({ issuedAt: -1 })],
+    ['a time that is a text', createReceipt({ issuedAt: '2025' })],
   ])('refuses %s', (_what, receipt) => {
     expect(passConsentGate(receipt, false)).toMatchObject({ sent: false, reason: 'consent-missing' });
   });

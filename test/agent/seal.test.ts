@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sealBundle, sealWith } from '../../src/agent/seal.ts';
 import { sealedBundleSchema } from '../../src/schema/bundle.ts';
-import { makeOpener } from '../../src/seal/open.ts';
+import { createOpener } from '../../src/seal/open.ts';
 import { fc } from '../support/property.ts';
 
 const vector = JSON.parse(
@@ -11,7 +11,7 @@ const vector = JSON.parse(
 
 const hex = (name: string): Buffer => Buffer.from(vector[name]!, 'hex');
 const recipient = { kid: vector['kid']!, publicKey: hex('recipient_public_hex').toString('base64') };
-const open = makeOpener(hex('recipient_private_d_hex'));
+const open = createOpener(hex('recipient_private_d_hex'));
 
 async function vectorEphemeral(): Promise<CryptoKeyPair> {
   const point = hex('epk_hex');

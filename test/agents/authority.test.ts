@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { publicNames, verifyBotAuth } from '../../src/agents/verify.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { NOW } from '../support/make.ts';
-import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, signedHeaders } from './support/agent.ts';
+import { AGENT_ORIGIN, createAgent, createDeps, createRequest, signedHeaders } from './support/agent.ts';
 
 /** `@authority` is one of our configured public names, or the signature was made for somebody else. */
 
-const AGENT = makeAgent();
+const AGENT = createAgent();
 
 function config(settings: Readonly<Record<string, string>>): Config {
   return loadConfig({ environment: settings });
@@ -25,10 +25,10 @@ function ask({ settings = {}, signedFor, host = signedFor, https = true }: Asked
     config({ GPD_BASE_URL: 'https://gpd.example', ...settings }),
     'https://gpd.example',
   );
-  const deps = makeDeps([AGENT], { policy: { authorities: () => names, maxValiditySeconds: 86_400 } });
+  const deps = createDeps([AGENT], { policy: { authorities: () => names, maxValiditySeconds: 86_400 } });
   const scheme = https ? 'https' : 'http';
   const headers = { ...signedHeaders(AGENT, { host: signedFor, scheme }), host };
-  return verifyBotAuth(deps, makeRequest(headers, { https }), NOW);
+  return verifyBotAuth(deps, createRequest(headers, { https }), NOW);
 }
 
 describe('our public names', () => {
@@ -86,8 +86,8 @@ describe('the names of others', () => {
   it('X-Forwarded-Host is no name of ours', async () => {
     const headers = { ...signedHeaders(AGENT, { host: 'gpd.example' }), host: 'internal:8080' };
     const told = { ...headers, 'x-forwarded-host': 'gpd.example', forwarded: 'host=gpd.example' };
-    const deps = makeDeps([AGENT]);
-    expect(await verifyBotAuth(deps, makeRequest(told), NOW)).toBeNull();
+    const deps = createDeps([AGENT]);
+    expect(await verifyBotAuth(deps, createRequest(told), NOW)).toBeNull();
   });
 });
 

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { startAgents } from '../../src/agents/service.ts';
-import { makeSqlite } from './support/sqlite.ts';
+import { createSqlite } from './support/sqlite.ts';
 
 it('a database that is away is told once, not at every look', async () => {
-  const file = await makeSqlite();
+  const file = await createSqlite();
   const faults: unknown[] = [];
   const agents = await startAgents(file.database, {
     openDiscovery: false,

@@ -6,10 +6,10 @@ import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import {
   AGENT_ORIGIN,
+  createAgent,
+  createDeps,
+  createRequest,
   HOST,
-  makeAgent,
-  makeDeps,
-  makeRequest,
   quoted,
   type SignOptions,
   signedHeaders,
@@ -22,7 +22,7 @@ import {
  */
 
 const seed = Number(announcedSeed('bot-auth differential')) % 2 ** 31;
-const AGENT = makeAgent();
+const AGENT = createAgent();
 const MEMBER = '"signature-agent";key="sig1"';
 
 interface Sent {
@@ -50,7 +50,7 @@ async function theirs({ method, target, headers }: Sent): Promise<boolean> {
 }
 
 async function ours({ method, target, headers }: Sent): Promise<boolean> {
-  const verdict = await verifyBotAuth(makeDeps([AGENT]), makeRequest(headers, { method, target }), NOW);
+  const verdict = await verifyBotAuth(createDeps([AGENT]), createRequest(headers, { method, target }), NOW);
   return verdict === AGENT_ORIGIN;
 }
 

@@ -9,9 +9,9 @@ import {
   readJwks,
   WELL_KNOWN_PATH,
 } from '../../src/agents/directory.ts';
-import { makeAgent, rfcTestAgent, thumbprintOf } from './support/agent.ts';
+import { createAgent, rfcTestAgent, thumbprintOf } from './support/agent.ts';
 
-const { jwk, thumbprint } = makeAgent();
+const { jwk, thumbprint } = createAgent();
 
 describe('the address of a directory', () => {
   it.each([
@@ -77,7 +77,7 @@ describe('the keys of a directory', () => {
   });
 
   it("are not known by the directory's own kid", async () => {
-    const other = makeAgent();
+    const other = createAgent();
     const keys = await readJwks({ keys: [{ ...jwk, kid: other.thumbprint, 'x5t#S256': other.thumbprint }] });
     expect(keys?.map((key) => key.thumbprint)).toEqual([thumbprint]);
   });
@@ -94,7 +94,7 @@ describe('the keys of a directory', () => {
   });
 
   it.each<readonly [string, unknown]>([
-    ['beside a set', { ...jwk, keys: [makeAgent().jwk] }],
+    ['beside a set', { ...jwk, keys: [createAgent().jwk] }],
     ['beside a set that is none', { ...jwk, keys: {} }],
     ['without kty', { crv: 'Ed25519', x: jwk.x }],
   ])('a bare JWK %s is not read', async (_name, document) => {
@@ -150,7 +150,7 @@ describe('the keys of a directory', () => {
   });
 
   it('may be as many as the limit, or none', async () => {
-    const many = Array.from({ length: MAX_KEYS }, () => makeAgent().jwk);
+    const many = Array.from({ length: MAX_KEYS }, () => createAgent().jwk);
     expect(await readJwks({ keys: many })).toHaveLength(MAX_KEYS);
     expect(await readJwks({ keys: [] })).toEqual([]);
   });

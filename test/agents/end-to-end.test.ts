@@ -6,12 +6,12 @@ import { tempDir } from '../support/command.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { type Ask, ask } from '../support/http.ts';
 import { desktopChrome, headlessChrome } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import {
   AGENT_ORIGIN,
   type Agent,
-  makeAgent,
+  createAgent,
   quoted,
   rfcTestAgent,
   type SignOptions,
@@ -42,7 +42,7 @@ function signed(agent: Agent, options: SignOptions = {}): Ask['headers'] {
 }
 
 async function ingest(headers: Ask['headers'], signals = desktopChrome()): Promise<IngestResponse> {
-  const bundle = makeBundle(gpd.targets[0]!, { signals });
+  const bundle = createBundle(gpd.targets[0]!, { signals });
   return expectCore(await post(gpd.url, bundle, headers), 'ok');
 }
 
@@ -51,7 +51,7 @@ const pin = (file: string, url = AGENT_ORIGIN): Promise<Record<string, unknown>>
 
 describe('gpd agents', () => {
   it('adds an agent with pinned keys and lists it', async () => {
-    const agent = makeAgent('https://listed.example');
+    const agent = createAgent('https://listed.example');
     const added = await pin(jwksFile(agent.jwk), 'https://listed.example');
     expect(added).toMatchObject({
       agentId: 'https://listed.example',
@@ -65,7 +65,7 @@ describe('gpd agents', () => {
   });
 
   it('says of keys with a validity in milliseconds that they are, when added and in the list', async () => {
-    const { jwk } = makeAgent();
+    const { jwk } = createAgent();
     const url = 'https://milliseconds.example';
     const ran = await gpd.cli([
       'agents',
@@ -83,7 +83,7 @@ describe('gpd agents', () => {
     ["the RFC's printed key", () => [rfcTestAgent().jwk]],
     ['no key', () => []],
     ['no Ed25519 key', () => [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }]],
-    ['too many keys', () => Array.from({ length: 33 }, () => makeAgent().jwk)],
+    ['too many keys', () => Array.from({ length: 33 }, () => createAgent().jwk)],
   ])('refuses %s, exit 2', async (_name, keys) => {
     const ran = await gpd.cli(['agents', 'add', 'https://refused.example', '--jwks', jwksFile(...keys())]);
     expect(ran).toMatchObject({ code: 2, stdout: '' });
@@ -95,7 +95,7 @@ describe('gpd agents', () => {
   it.each(['http://agent.example', 'agent.example', 'https://x@agent.example'])(
     'refuses %s, exit 2',
     async (url) => {
-      expect(await gpd.cli(['agents', 'add', url, '--jwks', jwksFile(makeAgent().jwk)])).toMatchObject({
+      expect(await gpd.cli(['agents', 'add', url, '--jwks', jwksFile(createAgent().jwk)])).toMatchObject({
         code: 2,
       });
     },
@@ -114,7 +114,7 @@ describe('gpd agents', () => {
   });
 
   it('keeps the keys it has when a later fetch of the same directory fails', async () => {
-    const agent = makeAgent('https://127.0.0.1:2');
+    const agent = createAgent('https://127.0.0.1:2');
     await pin(jwksFile(agent.jwk), 'https://127.0.0.1:2');
     const ran = await gpd.cli(['agents', 'add', 'https://127.0.0.1:2', '--json']);
     expect(ran.code).toBe(5);
@@ -126,7 +126,7 @@ describe('gpd agents', () => {
 });
 
 describe('a signed ingest', () => {
-  const agent = makeAgent();
+  const agent = createAgent();
   beforeAll(async () => {
     await pin(jwksFile(agent.jwk));
     await vi.waitFor(
@@ -143,7 +143,7 @@ describe('a signed ingest', () => {
   });
 
   it('is one in the absolute form of a request too, and by no other name that its target makes up', async () => {
-    const bundle = makeBundle(gpd.targets[0]!, { signals: desktopChrome() });
+    const bundle = createBundle(gpd.targets[0]!, { signals: desktopChrome() });
     const absolute = { ...signed(agent), 'content-type': 'application/json' };
     const sent = { method: 'POST', headers: absolute, body: JSON.stringify(bundle) };
     const reply = await ask(gpd.url, `${gpd.url}/_fp/i/v1`, sent);
@@ -186,7 +186,7 @@ describe('an ingest that is not signed', () => {
   const forms: readonly (readonly [string, () => Ask['headers']])[] = [
     ['has no declared agent', () => ({})],
     ["has none by the RFC's printed key", () => signed(rfcTestAgent())],
-    ['has none by a stranger', () => signed(makeAgent())],
+    ['has none by a stranger', () => signed(createAgent())],
     ['has none by garbage', () => ({ signature: 'x', 'signature-input': '(((', 'signature-agent': '"' })],
   ];
   it.each(forms)('%s, and is judged as ever', async (_name, headers) => {
@@ -194,7 +194,7 @@ describe('an ingest that is not signed', () => {
   });
 
   it('with 64 KB of signature headers is refused before the core, and not with a 500', async () => {
-    const reply = await post(gpd.url, makeBundle(gpd.targets[0]!), { signature: 'a'.repeat(65_536) });
+    const reply = await post(gpd.url, createBundle(gpd.targets[0]!), { signature: 'a'.repeat(65_536) });
     expect(reply.status).toBeGreaterThanOrEqual(400);
     expect(reply.status).toBeLessThan(500);
     expect(await ingest({})).toMatchObject({ class: 'human' });

@@ -2,12 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { announcedSeed, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
-import { AGENT_ORIGIN, makeAgent, makeDeps, makeRequest, quoted, signedHeaders } from './support/agent.ts';
+import {
+  AGENT_ORIGIN,
+  createAgent,
+  createDeps,
+  createRequest,
+  quoted,
+  signedHeaders,
+} from './support/agent.ts';
 
 /** Whatever stands in the three headers: no throw, and no name without a signature over just this. */
 
 const seed = Number(announcedSeed('bot-auth fuzz')) % 2 ** 31;
-const AGENT = makeAgent();
+const AGENT = createAgent();
 const GOOD = signedHeaders(AGENT, { params: { nonce: '"n"' } });
 const LEGACY = signedHeaders(AGENT, {
   signatureAgent: quoted(AGENT_ORIGIN),
@@ -16,7 +23,7 @@ const LEGACY = signedHeaders(AGENT, {
 const NAMES = ['signature', 'signature-input', 'signature-agent'] as const;
 
 function verify(headers: Readonly<Record<string, string | readonly string[]>>): Promise<string | null> {
-  return verifyBotAuth(makeDeps([AGENT]), makeRequest(headers), NOW);
+  return verifyBotAuth(createDeps([AGENT]), createRequest(headers), NOW);
 }
 
 /** Pieces of the grammar of structured fields, put together in any order. */

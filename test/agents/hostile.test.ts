@@ -3,11 +3,11 @@ import { type BotAuthRequest, verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
+  createAgent,
+  createDeps,
+  createRequest,
   HOST,
   joinSignatures,
-  makeAgent,
-  makeDeps,
-  makeRequest,
   NOW_SECONDS,
   quoted,
   type SignOptions,
@@ -16,13 +16,13 @@ import {
 } from './support/agent.ts';
 
 /** Each attack tries to gain a name that is not the sender's. */
-const AGENT = makeAgent();
-const STRANGER = makeAgent('https://stranger.example');
+const AGENT = createAgent();
+const STRANGER = createAgent('https://stranger.example');
 const MEMBER = '"signature-agent";key="sig1"';
 
 type Headers = Readonly<Record<string, string>>;
 const verify = (headers: Headers, over: Partial<BotAuthRequest> = {}): Promise<string | null> =>
-  verifyBotAuth(makeDeps([AGENT]), makeRequest(headers, over), NOW);
+  verifyBotAuth(createDeps([AGENT]), createRequest(headers, over), NOW);
 
 /** One header of a good request rewritten after it was signed. */
 function rewritten(name: string, change: (value: string) => string, options: SignOptions = {}): Headers {
@@ -235,15 +235,15 @@ describe('Signature-Agent with a type', () => {
 
   it('that is ignored is not looked up either', async () => {
     const asked: string[] = [];
-    const deps = makeDeps([], {
+    const deps = createDeps([], {
       findKey: (directory) => {
         asked.push(directory);
         return null;
       },
     });
-    await verifyBotAuth(deps, makeRequest(typed(';type=jwks_uri')), NOW);
+    await verifyBotAuth(deps, createRequest(typed(';type=jwks_uri')), NOW);
     expect(asked).toEqual([]);
-    await verifyBotAuth(deps, makeRequest(typed(';type=directory')), NOW);
+    await verifyBotAuth(deps, createRequest(typed(';type=directory')), NOW);
     expect(asked).toEqual([AGENT.directory]);
   });
 });

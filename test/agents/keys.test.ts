@@ -7,22 +7,22 @@ import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
   type Agent,
-  makeAgent,
-  makeDeps,
-  makeRequest,
+  createAgent,
+  createDeps,
+  createRequest,
   NOW_SECONDS,
   signedHeaders,
 } from './support/agent.ts';
-import { makeSqlite, type SqliteFile } from './support/sqlite.ts';
+import { createSqlite, type SqliteFile } from './support/sqlite.ts';
 
 /** From a stored directory to a verdict: validity, rotation and revocation of keys. */
 
-const OLD = makeAgent();
-const NEW = makeAgent();
+const OLD = createAgent();
+const NEW = createAgent();
 
 let file: SqliteFile;
 beforeAll(async () => {
-  file = await makeSqlite();
+  file = await createSqlite();
 });
 afterAll(() => file.close());
 
@@ -51,7 +51,7 @@ async function start(): Promise<Agents> {
 }
 
 function verdict(agent: Agent, { findKey }: Pick<Agents, 'findKey'>): Promise<string | null> {
-  return verifyBotAuth(makeDeps([], { findKey }), makeRequest(signedHeaders(agent)), NOW);
+  return verifyBotAuth(createDeps([], { findKey }), createRequest(signedHeaders(agent)), NOW);
 }
 
 describe('a key of a directory', () => {

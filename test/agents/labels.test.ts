@@ -3,10 +3,10 @@ import { verifyBotAuth } from '../../src/agents/verify.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
+  createAgent,
+  createDeps,
+  createRequest,
   joinSignatures,
-  makeAgent,
-  makeDeps,
-  makeRequest,
   quoted,
   type SignOptions,
   signedHeaders,
@@ -14,12 +14,12 @@ import {
 
 /** Labels, several signatures, and both forms of Signature-Agent. */
 
-const AGENT = makeAgent();
-const OTHER = makeAgent('https://other.example');
-const STRANGER = makeAgent('https://stranger.example');
+const AGENT = createAgent();
+const OTHER = createAgent('https://other.example');
+const STRANGER = createAgent('https://stranger.example');
 
 const verify = (headers: Readonly<Record<string, string>>): Promise<string | null> =>
-  verifyBotAuth(makeDeps([AGENT, OTHER]), makeRequest(headers), NOW);
+  verifyBotAuth(createDeps([AGENT, OTHER]), createRequest(headers), NOW);
 
 const covering = (value: string): SignOptions => ({
   components: ['"@authority"', '"x-run"', '"signature-agent";key="sig1"'],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeNonceClaimer, purgeAgentNonces } from '../../src/agents/store.ts';
+import { createNonceClaimer, purgeAgentNonces } from '../../src/agents/store.ts';
 import { type BotAuthDeps, verifyBotAuth } from '../../src/agents/verify.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
@@ -8,40 +8,40 @@ import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
   type Agent,
+  createAgent,
+  createDeps,
+  createRequest,
   joinSignatures,
-  makeAgent,
-  makeDeps,
-  makeRequest,
   NOW_SECONDS,
   quoted,
   type SignOptions,
   signedHeaders,
 } from './support/agent.ts';
-import { makeSqlite, type SqliteFile } from './support/sqlite.ts';
+import { createSqlite, type SqliteFile } from './support/sqlite.ts';
 
 /** A signature with a nonce is good once, on all nodes together; the replay cache is a real SQLite file. */
 
-const AGENT = makeAgent();
-const OTHER = makeAgent('https://other.example');
+const AGENT = createAgent();
+const OTHER = createAgent('https://other.example');
 
 let file: SqliteFile;
 let second: Database;
 beforeAll(async () => {
-  file = await makeSqlite();
+  file = await createSqlite();
   second = await file.connect();
 });
 afterAll(() => file.close());
 
 type Node = Pick<BotAuthDeps, 'claimNonce'>;
-const node = (database: Database): Node => ({ claimNonce: makeNonceClaimer(database) });
+const node = (database: Database): Node => ({ claimNonce: createNonceClaimer(database) });
 
 let bundles = 0;
 
 /** With a bundle of its own each time. */
 function ask(on: Node, headers: Readonly<Record<string, string>>, now = NOW): Promise<string | null> {
   bundles += 1;
-  const request = makeRequest(headers, { bundle: `acme|${bundles}` });
-  return verifyBotAuth(makeDeps([AGENT, OTHER], on), request, now);
+  const request = createRequest(headers, { bundle: `acme|${bundles}` });
+  return verifyBotAuth(createDeps([AGENT, OTHER], on), request, now);
 }
 
 const withNonce = (nonce: string, agent: Agent = AGENT, more: SignOptions = {}): Record<string, string> =>
@@ -120,7 +120,7 @@ describe('a bundle that is sent again', () => {
     run({
       ...world,
       input: { headers: { ...HEADERS, ...headers } },
-      services: { botAuth: (request, at) => verifyBotAuth(makeDeps([AGENT], node(second)), request, at) },
+      services: { botAuth: (request, at) => verifyBotAuth(createDeps([AGENT], node(second)), request, at) },
     });
 
   it('after a 503 keeps its agent, and another bundle does not get it', async () => {
@@ -137,8 +137,8 @@ describe('a bundle that is sent again', () => {
     const headers = withNonce('two tenants');
     const plaintext = { nonce: `${'B'.repeat(21)}A` };
     expect((await ingest(headers, { plaintext })).response.class).toBe('declared_agent');
-    const [request, other] = ['acme', 'other'].map((kid) => makeRequest(headers, { bundle: `${kid}|x` }));
-    const deps = makeDeps([AGENT], node(second));
+    const [request, other] = ['acme', 'other'].map((kid) => createRequest(headers, { bundle: `${kid}|x` }));
+    const deps = createDeps([AGENT], node(second));
     expect(await verifyBotAuth(deps, request!, NOW)).toBeNull();
     expect(await verifyBotAuth(deps, other!, NOW)).toBeNull();
   });

@@ -4,10 +4,10 @@ import { type BotAuthDeps, type BotAuthRequest, verifyBotAuth } from '../../src/
 import { NOW } from '../support/make.ts';
 import {
   AGENT_ORIGIN,
+  createAgent,
+  createDeps,
+  createRequest,
   HOST,
-  makeAgent,
-  makeDeps,
-  makeRequest,
   NOW_SECONDS,
   quoted,
   rfcTestAgent,
@@ -18,10 +18,10 @@ import {
 
 /** What production asks of a signature, each demand alone on the edge between good and bad. */
 
-const AGENT = makeAgent();
+const AGENT = createAgent();
 
 function verdict(options: SignOptions = {}, over: Partial<BotAuthRequest> = {}): Promise<string | null> {
-  return verifyBotAuth(makeDeps([AGENT]), makeRequest(signedHeaders(AGENT, options), over), NOW);
+  return verifyBotAuth(createDeps([AGENT]), createRequest(signedHeaders(AGENT, options), over), NOW);
 }
 
 const params = (over: SignOptions['params']): SignOptions => ({ params: over ?? {} });
@@ -36,20 +36,20 @@ describe('a signature in good order', () => {
   it('is not verified without any one of its three headers', async () => {
     for (const name of ['signature', 'signature-input', 'signature-agent']) {
       const { [name]: _left, ...rest } = signedHeaders(AGENT);
-      expect(await verifyBotAuth(makeDeps([AGENT]), makeRequest(rest), NOW)).toBeNull();
+      expect(await verifyBotAuth(createDeps([AGENT]), createRequest(rest), NOW)).toBeNull();
     }
-    expect(await verifyBotAuth(makeDeps([AGENT]), makeRequest({ host: HOST }), NOW)).toBeNull();
+    expect(await verifyBotAuth(createDeps([AGENT]), createRequest({ host: HOST }), NOW)).toBeNull();
   });
 
   it('is not verified by an agent whose key is not known', async () => {
-    const stranger = signedHeaders(makeAgent());
-    expect(await verifyBotAuth(makeDeps([AGENT]), makeRequest(stranger), NOW)).toBeNull();
+    const stranger = signedHeaders(createAgent());
+    expect(await verifyBotAuth(createDeps([AGENT]), createRequest(stranger), NOW)).toBeNull();
   });
 
   it("does not verify by another directory's key", async () => {
-    const other = makeAgent('https://other.example');
+    const other = createAgent('https://other.example');
     const claims = signedHeaders({ ...other, origin: AGENT.origin });
-    expect(await verifyBotAuth(makeDeps([AGENT, other]), makeRequest(claims), NOW)).toBeNull();
+    expect(await verifyBotAuth(createDeps([AGENT, other]), createRequest(claims), NOW)).toBeNull();
   });
 });
 
@@ -116,7 +116,7 @@ describe('its parameters', () => {
         const key = keys.find((one) => one.thumbprint === thumbprint);
         return key ? importAgentKey(key) : null;
       };
-      return verifyBotAuth(makeDeps([], { findKey }), makeRequest(signedHeaders(printed)), NOW);
+      return verifyBotAuth(createDeps([], { findKey }), createRequest(signedHeaders(printed)), NOW);
     };
     expect(await ask(new Set())).toBe(AGENT_ORIGIN);
     expect(await ask()).toBeNull();
@@ -162,7 +162,7 @@ describe('what it covers', () => {
     const components = ['"@authority"', '"x-run"', '"signature-agent";key="sig1"'];
     const headers = signedHeaders(AGENT, { components, headers: { 'x-run': 'a  b' } });
     const ask = (over: Record<string, string>): Promise<string | null> =>
-      verifyBotAuth(makeDeps([AGENT]), makeRequest({ ...headers, ...over }), NOW);
+      verifyBotAuth(createDeps([AGENT]), createRequest({ ...headers, ...over }), NOW);
     expect(await ask({ 'x-other': 'anything' })).toBe(AGENT_ORIGIN);
     expect(await ask({ 'x-run': ' a  b\t' })).toBe(AGENT_ORIGIN);
     expect(await ask({ 'x-run': 'a b' })).toBeNull();
@@ -173,6 +173,6 @@ describe('what it covers', () => {
   it('an odd byte in a header that is not covered costs the agent nothing', async () => {
     const odd = { 'x-name': 'Grüße', cookie: 'a=\u00ff', 'user-agent': 'Bot/1 – x', 'signature-note': 'ü' };
     const headers = { ...signedHeaders(AGENT), ...odd };
-    expect(await verifyBotAuth(makeDeps([AGENT]), makeRequest(headers), NOW)).toBe(AGENT_ORIGIN);
+    expect(await verifyBotAuth(createDeps([AGENT]), createRequest(headers), NOW)).toBe(AGENT_ORIGIN);
   });
 });

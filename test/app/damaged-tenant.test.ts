@@ -4,7 +4,7 @@ import { startPolling } from '../../src/app/poll.ts';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { bumpTenant } from '../../src/db/meta-store.ts';
-import { makeMasterKey, WrongMasterKey } from '../../src/keys/master-key.ts';
+import { createMasterKey, WrongMasterKey } from '../../src/keys/master-key.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { rewrapAll } from '../../src/ops/rewrap-store.ts';
 import { createDirectory } from '../../src/tenants/directory.ts';
@@ -12,7 +12,7 @@ import { openStore } from '../../src/tenants/installation-files.ts';
 import { runGpd } from '../support/command.ts';
 import { execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 
 /** One tenant whose rows cannot be read is not served, and all others are. */
@@ -97,7 +97,7 @@ it('a master key that changed is no damage, also where a tenant is damaged besid
   await change(node.database, 'settings', noRoot);
   await node.polling.refresh();
   const key = randomBytes(32);
-  await rewrapAll(node.database, node.masterKey, makeMasterKey(key, randomBytes), node.serverSecret, {
+  await rewrapAll(node.database, node.masterKey, createMasterKey(key, randomBytes), node.serverSecret, {
     actorOf: () => undefined,
     at: Date.now(),
   });
@@ -124,7 +124,7 @@ it('a server beside it starts, is ready and ingests; the log, the doctor and the
   const [good] = targets;
   if (!good) throw new Error('no tenant');
   const origin = 'https://good.example';
-  expectCore(await post(gpd.url, makeBundle(good), { origin }), 'ok');
+  expectCore(await post(gpd.url, createBundle(good), { origin }), 'ok');
   expect((await fetch(`${gpd.url}/readyz`)).status).toBe(200);
   expect(gpd.logs()).toMatch(/"event":"tenant-damaged","tenant":"settings"/);
   const env = { GPD_DATA_DIR: dataDir, GPD_PORT: String(gpd.port) };

@@ -5,7 +5,7 @@ import { runGpd } from '../support/command.ts';
 import { ORIGIN } from '../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 
 /** What the command line changes, the running server sees within 5 s. */
@@ -39,7 +39,7 @@ async function seen(check: () => Promise<void>): Promise<void> {
 }
 
 async function reasonOf(target: SealTarget, origin = ORIGIN): Promise<string> {
-  const reply = await post(gpd.url, makeBundle(target), { origin });
+  const reply = await post(gpd.url, createBundle(target), { origin });
   return (reply.json() as { reason: string }).reason;
 }
 
@@ -81,12 +81,12 @@ describe.concurrent('a running server', () => {
 
   it('lets in the origins that a tenant has now, and no others', async () => {
     const origin = 'https://moved.example';
-    const answer = () => post(gpd.url, makeBundle(first('moved')), { origin });
+    const answer = () => post(gpd.url, createBundle(first('moved')), { origin });
     expect((await answer()).headers).not.toHaveProperty('access-control-allow-origin');
     await gpd.json(['tenants', 'set', 'moved', `origins=${origin}`]);
     await seen(async () => expect((await answer()).headers['access-control-allow-origin']).toBe(origin));
     expect(expectCore(await answer(), 'ok')).toHaveProperty('transparencyToken');
-    const old = expectCore(await post(gpd.url, makeBundle(first('moved')), { origin: ORIGIN }), 'ok');
+    const old = expectCore(await post(gpd.url, createBundle(first('moved')), { origin: ORIGIN }), 'ok');
     expect(old).not.toHaveProperty('transparencyToken');
   });
 });
@@ -99,18 +99,18 @@ describe('keys rewrap', () => {
     const before = readFileSync(path, 'utf8');
     await own.json(['keys', 'rewrap', '--yes']);
     expect(readFileSync(path, 'utf8')).not.toBe(before);
-    expectCore(await post(own.url, makeBundle(acme)), 'ok');
+    expectCore(await post(own.url, createBundle(acme)), 'ok');
     const made = await own.json<MadeKey>(['tenants', 'add', 'later']);
     await vi.waitFor(
-      async () => expectCore(await post(own.url, makeBundle(targetOf('later', made))), 'ok'),
+      async () => expectCore(await post(own.url, createBundle(targetOf('later', made))), 'ok'),
       SEEN_WITHIN,
     );
-    expectCore(await post(own.url, makeBundle(acme)), 'ok');
+    expectCore(await post(own.url, createBundle(acme)), 'ok');
     expect((await ask(own.url, '/readyz')).status).toBe(200);
     await own.stop();
 
     const again = await startGpd({ dataDir: own.dataDir });
-    expectCore(await post(again.url, makeBundle(acme)), 'ok');
+    expectCore(await post(again.url, createBundle(acme)), 'ok');
     await again.stop();
     copyFileSync(path, `${path}.kept`);
     const refused = await runGpd(['serve', '--port', '0'], {

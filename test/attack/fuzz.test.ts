@@ -7,7 +7,7 @@ import { JSON_TYPE } from '../support/http.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
 import { type GpdProcess, startProcess } from '../support/process.ts';
 import { makePlaintext, seal } from '../support/seal.ts';
-import { makeMutator } from './support/mutate.ts';
+import { createMutator } from './support/mutate.ts';
 import { FULL, sized, tell } from './support/size.ts';
 
 /** Mutations of a good bundle: of its bytes, of its envelope, and of what is inside the seal. Never a 500, no growth. */
@@ -64,7 +64,7 @@ it(
   `${ROUNDS} mutated bundles: never a 500, never another word than the table's, no growth`,
   async () => {
     const seed = announcedSeed('fuzz');
-    const mutator = makeMutator(seededRandom(seed));
+    const mutator = createMutator(seededRandom(seed));
     const target = gpd.targets[0]!;
     const make = {
       bytes: () => mutator.bytes(Buffer.from(JSON.stringify(seal(target, makePlaintext())))),

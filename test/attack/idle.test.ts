@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { expectCore, post } from '../support/expect.ts';
 import { startProcess } from '../support/process.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { pause, readAnswers } from './support/raw.ts';
 import { FULL, sized, tell } from './support/size.ts';
 
@@ -53,7 +53,7 @@ it(
       held.filter(({ text }) => readAnswers(text).answers[0]?.status === 200).length;
     while (answered() < IDLE) await pause(50);
     const begun = performance.now();
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     const ms = performance.now() - begun;
     expect(held.filter(({ closedAt }) => closedAt !== null)).toEqual([]);
     tell('idle', `${IDLE} idle connections, a bundle answered in ${ms.toFixed(0)} ms beside them`);
@@ -86,7 +86,7 @@ it.concurrent.each([
     while (open().length > 0 && performance.now() - begun < CUT_OFF_MS) {
       for (const { socket } of open()) socket.write(piece);
       const asked = performance.now();
-      expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+      expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
       slowest = Math.max(slowest, performance.now() - asked);
       await pause(500);
     }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDemo } from '../browser/support/demo.ts';
 import { apiKey, type Rights, startRightsProcess } from '../rights/support/rights.ts';
 import { ask, type Reply } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { exchange } from './support/raw.ts';
 import { tell } from './support/size.ts';
 
@@ -205,7 +205,7 @@ describe('the log', () => {
         written += 1;
       }
       const signals = { page: { userAgent: line, platform: line }, [line]: line };
-      await rights.call('/_fp/i/v1', makeBundle(rights.acme, { signals }));
+      await rights.call('/_fp/i/v1', createBundle(rights.acme, { signals }));
       await exchange(gpd.port, [`GET http://${FORGED}:${FORGED}/healthz HTTP/1.1\r\nHost: x\r\n\r\n`]);
       written += 2;
     }

@@ -3,7 +3,7 @@ import { call, challengeOf, type Visit, visit } from '../attest/support.ts';
 import { ORIGIN } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
-import { create, get, makePasskey, type Passkey } from '../support/passkey.ts';
+import { create, createPasskey, get, type Passkey } from '../support/passkey.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { FULL, sized, tell } from './support/size.ts';
 
@@ -53,12 +53,13 @@ function forge(good: Parts, known: Passkey, challenges: readonly string[]): unkn
       parts.response[name] = changed;
       return changed === good.response[name] ? null : parts;
     },
-    () => create(makePasskey(), { origin: `https://${random(4).toString('hex')}.example`, challenge: made }),
-    () => create(makePasskey(), { origin: ORIGIN, rpId: random(6).toString('hex'), challenge: made }),
-    () => create(makePasskey(), { origin: ORIGIN, challenge: got }),
-    () => create(makePasskey(), { origin: ORIGIN, challenge: mutate(got) }),
-    () => get({ ...makePasskey(), id: known.id, counter: below(1000) }, { origin: ORIGIN, challenge: got }),
-    () => get(makePasskey(), { origin: ORIGIN, challenge: got }),
+    () =>
+      create(createPasskey(), { origin: `https://${random(4).toString('hex')}.example`, challenge: made }),
+    () => create(createPasskey(), { origin: ORIGIN, rpId: random(6).toString('hex'), challenge: made }),
+    () => create(createPasskey(), { origin: ORIGIN, challenge: got }),
+    () => create(createPasskey(), { origin: ORIGIN, challenge: mutate(got) }),
+    () => get({ ...createPasskey(), id: known.id, counter: below(1000) }, { origin: ORIGIN, challenge: got }),
+    () => get(createPasskey(), { origin: ORIGIN, challenge: got }),
     () => ({ ...good, id: random(below(40)).toString('base64url') }),
     () => ({ ...good, type: random(4).toString('hex') }),
     () => ({
@@ -87,7 +88,7 @@ async function attack(at: Visit, known: Passkey, rounds: number): Promise<Record
   for (let round = 0; round < rounds; round += 1) {
     const isNew = round % 2 === 0;
     const good = isNew
-      ? create(makePasskey(), { ...options, challenge: made })
+      ? create(createPasskey(), { ...options, challenge: made })
       : get({ ...known, counter: 100 + round }, { ...options, challenge: got });
     const credential = forge(good as unknown as Parts, known, [made, got]);
     const { status } = await call(gpd, 'verify', at, { credential });
@@ -100,7 +101,7 @@ async function attack(at: Visit, known: Passkey, rounds: number): Promise<Record
 it(
   `of ${ROUNDS} forged or mutated ceremonies none is accepted and none is a 500`,
   async () => {
-    const known = makePasskey(1);
+    const known = createPasskey(1);
     const first = await visit(gpd);
     const credential = create(known, { origin: ORIGIN, challenge: await challengeOf(gpd, first) });
     expect((await call(gpd, 'verify', first, { credential })).status).toBe(200);

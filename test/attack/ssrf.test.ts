@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fetchSigningKeys } from '../../src/egress/oidc-discovery.ts';
 import { postWebhook } from '../../src/egress/send.ts';
-import { makeAgent, signedHeaders } from '../agents/support/agent.ts';
+import { createAgent, signedHeaders } from '../agents/support/agent.ts';
 import { type DirectoryServer, startDirectory } from '../egress/support/server.ts';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
@@ -12,7 +12,7 @@ import { postJson } from '../support/http.ts';
 import { signJws } from '../support/jws.ts';
 import { startIdp } from '../support/oidc.ts';
 import { type GpdProcess, startProcess } from '../support/process.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { tell } from './support/size.ts';
 
 /** What strangers name is never connected to inside the perimeter: a listener there hears nothing. */
@@ -76,14 +76,14 @@ describe('directories of agents', () => {
     // A header holds ASCII.
     const hosts = HOSTS.filter((name) => /^[\x21-\x7e]+$/.test(name));
     for (const host of hosts) {
-      const agent = { ...makeAgent(), origin: `https://${host}:${port}` };
+      const agent = { ...createAgent(), origin: `https://${host}:${port}` };
       const now = Math.floor(Date.now() / 1000);
       const headers = signedHeaders(agent, {
         host: 'gpd.example',
         scheme: 'https',
         params: { created: String(now), expires: String(now + 60) },
       });
-      expectCore(await post(gpd.url, makeBundle(target), headers), 'ok');
+      expectCore(await post(gpd.url, createBundle(target), headers), 'ok');
     }
     await new Promise((resolve) => setTimeout(resolve, 2000));
     expect(heard).toBe(0);
@@ -124,7 +124,7 @@ describe('webhooks', () => {
     expect(added).toBeGreaterThan(0);
     await vi.waitFor(
       async () => {
-        expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+        expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
         const rows = await execute(
           gpd.dataDir,
           'SELECT failure FROM webhook_outbox WHERE failure IS NOT NULL',

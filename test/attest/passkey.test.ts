@@ -5,7 +5,7 @@ import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectError } from '../support/expect.ts';
 import { ask, postJson, type Reply } from '../support/http.ts';
-import { certified, create, get, makePasskey, type Passkey } from '../support/passkey.ts';
+import { certified, create, createPasskey, get, type Passkey } from '../support/passkey.ts';
 import type { Gpd } from '../support/server.ts';
 import { call, challengeOf, startShops, twin, type Visit, type VisitOptions, visit } from './support.ts';
 
@@ -43,8 +43,8 @@ describe('two phones that look the same', () => {
   it('have one id, and two once each has made a passkey', async () => {
     const [one, two] = [await visit(gpd), await visit(gpd)];
     expect(two.answer).toMatchObject({ visitorId: one.answer.visitorId, needsAttestation: true });
-    const first = attested(await register(one, makePasskey()));
-    const second = attested(await register(two, makePasskey(), true));
+    const first = attested(await register(one, createPasskey()));
+    const second = attested(await register(two, createPasskey(), true));
     expect(first).toMatchObject({
       confidence: 0.6,
       needsAttestation: false,
@@ -61,7 +61,7 @@ describe('two phones that look the same', () => {
   });
 
   it('are known again by the same passkey, with a decision of its own that the backend reads', async () => {
-    const key = makePasskey(1);
+    const key = createPasskey(1);
     const first = attested(await register(await visit(gpd), key));
     key.counter = 2;
     const again = attested(await use(await visit(gpd), key));
@@ -81,7 +81,7 @@ describe('two phones that look the same', () => {
     const driven = await visit(gpd, { signals });
     expect(driven.answer).toMatchObject({ class: 'undeclared_automation', smartSignals: { bot: true } });
     const { class: kind, suspectScore, smartSignals } = driven.answer;
-    expect(attested(await register(driven, makePasskey()))).toMatchObject({
+    expect(attested(await register(driven, createPasskey()))).toMatchObject({
       class: kind,
       suspectScore,
       smartSignals,
@@ -90,13 +90,13 @@ describe('two phones that look the same', () => {
 
   it('get a token for the new decision, in the same session, and need no second passkey', async () => {
     const at = await visit(gpd);
-    const answer = attested(await register(at, makePasskey()));
+    const answer = attested(await register(at, createPasskey()));
     const next = { ...at, token: answer.transparencyToken ?? '' };
     expectError(await call(gpd, 'options', next, {}), 'no-retained-data');
   });
 
   it('are forgotten with the passkey, which then proves nothing', async () => {
-    const key = makePasskey();
+    const key = createPasskey();
     const at = await visit(gpd);
     const answer = attested(await register(at, key));
     const reply = await postJson(
@@ -225,7 +225,7 @@ describe('who may ask', () => {
 describe('a ceremony that proves nothing', () => {
   it('is one and the same 400, and leaves nothing', async () => {
     const at = await visit(gpd);
-    const known = makePasskey(5);
+    const known = createPasskey(5);
     attested(await register(await visit(gpd), known));
     const before = [await count('credentials'), await count('decisions')];
     const challenge = await challengeOf(gpd, at);
@@ -233,7 +233,7 @@ describe('a ceremony that proves nothing', () => {
     const other = await visit(gpd);
     const otherChallenge = await challengeOf(gpd, other);
     const origin = ORIGIN;
-    const fresh = (): Passkey => makePasskey();
+    const fresh = (): Passkey => createPasskey();
     const good = create(fresh(), { origin, challenge });
     const credentials: readonly (readonly [string, unknown])[] = [
       ['nothing', undefined],
@@ -286,9 +286,9 @@ describe('a ceremony that proves nothing', () => {
   it('a challenge is good once, for the same passkey and for another', async () => {
     const at = await visit(gpd);
     const challenge = await challengeOf(gpd, at);
-    const credential = create(makePasskey(), { origin: ORIGIN, challenge });
+    const credential = create(createPasskey(), { origin: ORIGIN, challenge });
     const replies = await Promise.all(
-      [credential, credential, create(makePasskey(), { origin: ORIGIN, challenge })].map((one) =>
+      [credential, credential, create(createPasskey(), { origin: ORIGIN, challenge })].map((one) =>
         call(gpd, 'verify', at, { credential: one }),
       ),
     );
@@ -301,7 +301,7 @@ describe('a ceremony that proves nothing', () => {
   it('a challenge is good for five minutes, and the token no longer', async () => {
     const at = await visit(gpd);
     const challenge = await challengeOf(gpd, at);
-    const credential = create(makePasskey(), { origin: ORIGIN, challenge });
+    const credential = create(createPasskey(), { origin: ORIGIN, challenge });
     const asked = now;
     now = asked + 300_000;
     expectError(await call(gpd, 'verify', at, { credential }), 'unauthenticated');
@@ -311,7 +311,7 @@ describe('a ceremony that proves nothing', () => {
   });
 
   it('a passkey of one tenant is none of another’s', async () => {
-    const key = makePasskey();
+    const key = createPasskey();
     attested(await register(await visit(gpd), key));
     const there = await visit(gpd, { target: gpd.targets[1]! });
     expectError(await use(there, key), 'attestation-failed');
@@ -320,7 +320,7 @@ describe('a ceremony that proves nothing', () => {
 
 describe('what is kept', () => {
   it('is no id of a credential, and its id is none of the visit', async () => {
-    const key = makePasskey();
+    const key = createPasskey();
     await register(await visit(gpd), key);
     const id = key.id.toString('base64url');
     const kept = JSON.stringify([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ORIGIN } from '../support/constants.ts';
 import { expectError } from '../support/expect.ts';
-import { create, makePasskey } from '../support/passkey.ts';
+import { create, createPasskey } from '../support/passkey.ts';
 import { desktopChrome } from '../support/samples.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { call, challengeOf, PURPOSES, type Visit, visit } from './support.ts';
@@ -28,7 +28,7 @@ async function from(device: string, networks: readonly string[], purposes: reado
 it('gets a passkey when the purpose was granted before that visit', async () => {
   const at = await from('asked-before', ['203.0.113.9', '198.51.100.9']);
   expect(at.answer.needsAttestation).toBe(true);
-  const credential = create(makePasskey(), { origin: ORIGIN, challenge: await challengeOf(gpd, at) });
+  const credential = create(createPasskey(), { origin: ORIGIN, challenge: await challengeOf(gpd, at) });
   expect((await call(gpd, 'verify', at, { credential })).status).toBe(200);
 });
 

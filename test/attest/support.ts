@@ -3,7 +3,7 @@ import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../support/constants.ts';
 import { expectCore, post, sessionOf } from '../support/expect.ts';
 import { postJson, type Reply } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd, type TenantSpec } from '../support/server.ts';
 
 const SUB = 'https://sub.shop.example';
@@ -44,7 +44,10 @@ export interface VisitOptions {
 export async function visit(gpd: Gpd, options: VisitOptions = {}): Promise<Visit> {
   const { origin = ORIGIN, purposes = PURPOSES, signals = twin(), target = gpd.targets[0]! } = options;
   const consent = { purposes, ...options.consent };
-  const reply = await post(gpd.url, makeBundle(target, { signals, consent }), { origin, ...options.headers });
+  const reply = await post(gpd.url, createBundle(target, { signals, consent }), {
+    origin,
+    ...options.headers,
+  });
   const answer = expectCore(reply, 'ok');
   return { answer, token: answer.transparencyToken ?? '', session: sessionOf(reply), origin };
 }

@@ -3,7 +3,7 @@ import { addApiKey } from '../support/api-key.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
-import { create, makePasskey } from '../support/passkey.ts';
+import { create, createPasskey } from '../support/passkey.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 import { call, challengeOf, PURPOSES, type Visit, visit } from './support.ts';
 
@@ -43,13 +43,13 @@ describe('a proven consent', () => {
   it('lets its person make a passkey, without the tenant having defined the purpose', async () => {
     const at = await proven('anna');
     expect(at.answer.consentState).toMatchObject({ basis: 'proven', purposes: PURPOSES });
-    const credential = create(makePasskey(), { origin: ORIGIN, challenge: await challengeOf(gpd, at) });
+    const credential = create(createPasskey(), { origin: ORIGIN, challenge: await challengeOf(gpd, at) });
     expect((await call(gpd, 'verify', at, { credential })).status).toBe(200);
   });
 
   it.each(PURPOSES)('withdrawn since refuses options and verify at once: %s', async (purpose) => {
     const at = await proven(`bert-${purpose}`);
-    const credential = create(makePasskey(), { origin: ORIGIN, challenge: await challengeOf(gpd, at) });
+    const credential = create(createPasskey(), { origin: ORIGIN, challenge: await challengeOf(gpd, at) });
     expect((await write('withdraw', `bert-${purpose}`, [purpose])).status).toBe(201);
     expectError(await call(gpd, 'verify', at, { credential }), 'consent-missing');
     expectError(await call(gpd, 'options', at, {}), 'consent-missing');

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { bearerToken, hashSecret, makeApiKeySecret } from '../../src/auth/credentials.ts';
+import { bearerToken, createApiKeySecret, hashSecret } from '../../src/auth/credentials.ts';
 import { KEY_SCOPES } from '../../src/schema/route.ts';
 import { seededRandom } from '../support/make.ts';
 
-describe('makeApiKeySecret', () => {
+describe('createApiKeySecret', () => {
   it('names the scope in front of 32 random bytes', () => {
     const random = seededRandom('test/auth/api-key');
-    const secrets = KEY_SCOPES.map((scope) => makeApiKeySecret(scope, random));
+    const secrets = KEY_SCOPES.map((scope) => createApiKeySecret(scope, random));
     expect(secrets.map((secret) => secret.slice(0, 7))).toEqual(['gpd_pk_', 'gpd_sk_', 'gpd_ro_', 'gpd_op_']);
     for (const secret of secrets) expect(Buffer.from(secret.slice(7), 'base64url')).toHaveLength(32);
     expect(new Set(secrets.map((secret) => secret.slice(7))).size).toBe(KEY_SCOPES.length);
@@ -15,7 +15,7 @@ describe('makeApiKeySecret', () => {
 
   it('asks for 32 bytes, no fewer', () => {
     const asked: number[] = [];
-    makeApiKeySecret('secret', (size) => {
+    createApiKeySecret('secret', (size) => {
       asked.push(size);
       return Buffer.alloc(size);
     });
@@ -25,7 +25,7 @@ describe('makeApiKeySecret', () => {
 
 describe('hashSecret', () => {
   it('is the SHA-256 of the whole key in lower-case hex', () => {
-    const secret = makeApiKeySecret('secret', seededRandom('hash'));
+    const secret = createApiKeySecret('secret', seededRandom('hash'));
     expect(hashSecret(secret)).toBe(createHash('sha256').update(secret).digest('hex'));
     expect(hashSecret(secret)).not.toBe(hashSecret(secret.replace('gpd_sk_', 'gpd_op_')));
   });

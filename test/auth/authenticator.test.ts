@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Authenticate,
-  makeAuthenticator,
+  createAuthenticator,
   missingOidcSettings,
   type OidcSettings,
 } from '../../src/rights/oidc.ts';
@@ -18,7 +18,7 @@ afterAll(() => idp.stop());
 
 const faults: unknown[] = [];
 const authenticator = (more: Partial<OidcSettings> = {}): Authenticate =>
-  makeAuthenticator(oidcSettings(idp, more), Date.now, (error) => faults.push(error));
+  createAuthenticator(oidcSettings(idp, more), Date.now, (error) => faults.push(error));
 
 describe('a token of the provider', () => {
   it.each(['ES256', 'RS256'] as const)('is a caller when it is signed by %s', async (alg) => {
@@ -44,7 +44,7 @@ describe('without a configuration', () => {
     const unset = { ...oidcSettings(idp), oidc_issuer: null, oidc_audience: null, ...given };
     const token = await idp.token({ gpd_role: 'dpo', gpd_tenant: 'acme' });
     const answer = await answerTo(
-      makeAuthenticator(unset, Date.now, () => {}),
+      createAuthenticator(unset, Date.now, () => {}),
       `Bearer ${token}`,
     );
     expect(answer).toMatchObject({ status: 401, code: 'unauthenticated', challenge: 'Bearer' });

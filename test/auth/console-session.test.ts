@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   CONSOLE_ABSOLUTE_MS,
   type ConsoleSession,
+  createConsoleToken,
   hashSecret,
   isLiveSession,
-  makeConsoleToken,
   roleOf,
 } from '../../src/auth/credentials.ts';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
@@ -43,7 +43,7 @@ describe('a session of staff', () => {
 });
 
 it('a session’s token is 32 random bytes, and its row has their hash', () => {
-  const token = makeConsoleToken((n) => Buffer.alloc(n, 7));
+  const token = createConsoleToken((n) => Buffer.alloc(n, 7));
   expect(token).toBe('BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc');
   expect(hashSecret('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
 });

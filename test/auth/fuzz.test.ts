@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
+import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { fc } from '../support/property.ts';
 import { answerTo, oidcSettings } from './support.ts';
@@ -10,7 +10,7 @@ let idp: Idp;
 let authenticate: Authenticate;
 beforeAll(async () => {
   idp = await startIdp();
-  authenticate = makeAuthenticator(oidcSettings(idp), Date.now, () => {});
+  authenticate = createAuthenticator(oidcSettings(idp), Date.now, () => {});
 });
 afterAll(() => idp.stop());
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dropSeveralCredentials } from '../../src/http/request.ts';
-import { makeAuthenticator } from '../../src/rights/oidc.ts';
+import { createAuthenticator } from '../../src/rights/oidc.ts';
 import { ask, openWire } from '../support/http.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings } from './support.ts';
@@ -16,7 +16,7 @@ let url: string;
 beforeAll(async () => {
   idp = await startIdp();
   token = await idp.token({ gpd_role: 'subject' });
-  const authenticate = makeAuthenticator(oidcSettings(idp), Date.now, () => {});
+  const authenticate = createAuthenticator(oidcSettings(idp), Date.now, () => {});
   server = createServer((request, response) => {
     dropSeveralCredentials(request);
     void answerTo(authenticate, request.headers.authorization).then((answer) => {

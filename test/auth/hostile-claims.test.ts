@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claimant } from '../../src/auth/tokens.ts';
-import { makeAuthenticator, type OidcSettings } from '../../src/rights/oidc.ts';
+import { createAuthenticator, type OidcSettings } from '../../src/rights/oidc.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, oidcSettings, WHY } from './support.ts';
 
@@ -17,7 +17,7 @@ afterAll(() => idp.stop());
 
 type More = Readonly<Record<string, unknown>>;
 const authenticator = (settings: Partial<OidcSettings> = {}) =>
-  makeAuthenticator(
+  createAuthenticator(
     oidcSettings(idp, settings),
     () => NOW * 1000,
     () => {},

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { JWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_TOKEN_LENGTH } from '../../src/auth/tokens.ts';
-import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
-import { encodePart, macJws, makeKey, publicJwk, signJws } from '../support/jws.ts';
+import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
+import { createKey, encodePart, macJws, publicJwk, signJws } from '../support/jws.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';
 
@@ -17,8 +17,8 @@ let attacker: JWK;
 const clock = movableClock();
 const faults: unknown[] = [];
 beforeAll(async () => {
-  [idp, attacker] = await Promise.all([startIdp(), makeKey('ES256')]);
-  authenticate = makeAuthenticator(oidcSettings(idp), clock, (error) => faults.push(error), clock);
+  [idp, attacker] = await Promise.all([startIdp(), createKey('ES256')]);
+  authenticate = createAuthenticator(oidcSettings(idp), clock, (error) => faults.push(error), clock);
 });
 afterAll(async () => {
   await idp.stop();

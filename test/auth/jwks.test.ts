@@ -1,7 +1,7 @@
 import { createLocalJWKSet, type JWK } from 'jose';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readSigningKeys, verifyBearer } from '../../src/auth/tokens.ts';
-import { makeKey, publicJwk, signJws } from '../support/jws.ts';
+import { createKey, publicJwk, signJws } from '../support/jws.ts';
 import { answerTo, WHY } from './support.ts';
 
 /** Which keys of a provider's JWKS are taken, and what a token by one of the others is worth. */
@@ -19,7 +19,7 @@ const CLAIMS = { iss: RULES.issuer, aud: RULES.audience, sub: 'user-1', exp: 2_0
 let ec: JWK;
 let rsa: JWK;
 beforeAll(async () => {
-  [ec, rsa] = await Promise.all([makeKey('ES256'), makeKey('RS256')]);
+  [ec, rsa] = await Promise.all([createKey('ES256'), createKey('RS256')]);
 });
 
 /** The answer to a token that this key signed, when the provider publishes this. */
@@ -52,7 +52,7 @@ describe('a key that is taken', () => {
   });
 
   it.each([2048, 3072, 4096])('RSA of %d bits', async (bits) => {
-    const key = await makeKey('RS256', bits);
+    const key = await createKey('RS256', bits);
     expect((await answerWith([publicJwk(key)], key)).status).toBe(200);
   });
 
@@ -73,7 +73,7 @@ describe('a key that is taken', () => {
 
 describe('a key that is passed over', () => {
   it.each(['ES384', 'ES512', 'EdDSA'])('of %s', async (alg) => {
-    const key = { ...(await makeKey(alg)), kid: 'k' };
+    const key = { ...(await createKey(alg)), kid: 'k' };
     const said = await answerWith([publicJwk(key)], key);
     expect(said.details[0]).toMatch(WHY.algorithm);
     expect((await answerWith([publicJwk(key)], key, { alg: 'ES256' })).details[0]).toMatch(WHY.signature);
@@ -81,7 +81,7 @@ describe('a key that is passed over', () => {
   });
 
   it.each([512, 1024, 2047])('RSA of %d bits', async (bits) => {
-    const key = { ...(await makeKey('RS256', bits)), kid: 'k' };
+    const key = { ...(await createKey('RS256', bits)), kid: 'k' };
     const answer = await answerWith([publicJwk(key)], key);
     expect(answer).toMatchObject({ status: 401 });
     expect(answer.details[0]).toMatch(WHY.signature);
@@ -141,7 +141,7 @@ describe('which of several', () => {
   it('by kid, among keys of the algorithm alone', async () => {
     const [one, two] = [
       { ...ec, kid: 'a' },
-      { ...(await makeKey('ES256')), kid: 'b' },
+      { ...(await createKey('ES256')), kid: 'b' },
     ];
     const published = [one, two, { ...rsa, kid: 'a' }].map(publicJwk);
     expect((await answerWith(published, one)).status).toBe(200);
@@ -153,14 +153,14 @@ describe('which of several', () => {
   it('two of the same kid are both tried', async () => {
     const [one, two] = [
       { ...ec, kid: 'a' },
-      { ...(await makeKey('ES256')), kid: 'a' },
+      { ...(await createKey('ES256')), kid: 'a' },
     ];
     const published = [one, two].map(publicJwk);
     for (const key of [one, two]) expect((await answerWith(published, key)).status).toBe(200);
   });
 
   it('without a kid the only one, and none when there are several (OIDC Core 10.1)', async () => {
-    const other = await makeKey('ES256');
+    const other = await createKey('ES256');
     expect((await answerWith([publicJwk(ec), publicJwk(rsa)], ec)).status).toBe(200);
     expect((await answerWith([publicJwk(ec), publicJwk(other)], ec)).status).toBe(401);
   });
@@ -173,7 +173,7 @@ describe('which of several', () => {
 describe('two keys of one kid', () => {
   it('are both tried, and neither makes a stranger’s signature good', async () => {
     const [first, second, stranger] = await Promise.all(
-      [0, 1, 2].map(async () => ({ ...(await makeKey('ES256')), kid: 'k' })),
+      [0, 1, 2].map(async () => ({ ...(await createKey('ES256')), kid: 'k' })),
     );
     const published = [first, second].map((key) => publicJwk(key as JWK));
     for (const key of [first, second]) expect((await answerWith(published, key as JWK)).status).toBe(200);
@@ -183,7 +183,7 @@ describe('two keys of one kid', () => {
   });
 
   it('are none for a token that names no kid', async () => {
-    const keys = await Promise.all([makeKey('ES256'), makeKey('ES256')]);
+    const keys = await Promise.all([createKey('ES256'), createKey('ES256')]);
     for (const key of keys) expect((await answerWith(keys.map(publicJwk), key)).status).toBe(401);
   });
 });

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DAY, HOUR } from '../../src/lib/clock.ts';
 import { describeFault } from '../../src/ops/log.ts';
-import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
+import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
 import { publicJwk } from '../support/jws.ts';
 import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { freePort } from '../support/ports.ts';
@@ -19,7 +19,7 @@ let faults: unknown[];
 let sent: string[];
 
 function connect(target: Pick<Idp, 'issuer' | 'audience'> = idp): void {
-  authenticate = makeAuthenticator(oidcSettings(target), clock, (error) => faults.push(error), clock);
+  authenticate = createAuthenticator(oidcSettings(target), clock, (error) => faults.push(error), clock);
 }
 beforeEach(async () => {
   if (isThere) await idp.fault(null);
@@ -209,9 +209,9 @@ describe('answering badly from the start: 503, and why', () => {
 it('a process that has authenticated somebody may end: nothing holds it', () => {
   const module = fileURLToPath(new URL('../../src/rights/oidc.ts', import.meta.url));
   const script = `
-    const { makeAuthenticator } = await import(${JSON.stringify(module)});
+    const { createAuthenticator } = await import(${JSON.stringify(module)});
     const settings = ${JSON.stringify(oidcSettings(idp))};
-    const caller = await makeAuthenticator(settings, Date.now, () => {})(${JSON.stringify(`Bearer ${good()}`)});
+    const caller = await createAuthenticator(settings, Date.now, () => {})(${JSON.stringify(`Bearer ${good()}`)});
     process.stdout.write(caller.sub);`;
   const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
   const ran = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });

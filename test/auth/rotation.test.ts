@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../src/lib/clock.ts';
-import { type Authenticate, makeAuthenticator } from '../../src/rights/oidc.ts';
+import { type Authenticate, createAuthenticator } from '../../src/rights/oidc.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, movableClock, oidcSettings, WHY } from './support.ts';
 
@@ -13,7 +13,7 @@ let clock: ReturnType<typeof movableClock>;
 beforeEach(async () => {
   idp ??= await startIdp();
   clock = movableClock();
-  authenticate = makeAuthenticator(oidcSettings(idp), clock, () => {}, clock);
+  authenticate = createAuthenticator(oidcSettings(idp), clock, () => {}, clock);
   await idp.asked();
 });
 afterAll(() => idp.stop());
@@ -72,7 +72,7 @@ describe('a rotation', () => {
     'is noticed after an hour, though the machine’s clock was set by %i ms meanwhile',
     async (ms) => {
       const wall = movableClock();
-      authenticate = makeAuthenticator(oidcSettings(idp), wall, () => {}, clock);
+      authenticate = createAuthenticator(oidcSettings(idp), wall, () => {}, clock);
       const claims = {
         iat: Math.floor(Date.now() / 1000) - 86_400,
         exp: Math.floor(Date.now() / 1000) + 86_400,

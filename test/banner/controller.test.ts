@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { makeController } from '../../src/banner/controller.ts';
+import { createController } from '../../src/banner/controller.ts';
 import type { ConsentRecord, Store } from '../../src/banner/record.ts';
 import type { Entry, Failure, Server } from '../../src/banner/server.ts';
 import type { ConsentSnapshot } from '../../src/banner/types.ts';
 import { NOW } from '../support/make.ts';
-import { AGENT, DAY, makeChoice, makeConfig, makePurpose, makeRecord } from './support.ts';
+import { AGENT, createChoice, createConfig, createPurpose, createRecord, DAY } from './support.ts';
 
 const away: Failure = { problem: 'unreachable', transient: true };
 
 /** Of one tenant, in memory. */
-function makeStore(first: ConsentRecord | null) {
+function createStore(first: ConsentRecord | null) {
   const store: Store & { kept: ConsentRecord | null; marks: Record<string, number>; full: boolean } = {
     kept: first,
     marks: {},
@@ -29,8 +29,8 @@ function makeStore(first: ConsentRecord | null) {
   return store;
 }
 
-function makeServer({
-  config = makeConfig(),
+function createServerClient({
+  config = createConfig(),
   write,
   ahead = 0,
 }: {
@@ -53,8 +53,8 @@ function makeServer({
 
 function start(server: Server, record: ConsentRecord | null = null, gpc = () => false) {
   const heard: ConsentSnapshot[] = [];
-  const store = makeStore(record);
-  const controller = makeController({
+  const store = createStore(record);
+  const controller = createController({
     server,
     missing: 'no-key',
     store,
@@ -75,11 +75,11 @@ afterEach(() => {
 
 describe('a page that stays open', () => {
   it('asks again when a choice ends, also after more days than a timer holds', async () => {
-    const record = makeRecord({
-      [AGENT]: makeChoice({ until: NOW + 40 * DAY }),
-      analytics: makeChoice({ until: NOW + 90 * DAY }),
+    const record = createRecord({
+      [AGENT]: createChoice({ until: NOW + 40 * DAY }),
+      analytics: createChoice({ until: NOW + 90 * DAY }),
     });
-    const { controller, heard } = start(makeServer(), record);
+    const { controller, heard } = start(createServerClient(), record);
     await controller.load();
     expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT, 'analytics'] });
     await vi.advanceTimersByTimeAsync(40 * DAY - 1);
@@ -91,11 +91,11 @@ describe('a page that stays open', () => {
   });
 
   it('and whoever waits for the receipt then is answered by the next choice', async () => {
-    const record = makeRecord({
-      [AGENT]: makeChoice({ until: NOW + DAY }),
-      analytics: makeChoice({ until: NOW + DAY }),
+    const record = createRecord({
+      [AGENT]: createChoice({ until: NOW + DAY }),
+      analytics: createChoice({ until: NOW + DAY }),
     });
-    const { controller, heard } = start(makeServer(), record);
+    const { controller, heard } = start(createServerClient(), record);
     await controller.load();
     await vi.advanceTimersByTimeAsync(DAY);
     expect(heard.at(-1)?.phase).toBe('asking');
@@ -106,8 +106,8 @@ describe('a page that stays open', () => {
 });
 
 it('what a machine granted is asked again, and what was refused stays', async () => {
-  const record = makeRecord({ [AGENT]: makeChoice({}), analytics: makeChoice({ choice: 'denied' }) });
-  const { controller, heard, store } = start(makeServer(), record);
+  const record = createRecord({ [AGENT]: createChoice({}), analytics: createChoice({ choice: 'denied' }) });
+  const { controller, heard, store } = start(createServerClient(), record);
   await controller.load();
   expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT] });
   await controller.askAgain();
@@ -117,7 +117,7 @@ it('what a machine granted is asked again, and what was refused stays', async ()
 
 describe('a refusal', () => {
   it('has its entry in the terms once the ledger has it', async () => {
-    const { controller } = start(makeServer());
+    const { controller } = start(createServerClient());
     await controller.load();
     expect(await controller.choose(new Map([[AGENT, false]]))).toEqual({
       outcome: 'recorded',
@@ -128,16 +128,16 @@ describe('a refusal', () => {
 });
 
 describe('a purpose that may be asked for over the signal', () => {
-  const config = makeConfig({
+  const config = createConfig({
     purposes: [
-      makePurpose({ gpc: 'ask' }),
-      makePurpose({ id: 'news', gpc: 'ask' }),
-      makePurpose({ id: 'ads' }),
+      createPurpose({ gpc: 'ask' }),
+      createPurpose({ id: 'news', gpc: 'ask' }),
+      createPurpose({ id: 'ads' }),
     ],
   });
 
   it('is asked once, and the browser remembers it for a year', async () => {
-    const { controller, store } = start(makeServer({ config }), null, () => true);
+    const { controller, store } = start(createServerClient({ config }), null, () => true);
     await controller.load();
     expect(controller.snapshot().phase).toBe('decided');
     expect(controller.startAsking()).toEqual([AGENT, 'news']);
@@ -150,7 +150,7 @@ describe('a purpose that may be asked for over the signal', () => {
   });
 
   it('is not asked for where the browser cannot remember that it was', async () => {
-    const { controller, store } = start(makeServer({ config }), null, () => true);
+    const { controller, store } = start(createServerClient({ config }), null, () => true);
     await controller.load();
     store.full = true;
     expect(controller.startAsking()).toEqual([]);
@@ -162,7 +162,7 @@ describe('a purpose that may be asked for over the signal', () => {
       sent.push([action, purposes, gpc, overGpc]);
       return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
-    const { controller } = start(makeServer({ config, write }), null, () => true);
+    const { controller } = start(createServerClient({ config, write }), null, () => true);
     await controller.load();
     await controller.choose(new Map([[AGENT, 'over-gpc']]));
     expect(sent).toEqual([['grant', [AGENT], true, true]]);
@@ -184,8 +184,8 @@ describe('a signal that begins on an open page', () => {
       return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
     const { controller, store } = start(
-      makeServer({ write }),
-      makeRecord({ [AGENT]: makeChoice() }),
+      createServerClient({ write }),
+      createRecord({ [AGENT]: createChoice() }),
       () => on,
     );
     await controller.load();
@@ -204,10 +204,10 @@ describe('a signal that begins on an open page', () => {
 });
 
 describe('a withdrawal before anybody could be asked', () => {
-  const granted = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
+  const granted = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
 
   it('is in force on the next page, which tells the ledger', async () => {
-    const first = start(makeServer({ config: away }), granted);
+    const first = start(createServerClient({ config: away }), granted);
     await first.controller.load();
     expect(await first.controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
     const sent: unknown[] = [];
@@ -215,7 +215,7 @@ describe('a withdrawal before anybody could be asked', () => {
       sent.push([action, purposes]);
       return purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
-    const next = start(makeServer({ write }), first.store.kept);
+    const next = start(createServerClient({ write }), first.store.kept);
     await next.controller.load();
     expect(next.heard[0]).toMatchObject({ phase: 'decided', granted: [] });
     await vi.waitFor(() => expect(sent).toEqual([['withdraw', [AGENT, 'analytics']]]));
@@ -223,7 +223,7 @@ describe('a withdrawal before anybody could be asked', () => {
   });
 
   it('names what it takes back', async () => {
-    const { controller, store } = start(makeServer({ config: away }), granted);
+    const { controller, store } = start(createServerClient({ config: away }), granted);
     await controller.load();
     await controller.withdraw(['analytics']);
     expect(store.kept?.choices).toMatchObject({
@@ -233,15 +233,15 @@ describe('a withdrawal before anybody could be asked', () => {
   });
 
   it('has failed where nothing is kept', async () => {
-    const { controller } = start(makeServer({ config: away }));
+    const { controller } = start(createServerClient({ config: away }));
     await controller.load();
     expect(await controller.withdraw(null)).toEqual({ outcome: 'failed', problem: 'unreachable' });
   });
 });
 
 it('a choice that another page took away in the meantime does not come back with the next one', async () => {
-  const record = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
-  const { controller, store } = start(makeServer(), record);
+  const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
+  const { controller, store } = start(createServerClient(), record);
   await controller.load();
   store.kept = null;
   await controller.withdraw(['analytics']);
@@ -249,12 +249,12 @@ it('a choice that another page took away in the meantime does not come back with
 });
 
 it('a choice ends by the server’s clock, whichever the device has by then', async () => {
-  const first = start(makeServer({ ahead: -400 * DAY }));
+  const first = start(createServerClient({ ahead: -400 * DAY }));
   await first.controller.load();
   await first.controller.choose(new Map([['analytics', true]]));
   const kept = first.store.kept?.choices['analytics'];
   expect(kept).toMatchObject({ at: NOW + 400 * DAY, until: NOW + 430 * DAY });
-  const later = start(makeServer({ ahead: 31 * DAY }), first.store.kept);
+  const later = start(createServerClient({ ahead: 31 * DAY }), first.store.kept);
   vi.setSystemTime(NOW + (400 + 31 + 29) * DAY);
   await later.controller.load();
   expect(later.controller.snapshot().granted).toEqual(['analytics']);
@@ -263,12 +263,12 @@ it('a choice ends by the server’s clock, whichever the device has by then', as
 });
 
 it('what was answered before a choice was recorded does not tell the time: the choice stands, and ends', async () => {
-  const record = makeRecord({
-    [AGENT]: makeChoice({ at: NOW - DAY }),
-    analytics: makeChoice({ choice: 'denied', at: NOW - DAY }),
+  const record = createRecord({
+    [AGENT]: createChoice({ at: NOW - DAY }),
+    analytics: createChoice({ choice: 'denied', at: NOW - DAY }),
   });
   // From a store of the page, sixty days old.
-  const { controller, heard } = start(makeServer({ ahead: 60 * DAY }), record);
+  const { controller, heard } = start(createServerClient({ ahead: 60 * DAY }), record);
   await controller.load();
   expect(heard.at(-1)).toMatchObject({ phase: 'decided', granted: [AGENT] });
   await vi.advanceTimersByTimeAsync(DAY);
@@ -285,7 +285,10 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
       if (action === 'grant') await new Promise<void>((resolve) => (arrive = resolve));
       return purposes.map((purpose) => ({ purpose, seq: action === 'grant' ? 5 : 9, hash: 'b'.repeat(64) }));
     };
-    const { controller, store } = start(makeServer({ write }), makeRecord({ [AGENT]: makeChoice() }));
+    const { controller, store } = start(
+      createServerClient({ write }),
+      createRecord({ [AGENT]: createChoice() }),
+    );
     await controller.load();
     const granting = controller.choose(new Map([['analytics', true]]));
     await vi.waitFor(() => expect(sent).toEqual(['grant']));
@@ -296,8 +299,8 @@ describe('a refusal in another tab, while this one’s grant is on its way', () 
 
   const refusal = (seq: number | null): ConsentRecord => {
     const proof = seq === null ? null : { seq, hash: 'c'.repeat(64) };
-    const analytics = makeChoice({ choice: 'denied', at: NOW, proof });
-    return makeRecord({ [AGENT]: makeChoice(), analytics });
+    const analytics = createChoice({ choice: 'denied', at: NOW, proof });
+    return createRecord({ [AGENT]: createChoice(), analytics });
   };
   const result = { outcome: 'failed', problem: 'refused' };
 
@@ -318,7 +321,7 @@ describe('a withdrawal that the server would not take', () => {
   const firewall: Failure = { problem: 'invalid-request', transient: false };
 
   /** @param taken whether this page's server takes a write */
-  function makeLog(taken: (action: string) => boolean) {
+  function createLog(taken: (action: string) => boolean) {
     const sent: string[] = [];
     const write: Server['write'] = async (_record, { action, purposes }) => {
       sent.push(`${action} ${purposes.join()}`);
@@ -326,12 +329,12 @@ describe('a withdrawal that the server would not take', () => {
         ? purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }))
         : firewall;
     };
-    return { sent, server: makeServer({ write }) };
+    return { sent, server: createServerClient({ write }) };
   }
 
   async function withdrawInVain() {
-    const granted = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
-    const first = start(makeLog(() => false).server, granted);
+    const granted = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
+    const first = start(createLog(() => false).server, granted);
     await first.controller.load();
     expect(await first.controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'refused' });
     return first.store.kept;
@@ -340,7 +343,7 @@ describe('a withdrawal that the server would not take', () => {
   it('is sent again by the next page, and not before', async () => {
     const kept = await withdrawInVain();
     expect(kept?.pending).toHaveLength(1);
-    const { sent, server } = makeLog(() => true);
+    const { sent, server } = createLog(() => true);
     const next = start(server, kept);
     await next.controller.load();
     await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
@@ -349,7 +352,7 @@ describe('a withdrawal that the server would not take', () => {
   });
 
   it('does not stand before a grant, and does not end it later', async () => {
-    const { sent, server } = makeLog((action) => action === 'grant');
+    const { sent, server } = createLog((action) => action === 'grant');
     const next = start(server, await withdrawInVain());
     await next.controller.load();
     expect(await next.controller.choose(new Map([[AGENT, true]]))).toMatchObject({ outcome: 'recorded' });
@@ -359,7 +362,7 @@ describe('a withdrawal that the server would not take', () => {
 
   it('is over once its person was erased', async () => {
     const erased: Server['write'] = async () => ({ problem: 'erased', transient: false });
-    const next = start(makeServer({ write: erased }), await withdrawInVain());
+    const next = start(createServerClient({ write: erased }), await withdrawInVain());
     await next.controller.load();
     await vi.waitFor(() => expect(next.store.kept).toMatchObject({ pending: [] }));
   });
@@ -373,7 +376,10 @@ describe('a refusal that the server could not be told of', () => {
       sent.push(`${action} ${key}`);
       return isAway ? away : purposes.map((purpose, seq) => ({ purpose, seq, hash: 'b'.repeat(64) }));
     };
-    const { controller, store } = start(makeServer({ write }), makeRecord({ [AGENT]: makeChoice() }));
+    const { controller, store } = start(
+      createServerClient({ write }),
+      createRecord({ [AGENT]: createChoice() }),
+    );
     await controller.load();
     expect(await controller.withdraw(null)).toEqual({ outcome: 'kept', problem: 'unreachable' });
     await vi.advanceTimersByTimeAsync(60_000);

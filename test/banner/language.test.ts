@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/banner/config.ts';
 import { directionOf, pickLanguage } from '../../src/banner/language.ts';
-import { makeConfig, makePurpose } from './support.ts';
+import { createConfig, createPurpose } from './support.ts';
 
 beforeAll(() => void vi.stubGlobal('LANGUAGES', ['de', 'en', 'pt', 'ar']));
 afterAll(() => void vi.unstubAllGlobals());
@@ -27,19 +27,19 @@ describe('the language', () => {
 
 describe('what the server says', () => {
   it('is taken whole or not at all', () => {
-    expect(readConfig(makeConfig())).toEqual(makeConfig());
+    expect(readConfig(createConfig())).toEqual(createConfig());
     const broken: readonly unknown[] = [
       null,
       [],
       {},
-      { ...makeConfig(), kid: 1 },
-      { ...makeConfig(), gpc: 'no' },
-      { ...makeConfig(), policy: null },
-      { ...makeConfig(), policy: { version: 1, material: -1, url: '' } },
-      { ...makeConfig(), purposes: {} },
-      { ...makeConfig(), purposes: [null] },
-      { ...makeConfig(), purposes: [{ ...makePurpose(), gpc: 'maybe' }] },
-      { ...makeConfig(), purposes: [{ ...makePurpose(), ttlDays: '7' }] },
+      { ...createConfig(), kid: 1 },
+      { ...createConfig(), gpc: 'no' },
+      { ...createConfig(), policy: null },
+      { ...createConfig(), policy: { version: 1, material: -1, url: '' } },
+      { ...createConfig(), purposes: {} },
+      { ...createConfig(), purposes: [null] },
+      { ...createConfig(), purposes: [{ ...createPurpose(), gpc: 'maybe' }] },
+      { ...createConfig(), purposes: [{ ...createPurpose(), ttlDays: '7' }] },
     ];
     for (const value of broken) expect(readConfig(value)).toBeNull();
   });

@@ -4,16 +4,16 @@ import { NOW } from '../support/make.ts';
 import {
   AGENT,
   analytics,
+  createChoice,
+  createConfig,
+  createPurpose,
+  createRecord,
+  createTerms,
   DAY,
-  makeChoice,
-  makeConfig,
-  makePurpose,
-  makeRecord,
-  makeTerms,
 } from './support.ts';
 
 const key = (): string => 'key';
-const plan = (wants: Record<string, boolean>, terms = makeTerms()) =>
+const plan = (wants: Record<string, boolean>, terms = createTerms()) =>
   planWrites(terms, new Map(Object.entries(wants)), key).map(({ action, purposes, gpc, policyVersion }) => ({
     action,
     purposes,
@@ -31,16 +31,16 @@ describe('what is written', () => {
   });
 
   it('refusals come first: whatever breaks in between, less is granted', () => {
-    const record = makeRecord({ [AGENT]: makeChoice() });
-    expect(plan({ [AGENT]: false, analytics: true }, makeTerms({ record }))).toEqual([
+    const record = createRecord({ [AGENT]: createChoice() });
+    expect(plan({ [AGENT]: false, analytics: true }, createTerms({ record }))).toEqual([
       { action: 'withdraw', purposes: [AGENT], ...common },
       { action: 'grant', purposes: ['analytics'], ...common },
     ]);
   });
 
   it('what is not changed is not written again, and what is not named stays', () => {
-    const record = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice({ choice: 'denied' }) });
-    const terms = makeTerms({ record });
+    const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice({ choice: 'denied' }) });
+    const terms = createTerms({ record });
     expect(plan({ [AGENT]: true, analytics: false }, terms)).toEqual([]);
     expect(plan({}, terms)).toEqual([]);
     expect(plan({ unknown: true }, terms)).toEqual([]);
@@ -50,28 +50,28 @@ describe('what is written', () => {
   });
 
   it('what is asked again is written again, a refusal too', () => {
-    const record = makeRecord({
-      [AGENT]: makeChoice({ choice: 'denied', until: NOW }),
-      analytics: makeChoice({ version: 1 }),
+    const record = createRecord({
+      [AGENT]: createChoice({ choice: 'denied', until: NOW }),
+      analytics: createChoice({ version: 1 }),
     });
-    expect(plan(NONE, makeTerms({ record }))).toEqual([
+    expect(plan(NONE, createTerms({ record }))).toEqual([
       { action: 'deny', purposes: [AGENT, 'analytics'], ...common },
     ]);
   });
 
   it('under GPC the signal’s purposes are never written, and the others carry it', () => {
     const expected = { purposes: ['analytics'], gpc: true, policyVersion: 3 };
-    expect(plan(ALL, makeTerms({ gpc: true }))).toEqual([{ action: 'grant', ...expected }]);
-    expect(plan(NONE, makeTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
-    const record = makeRecord({ [AGENT]: makeChoice() });
-    expect(plan({ [AGENT]: true }, makeTerms({ gpc: true, record }))).toEqual([]);
+    expect(plan(ALL, createTerms({ gpc: true }))).toEqual([{ action: 'grant', ...expected }]);
+    expect(plan(NONE, createTerms({ gpc: true }))).toEqual([{ action: 'deny', ...expected }]);
+    const record = createRecord({ [AGENT]: createChoice() });
+    expect(plan({ [AGENT]: true }, createTerms({ gpc: true, record }))).toEqual([]);
   });
 
   it('a yes over the signal is a write of its own, for a purpose that may be asked for alone', () => {
-    const news = makePurpose({ id: 'news', gpc: 'ask' });
-    const terms = makeTerms({
+    const news = createPurpose({ id: 'news', gpc: 'ask' });
+    const terms = createTerms({
       gpc: true,
-      config: makeConfig({ purposes: [makePurpose(), news, analytics] }),
+      config: createConfig({ purposes: [createPurpose(), news, analytics] }),
     });
     const wants = new Map<string, boolean | 'over-gpc'>([
       [AGENT, 'over-gpc'],
@@ -87,20 +87,20 @@ describe('what is written', () => {
   });
 
   it('a yes over the signal is taken back as any other', () => {
-    const news = makePurpose({ id: 'news', gpc: 'ask' });
-    const record = makeRecord({ news: makeChoice({ overGpc: true }) });
-    const terms = makeTerms({ gpc: true, record, config: makeConfig({ purposes: [news] }) });
+    const news = createPurpose({ id: 'news', gpc: 'ask' });
+    const record = createRecord({ news: createChoice({ overGpc: true }) });
+    const terms = createTerms({ gpc: true, record, config: createConfig({ purposes: [news] }) });
     expect(plan({ news: false }, terms)).toMatchObject([{ action: 'withdraw', purposes: ['news'] }]);
     expect(plan({ news: true }, terms)).toEqual([]);
   });
 
   it('a grant that the ledger was not told the signal about yet can be withdrawn under the signal', () => {
-    const record = makeRecord({ [AGENT]: makeChoice() });
-    expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record }))).toEqual([
+    const record = createRecord({ [AGENT]: createChoice() });
+    expect(plan({ [AGENT]: false }, createTerms({ gpc: true, record }))).toEqual([
       { action: 'withdraw', purposes: [AGENT], gpc: true, policyVersion: 3 },
     ]);
-    const withdrawn = makeRecord({ [AGENT]: makeChoice({ choice: 'withdrawn' }) });
-    expect(plan({ [AGENT]: false }, makeTerms({ gpc: true, record: withdrawn }))).toEqual([]);
+    const withdrawn = createRecord({ [AGENT]: createChoice({ choice: 'withdrawn' }) });
+    expect(plan({ [AGENT]: false }, createTerms({ gpc: true, record: withdrawn }))).toEqual([]);
   });
 });
 
@@ -118,7 +118,7 @@ describe('what is remembered', () => {
   ];
 
   it('a grant, as long as its purpose says, with its entry', () => {
-    const { choices } = remember(makeRecord(), write, makeTerms(), entries);
+    const { choices } = remember(createRecord(), write, createTerms(), entries);
     expect(choices).toEqual({
       [AGENT]: {
         choice: 'granted',
@@ -139,17 +139,21 @@ describe('what is remembered', () => {
 
   it('a yes over the signal as one, and nothing else', () => {
     const over = { ...write, gpc: true, overGpc: true } as const;
-    expect(remember(makeRecord(), over, makeTerms(), entries).choices[AGENT]).toMatchObject({
+    expect(remember(createRecord(), over, createTerms(), entries).choices[AGENT]).toMatchObject({
       overGpc: true,
     });
-    expect(remember(makeRecord(), write, makeTerms(), entries).choices[AGENT]).not.toHaveProperty('overGpc');
+    expect(remember(createRecord(), write, createTerms(), entries).choices[AGENT]).not.toHaveProperty(
+      'overGpc',
+    );
     const back = { ...over, action: 'withdraw' } as const;
-    expect(remember(makeRecord(), back, makeTerms(), entries).choices[AGENT]).not.toHaveProperty('overGpc');
+    expect(remember(createRecord(), back, createTerms(), entries).choices[AGENT]).not.toHaveProperty(
+      'overGpc',
+    );
   });
 
   it('a refusal, as long as a grant, and its proof once the ledger has it', () => {
     const refusal = { ...write, action: 'deny' } as const;
-    const record = remember(makeRecord({}, { pending: [refusal] }), refusal, makeTerms());
+    const record = remember(createRecord({}, { pending: [refusal] }), refusal, createTerms());
     expect(record.choices[AGENT]).toMatchObject({ choice: 'denied', until: NOW + 180 * DAY, proof: null });
     const proven = removePending(prove(record, entries), refusal);
     expect(proven.choices[AGENT]).toMatchObject({ choice: 'denied', at: NOW, proof: { seq: 4 } });
@@ -157,18 +161,18 @@ describe('what is remembered', () => {
   });
 
   it('a late proof does not touch a choice that came after it', () => {
-    const record = makeRecord({ [AGENT]: makeChoice() });
-    expect(prove(record, entries).choices[AGENT]).toEqual(makeChoice());
+    const record = createRecord({ [AGENT]: createChoice() });
+    expect(prove(record, entries).choices[AGENT]).toEqual(createChoice());
   });
 });
 
 describe('a withdrawal by the record alone', () => {
-  const how = { now: NOW, gpc: false, makeKey: key };
-  const record = makeRecord({
-    [AGENT]: makeChoice(),
-    analytics: makeChoice({ version: 2, until: NOW + 5 * DAY }),
-    gone: makeChoice({ until: NOW }),
-    no: makeChoice({ choice: 'denied' }),
+  const how = { now: NOW, gpc: false, createKey: key };
+  const record = createRecord({
+    [AGENT]: createChoice(),
+    analytics: createChoice({ version: 2, until: NOW + 5 * DAY }),
+    gone: createChoice({ until: NOW }),
+    no: createChoice({ choice: 'denied' }),
   });
 
   it('takes back what was granted, expired or not by a clock that may be ahead, and nothing else', () => {
@@ -194,6 +198,6 @@ describe('a withdrawal by the record alone', () => {
 
   it('is none when nothing is granted', () => {
     expect(takeBack(record, ['no', 'other'], how)).toBeNull();
-    expect(takeBack(makeRecord(), null, how)).toBeNull();
+    expect(takeBack(createRecord(), null, how)).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { makeStore } from '../../src/banner/record.ts';
-import { AGENT, makeChoice, makeRecord } from './support.ts';
+import { createStore } from '../../src/banner/record.ts';
+import { AGENT, createChoice, createRecord } from './support.ts';
 
 /** Web Storage with room for so many characters. */
 class Room {
@@ -29,8 +29,8 @@ class Room {
 }
 
 const NAME = 'gpd-consent:shop';
-const granted = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice() });
-const withdrawn = makeRecord({ [AGENT]: makeChoice(), analytics: makeChoice({ choice: 'withdrawn' }) });
+const granted = createRecord({ [AGENT]: createChoice(), analytics: createChoice() });
+const withdrawn = createRecord({ [AGENT]: createChoice(), analytics: createChoice({ choice: 'withdrawn' }) });
 const write = {
   action: 'withdraw',
   purposes: ['analytics'],
@@ -55,7 +55,7 @@ afterEach(() => {
 });
 
 function fullOf(record: typeof granted) {
-  const store = makeStore();
+  const store = createStore();
   store.save('shop', record);
   room.fill();
   return store;
@@ -67,14 +67,14 @@ describe('a storage without room for the newer record', () => {
     store.save('shop', withdrawn);
     expect(room.getItem(NAME)).toBeNull();
     expect(store.load('shop')).toEqual(withdrawn);
-    expect(makeStore().load('shop')).toBeNull();
+    expect(createStore().load('shop')).toBeNull();
   });
 
   it('keeps what the server was not told yet, and no choice', () => {
     const store = fullOf(granted);
     store.save('shop', { ...withdrawn, pending: [write] });
     expect(store.load('shop')).toEqual({ ...withdrawn, pending: [write] });
-    expect(makeStore().load('shop')).toEqual({ ...granted, choices: {}, pending: [write] });
+    expect(createStore().load('shop')).toEqual({ ...granted, choices: {}, pending: [write] });
   });
 
   it('is used again once there is room', () => {
@@ -82,7 +82,7 @@ describe('a storage without room for the newer record', () => {
     store.save('shop', withdrawn);
     room.size = 5000;
     store.save('shop', withdrawn);
-    expect(makeStore().load('shop')).toEqual(withdrawn);
+    expect(createStore().load('shop')).toEqual(withdrawn);
   });
 
   it('says nothing of another tenant', () => {
@@ -100,7 +100,7 @@ describe('what this page remembers alone', () => {
     ['the page was in the back/forward cache', 'pageshow', { persisted: true }, null],
     ['the page was loaded', 'pageshow', { persisted: false }, granted],
   ])('%s', (_what, type, fields, left) => {
-    const store = makeStore();
+    const store = createStore();
     const changed = vi.fn();
     store.watch('shop', changed);
     room.isForbidden = true;
@@ -112,7 +112,7 @@ describe('what this page remembers alone', () => {
 });
 
 it('a record that was taken away does not come back', () => {
-  const store = makeStore();
+  const store = createStore();
   store.save('shop', granted);
   room.removeItem(NAME);
   expect(store.load('shop')).toBeNull();

@@ -6,8 +6,8 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { makeServer, type Server } from '../../src/banner/server.ts';
-import { makeConfig, makeRecord } from './support.ts';
+import { createServerClient, type Server } from '../../src/banner/server.ts';
+import { createConfig, createRecord } from './support.ts';
 
 /** The calls as they go out, and every answer that is not the one hoped for. */
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => void http.listen(0, '127.0.0.1', resolve));
-  server = makeServer(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'gpd_pk_key');
+  server = createServerClient(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, 'gpd_pk_key');
 });
 afterAll(() => new Promise((resolve) => void http.close(resolve)));
 beforeEach(() => {
@@ -45,7 +45,7 @@ const WRITE = { action: 'deny', purposes: ['ads'], policyVersion: 3, gpc: false,
 
 describe('the time', () => {
   const answerAt = (ms: number): void =>
-    answer(200, makeConfig(), { date: new Date(Date.now() + ms).toUTCString() });
+    answer(200, createConfig(), { date: new Date(Date.now() + ms).toUTCString() });
 
   it('is the last answer’s, to a write if there was one; a few seconds are its way, and no answer says nothing', async () => {
     expect(server.aheadMs()).toBe(0);
@@ -58,22 +58,22 @@ describe('the time', () => {
     await server.words('/v1/embed/0/de.json');
     expect(server.aheadMs()).toBeGreaterThan(80_000_000);
     answer(422, { error: 'unknown-purpose' }, { date: new Date(Date.now() + 7_200_000).toUTCString() });
-    await server.write(makeRecord(), WRITE);
+    await server.write(createRecord(), WRITE);
     expect(Math.abs(server.aheadMs() + 7_200_000)).toBeLessThan(5000);
     // A service worker may answer what is read from its store.
     answerAt(-86_400_000);
     await server.config('en');
     expect(Math.abs(server.aheadMs() + 7_200_000)).toBeLessThan(5000);
     answer(201, { entries: [] }, { date: new Date(Date.now() + 30_000).toUTCString() });
-    await server.write(makeRecord(), WRITE);
+    await server.write(createRecord(), WRITE);
     expect(server.aheadMs()).toBe(0);
   });
 });
 
 describe('the configuration', () => {
   it('is asked for by the publishable key and in one language', async () => {
-    answer(200, makeConfig());
-    expect(await server.config('de')).toEqual(makeConfig());
+    answer(200, createConfig());
+    expect(await server.config('de')).toEqual(createConfig());
     expect(seen[0]).toMatchObject({
       path: '/v1/consent/banner?lang=de',
       headers: { authorization: 'Bearer gpd_pk_key' },
@@ -106,7 +106,7 @@ describe('a write', () => {
   it('carries the principal’s secret and a key that lets it count once', async () => {
     const entries = [{ purpose: 'ads', seq: 4, hash: 'f'.repeat(64) }];
     answer(201, { entries, seq: 4, hash: 'f'.repeat(64) });
-    const record = makeRecord();
+    const record = createRecord();
     expect(await server.write(record, WRITE)).toEqual(entries);
     expect(seen[0]).toMatchObject({ path: '/v1/consent/deny', headers: { 'idempotency-key': 'once' } });
     expect(JSON.parse(seen[0]?.body ?? '')).toEqual({
@@ -128,7 +128,7 @@ describe('a write', () => {
     [500, 'internal', true],
   ])('%d %s: may the same succeed later? %j', async (status, error, transient) => {
     answer(status, { error });
-    expect(await server.write(makeRecord(), WRITE)).toEqual({ problem: error, transient });
+    expect(await server.write(createRecord(), WRITE)).toEqual({ problem: error, transient });
   });
 });
 

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { makeReceipt } from '../../src/banner/receipt.ts';
+import { createReceipt } from '../../src/banner/receipt.ts';
 import { askable, askedPurposes, granted, statusOf, whyAsked } from '../../src/banner/status.ts';
 import { decideConsent } from '../../src/consent/decide.ts';
 import { NOW } from '../support/make.ts';
 import {
   AGENT,
   analytics,
+  createChoice,
+  createConfig,
+  createPurpose,
+  createRecord,
+  createTerms,
   DAY,
-  makeChoice,
-  makeConfig,
-  makePurpose,
-  makeRecord,
-  makeTerms,
 } from './support.ts';
 
 const BOTH = [false, true];
@@ -21,9 +21,9 @@ const CASES = BOTH.flatMap((gpc) =>
   ),
 );
 
-const status = (choice: Parameters<typeof makeChoice>[0] | null, gpc = false, purpose = makePurpose()) =>
+const status = (choice: Parameters<typeof createChoice>[0] | null, gpc = false, purpose = createPurpose()) =>
   statusOf(
-    makeTerms({ gpc, record: makeRecord(choice ? { [purpose.id]: makeChoice(choice) } : {}) }),
+    createTerms({ gpc, record: createRecord(choice ? { [purpose.id]: createChoice(choice) } : {}) }),
     purpose,
   );
 
@@ -64,25 +64,25 @@ describe('a purpose', () => {
             const rules = { gpcOf: () => policy, currentVersion: 3, materialVersion: 2, denyDoubted: false };
             const ledger = decideConsent(AGENT, state, rules, NOW);
             const kept = { choice, until, version, ...(overGpc && { overGpc }) };
-            expect(status(kept, gpc, makePurpose({ gpc: policy })) === 'granted').toBe(ledger.allowed);
+            expect(status(kept, gpc, createPurpose({ gpc: policy })) === 'granted').toBe(ledger.allowed);
           }
   });
 
   it('whose policy is ask is settled by the signal until there is a live yes over it', () => {
-    const news = makePurpose({ gpc: 'ask' });
+    const news = createPurpose({ gpc: 'ask' });
     const over = { overGpc: true } as const;
     expect(status(null, true, news)).toBe('gpc-opt-out');
     expect(status({}, true, news)).toBe('gpc-opt-out');
     expect(status(over, true, news)).toBe('granted');
     expect(status({ ...over, until: NOW }, true, news)).toBe('gpc-opt-out');
     expect(status({ ...over, version: 1 }, true, news)).toBe('gpc-opt-out');
-    expect(status(over, true, makePurpose({ gpc: 'opt-out' }))).toBe('gpc-opt-out');
+    expect(status(over, true, createPurpose({ gpc: 'opt-out' }))).toBe('gpc-opt-out');
     expect(status(null, false, news)).toBe('unasked');
   });
 
   it('may be asked for over the signal once in a year, and never where the policy is another', () => {
-    const ask = (over: Parameters<typeof makeTerms>[0], policy: 'opt-out' | 'ask' | 'ignore' = 'ask') =>
-      askable(makeTerms({ config: makeConfig({ purposes: [makePurpose({ gpc: policy })] }), ...over }))
+    const ask = (over: Parameters<typeof createTerms>[0], policy: 'opt-out' | 'ask' | 'ignore' = 'ask') =>
+      askable(createTerms({ config: createConfig({ purposes: [createPurpose({ gpc: policy })] }), ...over }))
         .length;
     expect(ask({ gpc: true })).toBe(1);
     expect(ask({ gpc: true, askedAt: { [AGENT]: NOW - 365 * DAY } })).toBe(1);
@@ -90,29 +90,29 @@ describe('a purpose', () => {
     expect(ask({ gpc: true, askedAt: { [AGENT]: NOW + DAY } })).toBe(0);
     expect(ask({ gpc: false })).toBe(0);
     expect(ask({ gpc: true }, 'opt-out') + ask({ gpc: true }, 'ignore')).toBe(0);
-    const record = makeRecord({ [AGENT]: makeChoice({ overGpc: true }) });
+    const record = createRecord({ [AGENT]: createChoice({ overGpc: true }) });
     expect(ask({ gpc: true, record })).toBe(0);
   });
 
   it('of the name of a property of every object was never asked', () => {
-    expect(status(null, false, makePurpose({ id: 'constructor' }))).toBe('unasked');
+    expect(status(null, false, createPurpose({ id: 'constructor' }))).toBe('unasked');
   });
 });
 
 describe('what is asked', () => {
   it.each([
     ['the first time', {}, 'first', 2],
-    ['for what is new', { [AGENT]: makeChoice() }, 'purpose', 1],
+    ['for what is new', { [AGENT]: createChoice() }, 'purpose', 1],
     [
       'after a material change',
-      { [AGENT]: makeChoice({ version: 1 }), analytics: makeChoice() },
+      { [AGENT]: createChoice({ version: 1 }), analytics: createChoice() },
       'policy',
       1,
     ],
-    ['after an expiry', { [AGENT]: makeChoice({ until: NOW }), analytics: makeChoice() }, 'expired', 1],
-    ['nothing', { [AGENT]: makeChoice({ choice: 'denied' }), analytics: makeChoice() }, 'purpose', 0],
+    ['after an expiry', { [AGENT]: createChoice({ until: NOW }), analytics: createChoice() }, 'expired', 1],
+    ['nothing', { [AGENT]: createChoice({ choice: 'denied' }), analytics: createChoice() }, 'purpose', 0],
   ] as const)('%s', (_when, choices, why, count) => {
-    const terms = makeTerms({ record: makeRecord(choices) });
+    const terms = createTerms({ record: createRecord(choices) });
     expect(askedPurposes(terms)).toHaveLength(count);
     if (count > 0) expect(whyAsked(terms)).toBe(why);
   });
@@ -120,7 +120,7 @@ describe('what is asked', () => {
 
 describe('a receipt', () => {
   it('before any choice has nothing but the version and the signal', () => {
-    expect(makeReceipt(makeTerms({ gpc: true }))).toEqual({
+    expect(createReceipt(createTerms({ gpc: true }))).toEqual({
       purposes: [],
       gpc: true,
       version: 3,
@@ -130,9 +130,9 @@ describe('a receipt', () => {
 
   it('has version, time and proof of the agent’s own grant', () => {
     const proof = { seq: 41, hash: 'b'.repeat(64) };
-    const own = makeChoice({ version: 2, at: NOW - 2 * DAY, proof });
-    const record = makeRecord({ analytics: makeChoice(), [AGENT]: own });
-    expect(makeReceipt(makeTerms({ record }))).toEqual({
+    const own = createChoice({ version: 2, at: NOW - 2 * DAY, proof });
+    const record = createRecord({ analytics: createChoice(), [AGENT]: own });
+    expect(createReceipt(createTerms({ record }))).toEqual({
       purposes: [AGENT, 'analytics'],
       gpc: false,
       version: 2,
@@ -143,31 +143,31 @@ describe('a receipt', () => {
   });
 
   it('says of a yes over the signal that it is one, while the signal is on', () => {
-    const config = makeConfig({ purposes: [makePurpose({ gpc: 'ask' })] });
-    const record = makeRecord({ [AGENT]: makeChoice({ overGpc: true }) });
-    expect(makeReceipt(makeTerms({ config, record, gpc: true }))).toMatchObject({
+    const config = createConfig({ purposes: [createPurpose({ gpc: 'ask' })] });
+    const record = createRecord({ [AGENT]: createChoice({ overGpc: true }) });
+    expect(createReceipt(createTerms({ config, record, gpc: true }))).toMatchObject({
       purposes: [AGENT],
       gpc: true,
       overGpc: true,
     });
-    expect(makeReceipt(makeTerms({ config, record }))).not.toHaveProperty('overGpc');
+    expect(createReceipt(createTerms({ config, record }))).not.toHaveProperty('overGpc');
   });
 
   it('after a refusal has the latest entry, and none while the ledger does not know', () => {
     const proof = { seq: 9, hash: 'c'.repeat(64) };
-    const record = makeRecord({
-      [AGENT]: makeChoice({ choice: 'denied', at: NOW - 1, proof }),
-      analytics: makeChoice({ choice: 'withdrawn', at: NOW - 2 }),
+    const record = createRecord({
+      [AGENT]: createChoice({ choice: 'denied', at: NOW - 1, proof }),
+      analytics: createChoice({ choice: 'withdrawn', at: NOW - 2 }),
     });
-    expect(makeReceipt(makeTerms({ record }))).toMatchObject({ purposes: [], proof, issuedAt: NOW - 1 });
-    const unsaid = makeRecord({ [AGENT]: makeChoice({ choice: 'withdrawn', proof: null }) });
-    expect(makeReceipt(makeTerms({ record: unsaid }))).not.toHaveProperty('proof');
+    expect(createReceipt(createTerms({ record }))).toMatchObject({ purposes: [], proof, issuedAt: NOW - 1 });
+    const unsaid = createRecord({ [AGENT]: createChoice({ choice: 'withdrawn', proof: null }) });
+    expect(createReceipt(createTerms({ record: unsaid }))).not.toHaveProperty('proof');
   });
 
   it('never names a purpose that is not asked any more', () => {
-    const record = makeRecord({ gone: makeChoice(), [AGENT]: makeChoice() });
-    const config = makeConfig({ purposes: [makePurpose()] });
-    expect(makeReceipt(makeTerms({ config, record })).purposes).toEqual([AGENT]);
-    expect(granted(makeTerms({ config, record, gpc: true }))).toEqual([]);
+    const record = createRecord({ gone: createChoice(), [AGENT]: createChoice() });
+    const config = createConfig({ purposes: [createPurpose()] });
+    expect(createReceipt(createTerms({ config, record })).purposes).toEqual([AGENT]);
+    expect(granted(createTerms({ config, record, gpc: true }))).toEqual([]);
   });
 });

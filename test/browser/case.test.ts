@@ -6,7 +6,7 @@ import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { contestTextsOf } from '../../src/rights/contests/contest.ts';
-import { makeContestService } from '../../src/rights/contests/service.ts';
+import { createContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { type Rights, startRights } from '../rights/support/rights.ts';
 import { KID } from '../support/constants.ts';
@@ -22,7 +22,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 describeInChromium('browser/case', () => {
   let rights: Rights;
   let store: Awaited<ReturnType<typeof openStore>>;
-  let reviewers: ReturnType<typeof makeContestService>;
+  let reviewers: ReturnType<typeof createContestService>;
   let browser: Browser;
   let page: Page;
   const problems: string[] = [];
@@ -37,7 +37,7 @@ describeInChromium('browser/case', () => {
     };
     const contestTexts = contestTextsOf(tenantOf);
     const { database } = store;
-    reviewers = makeContestService({
+    reviewers = createContestService({
       database,
       tenantOf,
       clock: Date.now,

@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { GRANTED, makeIngestAnswer } from './support/answers.ts';
+import { createIngestAnswer, GRANTED } from './support/answers.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
-import { makeSealKey, pubKeyBody } from './support/seal-keys.ts';
+import { createSealKey, pubKeyBody } from './support/seal-keys.ts';
 import { type Site, startSite } from './support/site.ts';
 
 const KID = 'shop';
@@ -45,10 +45,12 @@ describeInChromium('browser/gate', () => {
   let browser: Browser;
 
   beforeAll(async () => {
-    const key = makeSealKey();
+    const key = createSealKey();
     site = await startSite({
       gpd: ({ path }) =>
-        path.startsWith('/_fp/pubkey') ? { status: 200, body: pubKeyBody(KID, key) } : makeIngestAnswer('ok'),
+        path.startsWith('/_fp/pubkey')
+          ? { status: 200, body: pubKeyBody(KID, key) }
+          : createIngestAnswer('ok'),
     });
     browser = await launchShell();
   });

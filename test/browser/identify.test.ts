@@ -2,9 +2,9 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
 import { readSignals } from '../../src/schema/signals.ts';
-import { GRANTED, makeIngestAnswer } from './support/answers.ts';
+import { createIngestAnswer, GRANTED } from './support/answers.ts';
 import { describeInChromium, launchShell } from './support/chromium.ts';
-import { makeSealKey, pubKeyBody, type SealKey } from './support/seal-keys.ts';
+import { createSealKey, pubKeyBody, type SealKey } from './support/seal-keys.ts';
 import { type Answer, type Exchange, type Site, startSite } from './support/site.ts';
 
 const KID = 'shop';
@@ -52,8 +52,8 @@ describeInChromium('browser/identify', () => {
   });
 
   it('sends one sealed bundle with the plaintext of the contract', async () => {
-    const key = makeSealKey();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const key = createSealKey();
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
     const before = Date.now();
     expect(await identify()).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
     const posts = site.exchanges.filter(isPost);
@@ -69,8 +69,8 @@ describeInChromium('browser/identify', () => {
   });
 
   it('asks below the path that it was served from', async () => {
-    const key = makeSealKey();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const key = createSealKey();
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
     const options = JSON.stringify({ kid: KID, consent: CONSENT });
     const result = await page.evaluate(
       `import('/gpd/v1/agent.js').then((agent) => agent.identify(${options}))`,
@@ -82,8 +82,8 @@ describeInChromium('browser/identify', () => {
   });
 
   it('uses the key it has for a second bundle, with another nonce and ephemeral key', async () => {
-    const key = makeSealKey();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const key = createSealKey();
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
     await identify();
     await identify();
     const [first, second] = site.exchanges.filter(isPost);
@@ -93,14 +93,14 @@ describeInChromium('browser/identify', () => {
   });
 
   it('asks for the key once more when the server cannot open the bundle, and seals anew', async () => {
-    const [old, current] = [makeSealKey(), makeSealKey()];
+    const [old, current] = [createSealKey(), createSealKey()];
     let published = old;
     const nonces: string[] = [];
     gpd = (exchange) => {
       if (isKey(exchange)) return keyAnswer(published);
       nonces.push((openPlaintext(old, exchange) ?? openPlaintext(current, exchange))!.nonce);
       published = current;
-      return makeIngestAnswer(openPlaintext(current, exchange) ? 'ok' : 'decrypt-failed');
+      return createIngestAnswer(openPlaintext(current, exchange) ? 'ok' : 'decrypt-failed');
     };
     expect(await identify()).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
     expect(new Set(nonces).size).toBe(2);
@@ -115,8 +115,8 @@ describeInChromium('browser/identify', () => {
   });
 
   it('gives up after the second decrypt-failed and tells it', async () => {
-    const key = makeSealKey();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('decrypt-failed') : keyAnswer(key));
+    const key = createSealKey();
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('decrypt-failed') : keyAnswer(key));
     expect(await identify()).toMatchObject({
       sent: true,
       status: 400,
@@ -133,7 +133,7 @@ describeInChromium('browser/identify', () => {
       const date = new Date(now()).toUTCString();
       if (isKey(exchange)) return keyAnswer(key, { date });
       const { clientTs } = openPlaintext(key, exchange)!;
-      const answer = makeIngestAnswer(Math.abs(now() - clientTs) <= 300_000 ? 'ok' : 'stale');
+      const answer = createIngestAnswer(Math.abs(now() - clientTs) <= 300_000 ? 'ok' : 'stale');
       return { ...answer, headers: { date } };
     };
   };
@@ -141,7 +141,7 @@ describeInChromium('browser/identify', () => {
   it.each([600_000, -600_000])(
     'clock off by %d ms: seals once more, by the time of a fresh key',
     async (ms) => {
-      const key = makeSealKey();
+      const key = createSealKey();
       gpd = serverAhead(ms, key);
       const result = (await identify()) as { clockAheadMs: number };
       expect(result).toMatchObject({ sent: true, status: 200, response: { reason: 'ok' } });
@@ -162,7 +162,7 @@ describeInChromium('browser/identify', () => {
   );
 
   it('a key from a cache on the way is as old as it says', async () => {
-    const key = makeSealKey();
+    const key = createSealKey();
     const answer = serverAhead(600_000, key);
     gpd = (exchange) => {
       const date = new Date(Date.now() + 600_000 - 290_000).toUTCString();
@@ -174,21 +174,21 @@ describeInChromium('browser/identify', () => {
   });
 
   it('a clock off and a key that was rotated cost one more try, not two', async () => {
-    const [old, current] = [makeSealKey(), makeSealKey()];
+    const [old, current] = [createSealKey(), createSealKey()];
     let answer = serverAhead(600_000, old);
     gpd = (exchange) => {
       if (isKey(exchange)) return answer(exchange);
       const rotated = openPlaintext(old, exchange) !== null;
       if (rotated) answer = serverAhead(600_000, current);
-      return rotated ? makeIngestAnswer('decrypt-failed') : answer(exchange);
+      return rotated ? createIngestAnswer('decrypt-failed') : answer(exchange);
     };
     expect(await identify()).toMatchObject({ response: { reason: 'ok' } });
     expect(site.exchanges.filter(isPost)).toHaveLength(2);
   });
 
   it('stale by a clock that agrees: asked once more, and not sent again', async () => {
-    const key = makeSealKey();
-    const answer = makeIngestAnswer('stale');
+    const key = createSealKey();
+    const answer = createIngestAnswer('stale');
     gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
     expect(await identify()).toEqual({ sent: true, status: 400, response: answer.body });
     expect(site.exchanges.filter(isPost)).toHaveLength(1);
@@ -196,23 +196,23 @@ describeInChromium('browser/identify', () => {
   });
 
   it('stale again after the correction is told, with how far the clock is off', async () => {
-    const key = makeSealKey();
+    const key = createSealKey();
     const date = new Date(Date.now() - 600_000).toUTCString();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('stale') : keyAnswer(key, { date }));
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('stale') : keyAnswer(key, { date }));
     expect(await identify()).toMatchObject({ status: 400, clockAheadMs: expect.any(Number) });
     expect(site.exchanges.filter(isPost)).toHaveLength(2);
   });
 
   it.each(['consent-missing', 'replay', 'unknown'] as const)('hands on %s as it is', async (reason) => {
-    const key = makeSealKey();
-    const answer = makeIngestAnswer(reason);
+    const key = createSealKey();
+    const answer = createIngestAnswer(reason);
     gpd = (exchange) => (isPost(exchange) ? answer : keyAnswer(key));
     expect(await identify()).toEqual({ sent: true, status: answer.status, response: answer.body });
     expect(site.exchanges.filter(isPost)).toHaveLength(1);
   });
 
   it('tells a refusal before the core from a verdict', async () => {
-    const key = makeSealKey();
+    const key = createSealKey();
     const body = { error: 'rate-limited', reason: 'rate-limited' };
     gpd = (exchange) =>
       isPost(exchange) ? { status: 429, body, headers: { 'retry-after': '7' } } : keyAnswer(key);
@@ -228,9 +228,19 @@ describeInChromium('browser/identify', () => {
 
   it.each([
     ['no such kid', { status: 404, body: { error: 'unknown-kid' } }, 404, 'unknown-kid'],
-    ['another kid', { status: 200, body: { ...pubKeyBody('other', makeSealKey()) } }, 200, null],
-    ['no point', { status: 200, body: { ...pubKeyBody(KID, makeSealKey()), publicKey: 'AAAA' } }, 200, null],
-    ['another algorithm', { status: 200, body: { ...pubKeyBody(KID, makeSealKey()), alg: 'x' } }, 200, null],
+    ['another kid', { status: 200, body: { ...pubKeyBody('other', createSealKey()) } }, 200, null],
+    [
+      'no point',
+      { status: 200, body: { ...pubKeyBody(KID, createSealKey()), publicKey: 'AAAA' } },
+      200,
+      null,
+    ],
+    [
+      'another algorithm',
+      { status: 200, body: { ...pubKeyBody(KID, createSealKey()), alg: 'x' } },
+      200,
+      null,
+    ],
     ['no JSON object', { status: 200, body: 1 }, 200, null],
   ])('sends nothing for a key answer with %s', async (_what, answer, status, error) => {
     gpd = () => answer;
@@ -240,7 +250,7 @@ describeInChromium('browser/identify', () => {
 
   it('rejects a point that is not on the curve without throwing', async () => {
     const publicKey = Buffer.concat([Buffer.of(4), Buffer.alloc(64, 7)]).toString('base64');
-    gpd = () => ({ status: 200, body: { ...pubKeyBody(KID, makeSealKey()), publicKey } });
+    gpd = () => ({ status: 200, body: { ...pubKeyBody(KID, createSealKey()), publicKey } });
     expect(await identify()).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
   });
 
@@ -250,7 +260,7 @@ describeInChromium('browser/identify', () => {
   });
 
   it('follows no redirect with the bundle', async () => {
-    const key = makeSealKey();
+    const key = createSealKey();
     gpd = (exchange) =>
       isPost(exchange) ? { status: 307, body: {}, headers: { location: '/elsewhere' } } : keyAnswer(key);
     expect(await identify()).toMatchObject({ sent: false, cause: 'network' });
@@ -266,8 +276,8 @@ describeInChromium('browser/identify', () => {
   });
 
   it('works without a worker and below a base path', async () => {
-    const key = makeSealKey();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const key = createSealKey();
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
     await identify({ endpoint: '/_fp/base/', workerUrl: null });
     const [post] = site.exchanges.filter(isPost);
     expect(post!.path).toBe('/_fp/base/_fp/i/v1');
@@ -280,8 +290,8 @@ describeInChromium('browser/identify', () => {
     ['of another origin', { workerUrl: 'http://localhost:9/agent-worker.js' }, 'worker'],
     ['that is there', { workerUrl: '/v1/agent-worker.js' }, undefined],
   ])('tells what is missing: a worker file %s', async (_what, options, incomplete) => {
-    const key = makeSealKey();
-    gpd = (exchange) => (isPost(exchange) ? makeIngestAnswer('ok') : keyAnswer(key));
+    const key = createSealKey();
+    gpd = (exchange) => (isPost(exchange) ? createIngestAnswer('ok') : keyAnswer(key));
     const results = [
       await identify(options),
       await page.evaluate("import('/v1/agent.js').then((agent) => agent.update())"),

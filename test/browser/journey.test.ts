@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { contestTextsOf } from '../../src/rights/contests/contest.ts';
-import { makeContestService } from '../../src/rights/contests/service.ts';
+import { createContestService } from '../../src/rights/contests/service.ts';
 import { open as openStore } from '../rights/support/eraser.ts';
 import { runGpd } from '../support/command.ts';
 import { KID, OTHER } from '../support/constants.ts';
@@ -26,7 +26,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
     let gpd: Gpd;
     let base: string;
     let store: Awaited<ReturnType<typeof openStore>>;
-    let reviewers: ReturnType<typeof makeContestService>;
+    let reviewers: ReturnType<typeof createContestService>;
     let browser: Browser;
     let page: Page;
 
@@ -49,7 +49,7 @@ for (const name of ['chromium', 'firefox'] satisfies BrowserName[]) {
       };
       const { database } = store;
       const contestTexts = contestTextsOf(tenantOf);
-      reviewers = makeContestService({
+      reviewers = createContestService({
         database,
         tenantOf,
         clock: Date.now,

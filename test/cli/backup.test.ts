@@ -6,7 +6,7 @@ import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { dumpDatabase, execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
@@ -27,11 +27,11 @@ describe.concurrent('gpd backup', () => {
     const gpd = await startGpd();
     const [to] = gpd.targets;
     const file = target();
-    const bundle = makeBundle(to!);
+    const bundle = createBundle(to!);
     expectCore(await post(gpd.url, bundle), 'ok');
     const load = { on: true };
     const loading = (async () => {
-      while (load.on) await post(gpd.url, makeBundle(to!));
+      while (load.on) await post(gpd.url, createBundle(to!));
     })();
     const made = await gpd.json<{ bytes: number; databaseBytes: number }>(['backup', file]);
     load.on = false;
@@ -46,7 +46,7 @@ describe.concurrent('gpd backup', () => {
     const again = await startGpd({ dataDir: env.GPD_DATA_DIR });
     // Its nonce was claimed before the backup.
     expectCore(await post(again.url, bundle), 'replay');
-    expectCore(await post(again.url, makeBundle(to!)), 'ok');
+    expectCore(await post(again.url, createBundle(to!)), 'ok');
     await again.stop();
   });
 
@@ -158,7 +158,7 @@ describe.concurrent('gpd restore', () => {
     const ran = await gpd.cli(['restore', file, '--yes']);
     expect(ran).toMatchObject({ code: 7, stdout: '' });
     expect(ran.stderr).toMatch(/in use: stop the server/);
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     await gpd.stop();
     expect((await gpd.cli(['restore', file, '--yes'])).code).toBe(0);
   });

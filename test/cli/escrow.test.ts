@@ -7,7 +7,7 @@ import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
@@ -33,7 +33,7 @@ describe.concurrent('gpd master-key', () => {
     const gpd = await startGpd();
     const [to] = gpd.targets;
     const signals = desktopChrome();
-    const bundle = makeBundle(to!, { signals });
+    const bundle = createBundle(to!, { signals });
     const first = expectCore(await post(gpd.url, bundle), 'ok');
     const create = ['apikeys', 'create', KID, '--scope', 'secret', '--name', 'backend'];
     const made = await gpd.json<{ key: string }>(create);
@@ -53,7 +53,7 @@ describe.concurrent('gpd master-key', () => {
     const again = await startGpd({ dataDir: env.GPD_DATA_DIR });
     expectCore(await post(again.url, bundle), 'replay');
     // Ids are under keys that the master key wraps: the same device has the same one.
-    expect(expectCore(await post(again.url, makeBundle(to!, { signals })), 'ok').visitorId).toBe(
+    expect(expectCore(await post(again.url, createBundle(to!, { signals })), 'ok').visitorId).toBe(
       first.visitorId,
     );
     const read = await fetch(`${again.url}/v1/decisions/${first.requestId}`, {

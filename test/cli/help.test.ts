@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { makeProgram } from '../../src/cli/gpd.ts';
+import { createProgram } from '../../src/cli/gpd.ts';
 import { runGpd } from '../support/command.ts';
 
 /** Help as a reader uses it: what an example shows can be typed, and a refusal names the word that is wrong. */
@@ -14,7 +14,7 @@ function wordsOf(line: string): string[] {
   return [...typed.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 }
 
-const program = await makeProgram();
+const program = await createProgram();
 /** Its options say that it does something; the others have commands below them. */
 const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
 const acting = all(program).filter((command) => 'gpd' !== pathOf(command) && doesSomething(command));
@@ -37,7 +37,7 @@ describe('every command', () => {
     expect(examples).not.toEqual([]);
     for (const example of examples) {
       const ran: string[] = [];
-      const parsing = await makeProgram();
+      const parsing = await createProgram();
       for (const command of all(parsing))
         if (doesSomething(command)) command.action(() => void ran.push(pathOf(command)));
       await parsing.parseAsync(wordsOf(example).slice(1), { from: 'user' });

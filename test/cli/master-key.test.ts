@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 
 const serve = (env: Record<string, string>): Promise<Ran> => runGpd(['serve', '--port', '0'], { env });
@@ -62,7 +62,7 @@ describe.concurrent('the master key', () => {
     expect(existsSync(join(dataDir, 'master.key'))).toBe(false);
     const gpd = await startGpd({ dataDir, settings });
     const target = { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') };
-    expectCore(await post(gpd.url, makeBundle(target)), 'ok');
+    expectCore(await post(gpd.url, createBundle(target)), 'ok');
     await gpd.stop();
     expectRefused(await serve({ GPD_DATA_DIR: dataDir }));
   });

@@ -4,8 +4,8 @@ import { io, withIo } from '../../src/cli/io.ts';
 import {
   type BarState,
   barText,
-  makeBar,
-  makeStageLine,
+  createBar,
+  createStageLine,
   type StageState,
   stageText,
 } from '../../src/cli/progress.ts';
@@ -55,7 +55,7 @@ describe('the line of progress', () => {
   it('is drawn over itself on a terminal, no wider than that, and stays when the work is done', async () => {
     const stderr = Object.assign(new PassThrough(), { isTTY: true, columns: 40 });
     await withIo({ ...io(), stderr }, () => {
-      const bar = makeBar('bundles');
+      const bar = createBar('bundles');
       bar.update({ done: 1, bytes: 1, totalBytes: 2 });
       bar.update({ done: 2, bytes: 2, totalBytes: 2 });
       bar.end();
@@ -97,7 +97,7 @@ describe('the line about a backup', () => {
       said.push([Date.now() - START, String(text)]);
       return true;
     });
-    const line = makeStageLine();
+    const line = createStageLine();
     for (let ms = 0; ms < 25_000; ms += 100) {
       vi.setSystemTime(START + ms);
       line.update('writing', ms, 100_000);

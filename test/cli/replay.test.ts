@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ran, runGpd, tempDir } from '../support/command.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { browserHeaders, desktopChrome, headlessChrome } from '../support/samples.ts';
-import { flipByte, makeBundle } from '../support/seal.ts';
+import { createBundle, flipByte } from '../support/seal.ts';
 import { type Gpd, initGpd, type SealTarget, startGpd } from '../support/server.ts';
 
 interface Report {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => gpd.stop());
 
 const headers = browserHeaders();
-const human = (): unknown => ({ bundle: makeBundle(acme), headers });
+const human = (): unknown => ({ bundle: createBundle(acme), headers });
 
 function fileOf(lines: readonly unknown[]): string {
   const file = join(tempDir('replay'), 'bundles.ndjson');
@@ -45,17 +45,17 @@ describe.concurrent('gpd replay, offline', () => {
     // The same keys, and no server that others post to.
     const { dataDir } = await initGpd();
     const before = await dumpDatabase(dataDir);
-    const twice = makeBundle(acme);
-    const broken = makeBundle(acme);
+    const twice = createBundle(acme);
+    const broken = createBundle(acme);
     const lines = [
       { bundle: twice, headers },
       '',
-      makeBundle(acme, { signals: headlessChrome() }),
-      { bundle: makeBundle(acme), headers: { 'Sec-GPC': '1' } },
+      createBundle(acme, { signals: headlessChrome() }),
+      { bundle: createBundle(acme), headers: { 'Sec-GPC': '1' } },
       { bundle: twice, headers },
       { ...broken, ct: flipByte(broken.ct, -1) },
-      makeBundle({ ...acme, kid: 'nobody' }),
-      makeBundle(acme, { consent: { purposes: [] } }),
+      createBundle({ ...acme, kid: 'nobody' }),
+      createBundle(acme, { consent: { purposes: [] } }),
       '{"kid":"acme"}',
       'not JSON at all',
       { bundle: null },
@@ -79,8 +79,8 @@ describe.concurrent('gpd replay, offline', () => {
   });
 
   it('judges each bundle at its own time', async () => {
-    const old = { bundle: makeBundle(acme, { clientTs: 1_600_000_000_000 }), headers };
-    const future = { bundle: makeBundle(acme, { clientTs: Date.now() + 1e9 }), headers };
+    const old = { bundle: createBundle(acme, { clientTs: 1_600_000_000_000 }), headers };
+    const future = { bundle: createBundle(acme, { clientTs: Date.now() + 1e9 }), headers };
     const { report } = await replay([old, future]);
     expect(report.byReason).toEqual({ ok: 2 });
   });
@@ -90,7 +90,7 @@ describe.concurrent('gpd replay, offline', () => {
     const reason = '\u001b]0;x\u0007\u001b[2K';
     const { stderr } = await gpd.cli([
       'replay',
-      fileOf([{ bundle: makeBundle(acme), headers, expect: { reason } }]),
+      fileOf([{ bundle: createBundle(acme), headers, expect: { reason } }]),
     ]);
     expect(stderr).toContain('line 1: expected \u{fffd}]0;x\u{fffd}\u{fffd}[2K');
   });
@@ -153,9 +153,9 @@ describe.concurrent('gpd replay --url', () => {
   it('sends the bundles with their headers, and the server remembers them', async () => {
     const signals = desktopChrome();
     const lines = [
-      { bundle: makeBundle(acme, { signals }), headers, expect: { reason: 'ok', class: 'human' } },
-      { bundle: makeBundle(acme), headers: { 'sec-gpc': '1' }, expect: { reason: 'consent-missing' } },
-      { bundle: makeBundle(acme, { clientTs: 5 }), expect: { reason: 'stale' } },
+      { bundle: createBundle(acme, { signals }), headers, expect: { reason: 'ok', class: 'human' } },
+      { bundle: createBundle(acme), headers: { 'sec-gpc': '1' }, expect: { reason: 'consent-missing' } },
+      { bundle: createBundle(acme, { clientTs: 5 }), expect: { reason: 'stale' } },
       { bundle: {}, expect: { reason: 'malformed-sealed-bundle' } },
     ];
     const first = await replay(lines, '--url', gpd.url);

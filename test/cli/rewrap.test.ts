@@ -6,7 +6,7 @@ import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { dumpDatabase } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { initGpd, type SealTarget, startGpd } from '../support/server.ts';
 
 interface Installation {
@@ -42,7 +42,7 @@ const rewrap = (dataDir: string, ...flags: string[]) =>
 /** The installation starts, and both tenants' bundles open. */
 async function expectWorking({ dataDir, targets }: Installation): Promise<void> {
   const gpd = await startGpd({ dataDir });
-  for (const target of targets) expectCore(await post(gpd.url, makeBundle(target)), 'ok');
+  for (const target of targets) expectCore(await post(gpd.url, createBundle(target)), 'ok');
   await gpd.stop();
 }
 

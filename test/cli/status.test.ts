@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest';
 import type { ServerStatus } from '../../src/ops/status.ts';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { expectCore, post } from '../support/expect.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { startGpd } from '../support/server.ts';
 import { own } from './support/own.ts';
 
 describe('gpd status', () => {
   it('tells of the running server and of what the database holds', async () => {
     const gpd = await startGpd();
-    for (let i = 0; i < 3; i += 1) expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    for (let i = 0; i < 3; i += 1) expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     const status = await gpd.json<ServerStatus>(['status', '--url', gpd.url]);
     expect(status).toMatchObject({
       server: { url: gpd.url, running: true, ready: true, version: status.version, notReady: [] },

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
-import { makeLaterProgram } from '../support/program.ts';
+import { createLaterProgram } from '../support/program.ts';
 import { initGpd } from '../support/server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -25,7 +25,7 @@ describe.concurrent('gpd migrate', () => {
   it('brings an older database up to date; --dry-run only says so', async () => {
     const { dataDir } = await initGpd();
     const env = { GPD_DATA_DIR: dataDir };
-    const program = makeLaterProgram({ [NEXT]: MIGRATION });
+    const program = createLaterProgram({ [NEXT]: MIGRATION });
     expect(await gpdJson(['migrate', '--dry-run'], { env, program })).toEqual({
       applied: [NEXT],
       dryRun: true,
@@ -40,7 +40,7 @@ describe.concurrent('gpd migrate', () => {
 
   it('every command brings it up to date', async () => {
     const { dataDir } = await initGpd();
-    const program = makeLaterProgram({ [NEXT]: MIGRATION });
+    const program = createLaterProgram({ [NEXT]: MIGRATION });
     await gpdJson(['tenants', 'list'], { env: { GPD_DATA_DIR: dataDir }, program });
     expect(await execute(dataDir, 'SELECT count(*) AS n FROM next_table')).toEqual([{ n: 0 }]);
   });

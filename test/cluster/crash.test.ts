@@ -4,9 +4,9 @@ import { KID } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { countBy, inParallel, makeCaller } from './support/call.ts';
+import { countBy, createCaller, inParallel } from './support/call.ts';
 import { bearer, type Cluster, startCluster } from './support/cluster.ts';
 import { sized, tell } from './support/size.ts';
 
@@ -34,14 +34,14 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
 
   /** Runs the load through the balancer; `disturb` is called when a third of it was sent. */
   async function load(name: string, disturb: () => Promise<unknown>): Promise<Done[]> {
-    const call = makeCaller(CONCURRENCY);
+    const call = createCaller(CONCURRENCY);
     const disturbed: Promise<unknown>[] = [];
     const done = await inParallel(OPERATIONS, CONCURRENCY, async (i): Promise<Done> => {
       if (i === Math.floor(OPERATIONS / 3)) disturbed.push(disturb());
       const kind = (['ingest', 'grant', 'ingest', 'withdraw'] as const)[i % 4]!;
       const body = JSON.stringify(
         kind === 'ingest'
-          ? makeBundle(cluster.target)
+          ? createBundle(cluster.target)
           : { principalId: `${name}-${i}`, purposes: ['device-identification'] },
       );
       const path = kind === 'ingest' ? INGEST : `/v1/consent/${kind}`;
@@ -93,7 +93,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
           expect(unanswered.filter(({ status }) => status !== 502)).toEqual([]);
           expect(unanswered.length).toBeLessThanOrEqual(CONCURRENCY);
           // Asked again, it is done or was done; asked once more, it was done.
-          const call = makeCaller();
+          const call = createCaller();
           for (const { kind, body } of unanswered) {
             if (kind !== 'ingest') continue;
             const again = await call(cluster.url, { path: INGEST, headers: browserHeaders(), body });
@@ -124,7 +124,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
         });
         await expectNothingLost(done);
         // On a busy machine a connection may be so late with its request that the node has closed it: told above as a 502.
-        const call = makeCaller();
+        const call = createCaller();
         for (const { kind, status, body } of done.filter(({ answer }) => answer === null)) {
           expect(status).toBe(502);
           const path = kind === 'ingest' ? INGEST : `/v1/consent/${kind}`;
@@ -138,7 +138,7 @@ describeWithTool('nodes that go', await missingPostgres(), () => {
 
     it('closes a kept connection that stays silent, and ends', async () => {
       const node = await cluster.addNode();
-      const call = makeCaller();
+      const call = createCaller();
       expect((await call(node.url, { path: '/healthz' })).status).toBe(200);
       node.terminate();
       await sleep(50);

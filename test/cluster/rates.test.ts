@@ -3,9 +3,9 @@ import { INGEST } from '../support/expect.ts';
 import type { Reply } from '../support/http.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { type Call, countBy, inParallel, makeCaller } from './support/call.ts';
+import { type Call, countBy, createCaller, inParallel } from './support/call.ts';
 import { bearer, type Cluster, startCluster } from './support/cluster.ts';
 import { tell } from './support/size.ts';
 
@@ -23,7 +23,7 @@ async function inOneWindow(): Promise<void> {
 
 describeWithTool('rate limits over nodes', await missingPostgres(), () => {
   let cluster: Cluster;
-  const call = makeCaller();
+  const call = createCaller();
   beforeAll(async () => {
     cluster = await startCluster({
       // As a new installation has them, and one that a test can reach.
@@ -64,7 +64,7 @@ describeWithTool('rate limits over nodes', await missingPostgres(), () => {
       expect(refused?.json()).toMatchObject({ error: 'rate-limited', reason: 'rate-limited' });
       for (const { url } of cluster.nodes) {
         expect((await call(url, from('203.0.113.7'))).status).toBe(429);
-        expect((await call(url, from('203.0.113.8', makeBundle(cluster.target)))).status).toBe(200);
+        expect((await call(url, from('203.0.113.8', createBundle(cluster.target)))).status).toBe(200);
       }
     });
 

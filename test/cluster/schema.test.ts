@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { INGEST } from '../support/expect.ts';
 import { missingPostgres } from '../support/postgres.ts';
-import { makeLaterProgram } from '../support/program.ts';
+import { createLaterProgram } from '../support/program.ts';
 import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { countBy, makeCaller } from './support/call.ts';
+import { countBy, createCaller } from './support/call.ts';
 import { bearer, type Cluster, startCluster } from './support/cluster.ts';
 import { sized, tell } from './support/size.ts';
 
@@ -27,7 +27,7 @@ export async function up(knex) {
 `;
 
 describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
-  const call = makeCaller();
+  const call = createCaller();
 
   /** Asks the nodes for all that the load is on, until it is told to stop. @returns the statuses that came */
   function keepAsking(cluster: Cluster, nodes: readonly Gpd[]) {
@@ -35,7 +35,7 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
     let asking = true;
     const loops = nodes.map(async ({ url }, n) => {
       for (let i = 0; asking; i += 1) {
-        const body = makeBundle(cluster.target);
+        const body = createBundle(cluster.target);
         const ingested = await call(url, { path: INGEST, headers: browserHeaders(), body });
         const granted = await call(url, {
           path: '/v1/consent/grant',
@@ -67,7 +67,7 @@ describeWithTool('an upgrade, node after node', await missingPostgres(), () => {
     });
 
     it('later nodes that start together apply a migration once, however long it takes', async () => {
-      const program = makeLaterProgram({ [LATER]: LATER_TEXT });
+      const program = createLaterProgram({ [LATER]: LATER_TEXT });
       const present = [...cluster.nodes];
       const stop = keepAsking(cluster, present);
       const begun = performance.now();

@@ -2,16 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { makeVisitor, signIn } from '../console/support/console.ts';
+import { createVisitor, signIn } from '../console/support/console.ts';
 import { tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { makeCaller } from './support/call.ts';
+import { createCaller } from './support/call.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 
 /** Staff and subjects whose every request is answered by another node. */
@@ -19,7 +19,7 @@ import { type Cluster, startCluster } from './support/cluster.ts';
 describeWithTool('sessions over nodes', await missingPostgres(), () => {
   let cluster: Cluster;
   let idp: Idp;
-  const call = makeCaller();
+  const call = createCaller();
   beforeAll(async () => {
     const secret = randomBytes(24).toString('base64url');
     const file = join(tempDir('secret'), 'client-secret');
@@ -69,7 +69,7 @@ describeWithTool('sessions over nodes', await missingPostgres(), () => {
   it('a transparency token of one node is honoured by the others, and what was forgotten is forgotten on all', async () => {
     const [first, second, third] = cluster.nodes;
     const headers = { ...browserHeaders(), origin: ORIGIN };
-    const ingested = await call(first!.url, { path: INGEST, headers, body: makeBundle(cluster.target) });
+    const ingested = await call(first!.url, { path: INGEST, headers, body: createBundle(cluster.target) });
     const { transparencyToken: token, requestId } = ingested.json() as Record<string, string>;
     const [cookie = ''] = ingested.headers['set-cookie']?.[0]?.split(';') ?? [];
     const forgotten = await call(second!.url, {
@@ -88,7 +88,7 @@ describeWithTool('sessions over nodes', await missingPostgres(), () => {
 
   it('a contest filed on one node is reviewed on another, once', async () => {
     const [first, second, third] = cluster.nodes;
-    const body = makeBundle(cluster.target);
+    const body = createBundle(cluster.target);
     const ingested = await call(first!.url, { path: INGEST, headers: browserHeaders(), body });
     const { requestId, visitorId } = ingested.json() as { requestId: string; visitorId: string };
     const subject = await idp.token({
@@ -122,7 +122,7 @@ describeWithTool('sessions over nodes', await missingPostgres(), () => {
   });
 
   it('does not know who was never signed in', async () => {
-    const stranger = makeVisitor(cluster.url);
+    const stranger = createVisitor(cluster.url);
     expect((await stranger.get('/console/queue')).status).toBe(303);
   });
 });

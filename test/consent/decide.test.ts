@@ -20,7 +20,7 @@ const rules: ConsentRules = {
   denyDoubted: true,
 };
 
-const makeEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
+const createEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
   ...OWN,
   choice: 'granted',
   policyVersion: 3,
@@ -31,10 +31,10 @@ const makeEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
   ...over,
 });
 
-const makeState = (over: Partial<PrincipalState> = {}): PrincipalState => ({
+const createState = (over: Partial<PrincipalState> = {}): PrincipalState => ({
   erased: false,
   gpc: false,
-  event: makeEvent(),
+  event: createEvent(),
   head: HEAD,
   ...over,
 });
@@ -44,16 +44,16 @@ const reasonFor = (state: PrincipalState, purpose = 'ads', at = NOW): Reason =>
 
 /** Each by itself, with nothing that comes before it in the order. */
 const CASES: readonly (readonly [Reason, string, PrincipalState])[] = [
-  ['unknown-purpose', 'nobody-defined-it', makeState()],
-  ['erased', 'ads', makeState({ erased: true })],
-  ['gpc-opt-out', 'ads', makeState({ gpc: true })],
-  ['withdrawn', 'ads', makeState({ event: makeEvent({ choice: 'withdrawn' }) })],
-  ['denied', 'ads', makeState({ event: makeEvent({ choice: 'denied' }) })],
-  ['expired', 'ads', makeState({ event: makeEvent({ expiresAt: NOW }) })],
-  ['doubted', 'ads', makeState({ event: makeEvent({ given: 'automation' }) })],
-  ['policy-outdated', 'ads', makeState({ event: makeEvent({ policyVersion: 2 }) })],
-  ['never-asked', 'ads', makeState({ event: null })],
-  ['granted', 'ads', makeState()],
+  ['unknown-purpose', 'nobody-defined-it', createState()],
+  ['erased', 'ads', createState({ erased: true })],
+  ['gpc-opt-out', 'ads', createState({ gpc: true })],
+  ['withdrawn', 'ads', createState({ event: createEvent({ choice: 'withdrawn' }) })],
+  ['denied', 'ads', createState({ event: createEvent({ choice: 'denied' }) })],
+  ['expired', 'ads', createState({ event: createEvent({ expiresAt: NOW }) })],
+  ['doubted', 'ads', createState({ event: createEvent({ given: 'automation' }) })],
+  ['policy-outdated', 'ads', createState({ event: createEvent({ policyVersion: 2 }) })],
+  ['never-asked', 'ads', createState({ event: null })],
+  ['granted', 'ads', createState()],
 ];
 
 describe('decideConsent', () => {
@@ -67,17 +67,17 @@ describe('decideConsent', () => {
   });
 
   it('the first match wins', () => {
-    const everything = makeState({ erased: true, gpc: true, event: makeEvent({ choice: 'withdrawn' }) });
+    const everything = createState({ erased: true, gpc: true, event: createEvent({ choice: 'withdrawn' }) });
     expect(reasonFor(everything, 'nobody-defined-it')).toBe('unknown-purpose');
     expect(reasonFor(everything)).toBe('erased');
     expect(reasonFor({ ...everything, erased: false })).toBe('gpc-opt-out');
     expect(reasonFor({ ...everything, erased: false, gpc: false })).toBe('withdrawn');
-    const outdated = makeEvent({ choice: 'denied', expiresAt: NOW, policyVersion: 1 });
-    expect(reasonFor(makeState({ event: outdated }))).toBe('denied');
-    expect(reasonFor(makeState({ event: { ...outdated, choice: 'granted' } }))).toBe('expired');
+    const outdated = createEvent({ choice: 'denied', expiresAt: NOW, policyVersion: 1 });
+    expect(reasonFor(createState({ event: outdated }))).toBe('denied');
+    expect(reasonFor(createState({ event: { ...outdated, choice: 'granted' } }))).toBe('expired');
     const live = { ...outdated, choice: 'granted', expiresAt: NOW + 1 } as const;
-    expect(reasonFor(makeState({ event: { ...live, given: 'agent' } }))).toBe('doubted');
-    expect(reasonFor(makeState({ event: live }))).toBe('policy-outdated');
+    expect(reasonFor(createState({ event: { ...live, given: 'agent' } }))).toBe('doubted');
+    expect(reasonFor(createState({ event: live }))).toBe('policy-outdated');
   });
 
   it.each([
@@ -92,20 +92,20 @@ describe('decideConsent', () => {
     ['never-asked', 'ads', true],
     ['granted', 'ads', false],
   ] as const)('%s of %s is proven by the head: %s', (reason, purpose, byHead) => {
-    const state = CASES.find(([name]) => name === reason)?.[2] ?? makeState();
+    const state = CASES.find(([name]) => name === reason)?.[2] ?? createState();
     const decision = decideConsent(purpose, state, rules, NOW);
     expect(decision.proof).toEqual(byHead ? HEAD : OWN);
     expect(decision.policyVersion).toBe(byHead ? rules.currentVersion : state.event?.policyVersion);
   });
 
   it('a GPC signal without an entry of its own is proven by the head', () => {
-    const decision = decideConsent('ads', makeState({ gpc: true, event: null }), rules, NOW);
+    const decision = decideConsent('ads', createState({ gpc: true, event: null }), rules, NOW);
     expect(decision).toMatchObject({ allowed: false, reason: 'gpc-opt-out', proof: HEAD, policyVersion: 5 });
   });
 
   it('GPC does nothing to a purpose that ignores it', () => {
-    expect(reasonFor(makeState({ gpc: true }), 'orders')).toBe('granted');
-    expect(reasonFor(makeState({ gpc: true, event: null }), 'orders')).toBe('never-asked');
+    expect(reasonFor(createState({ gpc: true }), 'orders')).toBe('granted');
+    expect(reasonFor(createState({ gpc: true, event: null }), 'orders')).toBe('never-asked');
   });
 
   it.each<[why: string, reason: Reason, purpose: string, over: Partial<ConsentEvent> | null]>([
@@ -117,14 +117,14 @@ describe('decideConsent', () => {
     ['is overruled until the policy changes', 'policy-outdated', 'news', { overGpc: true, policyVersion: 2 }],
     ['is never overruled where the policy is opt-out', 'gpc-opt-out', 'ads', { overGpc: true }],
   ])('under the policy ask a signal %s', (_why, reason, purpose, over) => {
-    const state = makeState({ gpc: true, event: over && makeEvent(over) });
+    const state = createState({ gpc: true, event: over && createEvent(over) });
     const decision = decideConsent(purpose, state, rules, NOW);
     expect(decision).toMatchObject({ reason, overGpc: reason === 'granted' });
   });
 
   it('tells a yes over the signal from one that no signal was over', () => {
     const over = (event: Partial<ConsentEvent>, purpose: string) =>
-      decideConsent(purpose, makeState({ event: makeEvent(event) }), rules, NOW).overGpc;
+      decideConsent(purpose, createState({ event: createEvent(event) }), rules, NOW).overGpc;
     expect([over({ overGpc: true }, 'news'), over({}, 'news'), over({ overGpc: true }, 'orders')]).toEqual([
       true,
       false,
@@ -133,16 +133,16 @@ describe('decideConsent', () => {
   });
 
   it('what only the signal said is no choice, once the signal is gone', () => {
-    const event = makeEvent({ choice: 'gpc-opt-out', expiresAt: null });
-    expect(reasonFor(makeState({ gpc: true, event }))).toBe('gpc-opt-out');
-    expect(reasonFor(makeState({ gpc: false, event }))).toBe('never-asked');
+    const event = createEvent({ choice: 'gpc-opt-out', expiresAt: null });
+    expect(reasonFor(createState({ gpc: true, event }))).toBe('gpc-opt-out');
+    expect(reasonFor(createState({ gpc: false, event }))).toBe('never-asked');
   });
 
   it('says who gave the grant that it rests on, and of nothing else', () => {
     const givenOf = (over: Partial<ConsentEvent> | null, purpose = 'ads', lax = true) =>
       decideConsent(
         purpose,
-        makeState({ event: over && makeEvent(over) }),
+        createState({ event: over && createEvent(over) }),
         { ...rules, denyDoubted: !lax },
         NOW,
       );
@@ -187,15 +187,17 @@ describe('decideConsent', () => {
   });
 
   it('a grant lasts up to its expiry and not a millisecond longer', () => {
-    const state = makeState({ event: makeEvent({ expiresAt: NOW }) });
+    const state = createState({ event: createEvent({ expiresAt: NOW }) });
     expect(reasonFor(state, 'ads', NOW - 1)).toBe('granted');
     expect(reasonFor(state, 'ads', NOW)).toBe('expired');
-    expect(reasonFor(makeState({ event: makeEvent({ expiresAt: null }) }), 'ads', NOW * 2)).toBe('granted');
+    expect(reasonFor(createState({ event: createEvent({ expiresAt: null }) }), 'ads', NOW * 2)).toBe(
+      'granted',
+    );
   });
 
   it('only a material policy outdates a grant', () => {
     const given = (policyVersion: number): PrincipalState =>
-      makeState({ event: makeEvent({ policyVersion }) });
+      createState({ event: createEvent({ policyVersion }) });
     expect([1, 2, 3, 4, 5].map((version) => reasonFor(given(version)))).toEqual([
       'policy-outdated',
       'policy-outdated',
@@ -206,7 +208,7 @@ describe('decideConsent', () => {
   });
 
   it('tells the expiry of a live grant only', () => {
-    expect(decideConsent('ads', makeState(), rules, NOW).expiresAt).toBe(NOW + 1);
+    expect(decideConsent('ads', createState(), rules, NOW).expiresAt).toBe(NOW + 1);
     for (const [reason, purpose, state] of CASES.filter(([name]) => name !== 'granted')) {
       expect(decideConsent(purpose, state, rules, NOW).expiresAt, reason).toBeNull();
     }

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-async function makeCase(statement?: string, sub?: string) {
+async function createCase(statement?: string, sub?: string) {
   const decided = await site.decide();
   const contestId = await site.contest(decided.requestId, decided.visitorId, statement, sub);
   return { ...decided, contestId, path: `/console/contests/${contestId}` };
@@ -49,7 +49,7 @@ const resolve = async (who: 'ada' | 'grace', path: string, more: Record<string, 
 };
 
 it('the case says that its score is capped where the weights add up to more than 1', async () => {
-  const { path } = await makeCase();
+  const { path } = await createCase();
   expect((await ada.get(path)).text).toMatch(/The weights add up to [1-9]\.\d\d; the highest score is 1\./);
 });
 
@@ -71,7 +71,7 @@ it('a contest of a decision that said human: the form and the ruling say that it
 
 describe('claiming', () => {
   it('losing a race names the holder, and the case stays theirs', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const [first, second] = await Promise.all([
       ada.post(`${path}/claim`, { csrf: csrf.ada }),
       grace.post(`${path}/claim`, { csrf: csrf.grace }),
@@ -84,7 +84,7 @@ describe('claiming', () => {
   });
 
   it('a claim ends by itself after an hour', async () => {
-    const { path, contestId } = await makeCase();
+    const { path, contestId } = await createCase();
     expect((await ada.post(`${path}/claim`, { csrf: csrf.ada })).status).toBe(303);
     await change(site, (tx) =>
       tx('contests').where({ contest_id: contestId }).update({ claimed_until: Date.now() }),
@@ -96,9 +96,9 @@ describe('claiming', () => {
   it('released, it is free for others; the queue shows mine first, then nobody’s, then others’', async () => {
     await emptyQueue();
     const [mine, free, held] = [
-      await makeCase('of mine'),
-      await makeCase('of nobody'),
-      await makeCase('of grace'),
+      await createCase('of mine'),
+      await createCase('of nobody'),
+      await createCase('of grace'),
     ];
     await ada.post(`${mine.path}/claim`, { csrf: csrf.ada });
     await grace.post(`${held.path}/claim`, { csrf: csrf.grace });
@@ -128,7 +128,7 @@ describe('resolving', () => {
     ],
   ] as const;
   it.each(wrong)('%s: refused, and what was typed is still there', async (_name, fields, words) => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const typed = { text: 'A reason that is long enough to be one.', ...fields };
     const reply = await resolve('ada', path, typed);
     expect(reply.status).toBe(400);
@@ -139,7 +139,7 @@ describe('resolving', () => {
   });
 
   it('a page that is older than the case: refused with the text kept', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const version = await versionOf(ada, path);
     await ada.post(`${path}/ask`, { csrf: csrf.ada, text: 'Which assistive tools do you use?' });
     const reply = await resolve('ada', path, { version });
@@ -150,7 +150,7 @@ describe('resolving', () => {
   });
 
   it('two at once: the second reads that it is resolved, and keeps their text', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const version = await versionOf(ada, path);
     const replies = await Promise.all([
       resolve('ada', path, { version }),
@@ -164,7 +164,7 @@ describe('resolving', () => {
 
   it('says how the person can be reached, and what they answered', async () => {
     await emptyQueue();
-    const account = await ada.get((await makeCase()).path);
+    const account = await ada.get((await createCase()).path);
     expect(account.text).toContain('Through their account');
     expect(account.text).not.toContain('By e-mail');
     const { contestId, caseKey } = await site.fileCase({ statement: 'I.', email: 'anna@example.org' });
@@ -187,7 +187,7 @@ describe('resolving', () => {
   });
 
   it('nobody decides their own contest', async () => {
-    const { path } = await makeCase('mine', 'ada');
+    const { path } = await createCase('mine', 'ada');
     const page = await ada.get(path);
     expect(page.text).toContain('You filed this contest yourself');
     expect(page.text).not.toContain('id="reason"');
@@ -208,7 +208,7 @@ describe('resolving', () => {
     await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
     try {
       await emptyQueue();
-      const { path, contestId } = await makeCase();
+      const { path, contestId } = await createCase();
       await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
       expect((await resolve('ada', path)).headers.location).toBe(`${path}?done=proposed`);
       const waiting = (await ada.get(path)).text;
@@ -265,7 +265,7 @@ describe('what is typed', () => {
     });
 
   it('a refused form has no address that is not opened like that, and what was typed is there on every way on', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const refused = await press(path, 'resolve', { outcome: 'upheld', text: 'too short' });
     expect(refused.status).toBe(400);
     expect([reasonOf(refused.text), questionOf(refused.text)]).toEqual(['too short', QUESTION]);
@@ -280,7 +280,7 @@ describe('what is typed', () => {
   });
 
   it('a template goes below it; one that nobody went on from makes room for another', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const started = await press(path, 'template', { template: 'driven', outcome: 'overturned' });
     expect(started.headers.location).toBe(`${path}?done=started#resolve`);
     const page = (await ada.get(path)).text;
@@ -297,7 +297,7 @@ describe('what is typed', () => {
   });
 
   it.each(['claim', 'release', 'ask'])('%s keeps the half-written reason', async (name) => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     await press(path, 'claim');
     const reply = await press(path, name, name === 'ask' ? { question: 'Which tools do you use here?' } : {});
     expect(reply.status).toBe(303);
@@ -310,7 +310,7 @@ describe('what is typed', () => {
   });
 
   it('extends once, and an extension that is refused keeps every word', async () => {
-    const { path, contestId } = await makeCase();
+    const { path, contestId } = await createCase();
     const extension = 'An expert of the vendor has to look.';
     expect((await ada.get(path)).text).toContain('Once, by up to 61 days (GDPR, article 12(3))');
     const refused = await press(path, 'extend', { extension, days: '62' });
@@ -330,7 +330,7 @@ describe('what is typed', () => {
   });
 
   it('is sealed where it is kept, and goes with the ruling', async () => {
-    const { path, contestId } = await makeCase();
+    const { path, contestId } = await createCase();
     await press(path, 'claim');
     const drafts = async () =>
       (await rows<{ contest_id: string; text: string }>(site, 'console_drafts')).filter(
@@ -345,7 +345,7 @@ describe('what is typed', () => {
 
 describe('an expired session', () => {
   it('keeps what was written, and it stands in the form after the next sign-in', async () => {
-    const { path, contestId } = await makeCase();
+    const { path, contestId } = await createCase();
     const visitor = await signIn(site.url, 'grace');
     const token = await visitor.csrf();
     const version = await versionOf(visitor, path);
@@ -369,7 +369,7 @@ describe('an expired session', () => {
   });
 
   it('without the old token nothing is kept, and the text is on the page', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const visitor = await signIn(site.url, 'grace');
     await idle(site, 'Grace Hopper');
     const text = 'Planted by somebody else, from another page.';
@@ -403,7 +403,7 @@ describe('an expired session', () => {
 
 describe('another tenant', () => {
   it('its contests are 404, in every way to reach them', async () => {
-    const { path, requestId, contestId } = await makeCase('a secret of acme');
+    const { path, requestId, contestId } = await createCase('a secret of acme');
     expect((await olaf.get(path)).status).toBe(404);
     for (const name of ['claim', 'release', 'ask', 'extend', 'resolve']) {
       const fields = { csrf: csrf.olaf, outcome: 'upheld', text: REASON, version: '1' };
@@ -421,7 +421,7 @@ describe('another tenant', () => {
 
 describe('filters and paging', () => {
   it('finds by request id and by contest id', async () => {
-    const { requestId, contestId, path } = await makeCase();
+    const { requestId, contestId, path } = await createCase();
     for (const id of [requestId, contestId, ` ${requestId} `]) {
       const reply = await ada.get(`/console/queue?q=${encodeURIComponent(id)}`);
       expect(reply.headers.location).toBe(path);
@@ -430,8 +430,8 @@ describe('filters and paging', () => {
 
   it('age, due date, class and state narrow it; junk in the address is passed over', async () => {
     await emptyQueue();
-    const old = await makeCase('an old one');
-    const fresh = await makeCase('a fresh one');
+    const old = await createCase('an old one');
+    const fresh = await createCase('a fresh one');
     const day = 86_400_000;
     await change(site, (tx) =>
       tx('contests')
@@ -459,7 +459,7 @@ describe('filters and paging', () => {
   });
 
   it('pages by key: every contest once, in the order of due dates', async () => {
-    const made = await Promise.all(Array.from({ length: 32 }, (_, i) => makeCase(`number ${i} of many`)));
+    const made = await Promise.all(Array.from({ length: 32 }, (_, i) => createCase(`number ${i} of many`)));
     const seen: string[] = [];
     for (let path: string | undefined = '/console/queue'; path; ) {
       const { text } = await ada.get(path);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dumpDatabase } from '../support/database.ts';
 import { ask, type Reply } from '../support/http.ts';
-import { type Console, makeVisitor, signIn, startConsole } from './support/console.ts';
+import { type Console, createVisitor, signIn, startConsole } from './support/console.ts';
 
 /** A stranger without credentials may not use this server to call the identity provider again and again. */
 
@@ -74,7 +74,7 @@ describe('GPD_RATE_LOGIN', () => {
   it('leaves those who are signed in alone', async () => {
     // Without a word of a proxy: the address of the test itself.
     const staff = await signIn(site.url, 'ada');
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     for (let i = 0; i < LIMIT; i += 1) await visitor.get('/console/login');
     expect((await visitor.get('/console/login')).status).toBe(429);
     expect((await staff.get('/console/queue')).status).toBe(200);

@@ -5,7 +5,7 @@ import { SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import type { FaultRule } from '../support/idp/messages.ts';
 import { startGpd } from '../support/server.ts';
-import { type Console, follow, makeVisitor, signIn, startConsole } from './support/console.ts';
+import { type Console, createVisitor, follow, signIn, startConsole } from './support/console.ts';
 import { rows } from './support/data.ts';
 
 /** Sign-in against a real identity provider: OIDC authorization code with PKCE. */
@@ -20,7 +20,7 @@ const NONCED = /^default-src 'none'; script-src 'nonce-([\w+/=]+)'; style-src 'n
 
 describe('sign-in', () => {
   it('sends a stranger to the provider with state, nonce and PKCE, and keeps nothing but a sealed cookie', async () => {
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     const first = await visitor.get('/console/queue?state=resolved');
     expect(first.status).toBe(303);
     expect(first.headers.location).toBe('/console/login?back=%2Fconsole%2Fqueue%3Fstate%3Dresolved');
@@ -94,10 +94,10 @@ describe('sign-in', () => {
   });
 
   it('the answer to a sign-in that another browser began is refused', async () => {
-    const mine = makeVisitor(site.url);
+    const mine = createVisitor(site.url);
     const began = new URL((await mine.get('/console/login')).headers.location!);
     const state = began.searchParams.get('state');
-    const other = makeVisitor(site.url);
+    const other = createVisitor(site.url);
     const reply = await other.get(`/console/callback?code=abc&state=${state}`);
     expect(reply.status).toBe(400);
     expect(reply.text).toContain('did not start here');
@@ -105,7 +105,7 @@ describe('sign-in', () => {
   });
 
   it('a state that differs in its last character is none of ours', async () => {
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     const began = new URL((await visitor.get('/console/login')).headers.location!);
     const state = began.searchParams.get('state') ?? '';
     // The cookie is found by the beginning of the state.
@@ -124,7 +124,7 @@ describe('sign-in', () => {
     ['no code', 'x=1', 400],
   ] as const;
   it.each(callbacks)('%s: a page that says so', async (_name, query, status) => {
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     const began = new URL((await visitor.get('/console/login')).headers.location!);
     const iss = encodeURIComponent(site.idp.issuer);
     const reply = await visitor.get(
@@ -147,7 +147,7 @@ describe('sign-in', () => {
 
   it('a new sign-in ends the session before it', async () => {
     const first = await signIn(site.url, 'ada');
-    const stolen = makeVisitor(site.url);
+    const stolen = createVisitor(site.url);
     for (const [name, value] of first.cookies) stolen.cookies.set(name, value);
     const began = await first.get('/console/login');
     let at = began.headers.location!;
@@ -161,7 +161,7 @@ describe('sign-in', () => {
 
   it('sign-out ends the session on the server', async () => {
     const staff = await signIn(site.url, 'ada');
-    const stolen = makeVisitor(site.url);
+    const stolen = createVisitor(site.url);
     for (const [name, value] of staff.cookies) stolen.cookies.set(name, value);
     expect((await stolen.get('/console/queue')).status).toBe(200);
     const out = await staff.post('/console/logout', { csrf: await staff.csrf() });
@@ -195,7 +195,7 @@ describe('sign-in', () => {
 
 describe('a sign-in page that another site opens', () => {
   it('again and again: its cookies never outgrow the headers of a request', async () => {
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     for (let i = 0; i < 20; i += 1) expect((await visitor.get('/console/login')).status).toBe(302);
     expect(visitor.cookies.size).toBeLessThanOrEqual(8);
     // The last one still works.
@@ -218,7 +218,7 @@ describe('changing persons in one browser', () => {
   const unescaped = (text: string): string => text.replaceAll('&amp;', '&');
 
   it('whoever has no role is asked at the provider who they are, also where it knows no choice of accounts', async () => {
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     const refused = await follow(visitor, site.url, '/console/login', 'sam');
     expect(refused.status).toBe(403);
     const link = /href="(\/console\/login[^"]*)"/.exec(refused.text)?.[1] ?? '';
@@ -230,14 +230,14 @@ describe('changing persons in one browser', () => {
   });
 
   it('a usual sign-in asks for nothing: the provider may know the person already', async () => {
-    const to = new URL((await makeVisitor(site.url).get('/console/login')).headers.location!);
+    const to = new URL((await createVisitor(site.url).get('/console/login')).headers.location!);
     expect(to.searchParams.has('prompt')).toBe(false);
-    const junk = await makeVisitor(site.url).get('/console/login?switch=none%20consent');
+    const junk = await createVisitor(site.url).get('/console/login?switch=none%20consent');
     expect(new URL(junk.headers.location!).searchParams.has('prompt')).toBe(false);
   });
 
   it('sign-out offers to go on at the provider, which sends back to a page that says so', async () => {
-    const visitor = makeVisitor(site.url);
+    const visitor = createVisitor(site.url);
     await follow(visitor, site.url, '/console/login', 'ada');
     const out = await visitor.post('/console/logout', { csrf: await visitor.csrf() });
     const address = /href="([^"]+\/session\/end[^"]+)"/.exec(out.text)?.[1] ?? '';
@@ -332,7 +332,7 @@ describe('an identity provider that is away', () => {
     await site.idp.fault({ fault: 'error' });
     try {
       // Discovery is remembered; the token endpoint is what fails.
-      const visitor = makeVisitor(site.url);
+      const visitor = createVisitor(site.url);
       const began = new URL((await visitor.get('/console/login')).headers.location!);
       const iss = encodeURIComponent(site.idp.issuer);
       const path = `/console/callback?code=x&state=${began.searchParams.get('state')}&iss=${iss}`;
@@ -370,7 +370,7 @@ describe('an identity provider that is away', () => {
       await own.idp.asked();
       const asks = { timeout: 20_000, interval: 50 };
       const reply = await vi.waitFor(async () => {
-        const answer = await makeVisitor(own.url).get('/console/login');
+        const answer = await createVisitor(own.url).get('/console/login');
         // In the second after a failure the provider is left alone.
         expect(await own.idp.asked()).not.toEqual([]);
         return answer;
@@ -385,7 +385,7 @@ describe('an identity provider that is away', () => {
     const own = await startConsole();
     try {
       await own.idp.fault({ fault: 'error' });
-      expect((await makeVisitor(own.url).get('/console/login')).status).toBe(503);
+      expect((await createVisitor(own.url).get('/console/login')).status).toBe(503);
       await own.idp.fault(null);
       // Past the second in which the provider is left alone after a failure.
       await vi.waitFor(async () => expect((await signIn(own.url, 'ada')).last.status).toBe(303), SEEN_WITHIN);

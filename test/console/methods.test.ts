@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TABLES } from '../../src/console/create-console.ts';
+import { TABLES } from '../../src/console/console-pages.ts';
 import { ask } from '../support/http.ts';
 import { type Console, signIn, startConsole, type Visitor } from './support/console.ts';
 import { ROUTES } from './support/routes.ts';

@@ -6,7 +6,7 @@ import knexModule, { type Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { runSql } from '../../src/db/sql.ts';
-import { makeCheckpointer } from '../../src/db/sqlite.ts';
+import { createCheckpointer } from '../../src/db/sqlite.ts';
 
 /** The write-ahead log goes into the file while the writer goes on. */
 
@@ -74,7 +74,7 @@ describe('a checkpointer', () => {
     let connected = 0;
     const file = connect();
     const steps = vi.spyOn(file.client as { acquireConnection(): Promise<unknown> }, 'acquireConnection');
-    const checkpointer = makeCheckpointer(() => {
+    const checkpointer = createCheckpointer(() => {
       connected += 1;
       return file;
     });
@@ -96,7 +96,7 @@ describe('a checkpointer', () => {
     await writeFile(broken, 'no database at all'.repeat(100));
     const file = connect(broken);
     const raw = vi.spyOn(file.client as { acquireConnection(): Promise<unknown> }, 'acquireConnection');
-    const checkpointer = makeCheckpointer(() => file);
+    const checkpointer = createCheckpointer(() => file);
     for (const times of [1, 2]) {
       for (let i = 0; i < 8; i += 1) checkpointer.committed();
       await vi.waitFor(() => expect(raw.mock.calls.length).toBeGreaterThanOrEqual(times));

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type GroupOptions, ItemFault, makeGroup } from '../../src/db/group-commit.ts';
+import { createGroup, type GroupOptions, ItemFault } from '../../src/db/group-commit.ts';
 import { OutcomeUnknown, Unavailable } from '../../src/lib/errors.ts';
 import { fc } from '../support/property.ts';
 
@@ -10,9 +10,9 @@ interface Batch {
 }
 
 /** A group whose batches end when the test says so; each item is answered with its double. */
-function makeControlled(options: Partial<GroupOptions<number, number>> = {}) {
+function createControlled(options: Partial<GroupOptions<number, number>> = {}) {
   const batches: Batch[] = [];
-  const group = makeGroup<number, number>({
+  const group = createGroup<number, number>({
     name: 'test',
     run: (items) =>
       new Promise((resolve, reject) => {
@@ -28,9 +28,9 @@ function makeControlled(options: Partial<GroupOptions<number, number>> = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const sizes = (batches: readonly Batch[]): number[] => batches.map(({ items }) => items.length);
 
-describe('makeGroup', () => {
+describe('createGroup', () => {
   it('starts at once on an idle server, and gathers what comes in one turn', async () => {
-    const { group, batches } = makeControlled();
+    const { group, batches } = createControlled();
     const answers = [1, 2, 3].map((item) => group.submit(item));
     await turn();
     expect(batches.map(({ items }) => items)).toEqual([[1, 2, 3]]);
@@ -41,7 +41,7 @@ describe('makeGroup', () => {
   it('needs no timer', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] });
     try {
-      const { group, batches } = makeControlled();
+      const { group, batches } = createControlled();
       const answer = group.submit(1);
       await turn();
       batches[0]?.finish();
@@ -53,7 +53,7 @@ describe('makeGroup', () => {
   });
 
   it('gathers the next batch while one is in flight', async () => {
-    const { group, batches } = makeControlled();
+    const { group, batches } = createControlled();
     const first = group.submit(1);
     await turn();
     const rest: Promise<number>[] = [];
@@ -71,7 +71,7 @@ describe('makeGroup', () => {
   });
 
   it('takes no more than maxBatch at a time, in the order in which they came', async () => {
-    const { group, batches } = makeControlled({ maxBatch: 4 });
+    const { group, batches } = createControlled({ maxBatch: 4 });
     const answers = Array.from({ length: 10 }, (_, i) => group.submit(i));
     for (let i = 0; i < 3; i += 1) {
       await turn();
@@ -86,7 +86,7 @@ describe('makeGroup', () => {
   });
 
   it('runs as many batches at once as it may', async () => {
-    const { group, batches } = makeControlled({ maxBatch: 1, concurrency: 2 });
+    const { group, batches } = createControlled({ maxBatch: 1, concurrency: 2 });
     const answers = [1, 2, 3].map((item) => group.submit(item));
     await turn();
     expect(sizes(batches)).toEqual([1, 1]);
@@ -101,7 +101,7 @@ describe('makeGroup', () => {
 
   it('keeps to one key a batch and one batch a key, and lets nobody wait for another key', async () => {
     const keyOf = (item: number): string => (item % 2 === 0 ? 'even' : 'odd');
-    const { group, batches } = makeControlled({ keyOf, concurrency: 3, maxBatch: 3 });
+    const { group, batches } = createControlled({ keyOf, concurrency: 3, maxBatch: 3 });
     const answers = [1, 2, 3, 4, 5, 7, 9].map((item) => group.submit(item));
     await turn();
     const items = () => batches.map((batch) => batch.items);
@@ -125,7 +125,7 @@ describe('makeGroup', () => {
   it('rejects the member alone that a batch fails for, and goes on', async () => {
     const poison = new Set([3, 4, 9]);
     const runs: (readonly number[])[] = [];
-    const group = makeGroup<number, number>({
+    const group = createGroup<number, number>({
       name: 'test',
       run: (items) => {
         runs.push(items);
@@ -164,7 +164,7 @@ describe('makeGroup', () => {
 
   it('tries a batch no further that finds the database away in its second half', async () => {
     const runs: number[] = [];
-    const group = makeGroup<number, number>({
+    const group = createGroup<number, number>({
       name: 'test',
       run: (items) => {
         runs.push(items.length);
@@ -182,7 +182,7 @@ describe('makeGroup', () => {
   });
 
   it('gives each item its own fault, in one run', async () => {
-    const { group, batches } = makeControlled({
+    const { group, batches } = createControlled({
       run: (items) => {
         batches.push({ items, finish: () => {}, fail: () => {} });
         return Promise.resolve(items.map((item) => (item === 2 ? new ItemFault('its own') : item)));
@@ -198,7 +198,7 @@ describe('makeGroup', () => {
   });
 
   it('refuses what waits beside a batch that found the database away, and takes what comes after', async () => {
-    const { group, batches } = makeControlled({ maxBatch: 1 });
+    const { group, batches } = createControlled({ maxBatch: 1 });
     const settled = Promise.allSettled([1, 2, 3].map((item) => group.submit(item)));
     await turn();
     batches[0]?.fail(new Unavailable('away'));
@@ -215,7 +215,7 @@ describe('makeGroup', () => {
 
   it('goes on when the batch throws before it returns a promise', async () => {
     let calls = 0;
-    const group = makeGroup<number, number>({
+    const group = createGroup<number, number>({
       name: 'test',
       run: (items) => {
         calls += 1;
@@ -230,7 +230,7 @@ describe('makeGroup', () => {
   });
 
   it('is unavailable past its bound, and takes more when there is room again', async () => {
-    const { group, batches } = makeControlled({ maxBatch: 2, maxWaiting: 3 });
+    const { group, batches } = createControlled({ maxBatch: 2, maxWaiting: 3 });
     const taken = [1, 2].map((item) => group.submit(item));
     await turn();
     taken.push(...[3, 4, 5].map((item) => group.submit(item)));
@@ -257,7 +257,7 @@ describe('makeGroup', () => {
         fc.integer({ min: 1, max: 3 }),
         async (waits, maxBatch, concurrency) => {
           const seen: number[] = [];
-          const group = makeGroup<number, string>({
+          const group = createGroup<number, string>({
             name: 'test',
             run: async (items) => {
               seen.push(...items);
@@ -284,11 +284,11 @@ describe('makeGroup', () => {
 
 describe('idle', () => {
   it('is at once when nothing was ever submitted', async () => {
-    await makeControlled().group.idle();
+    await createControlled().group.idle();
   });
 
   it('waits for what is in flight and for what waits, failures among them', async () => {
-    const { group, batches } = makeControlled({ maxBatch: 1 });
+    const { group, batches } = createControlled({ maxBatch: 1 });
     const answers = Promise.allSettled([group.submit(1), group.submit(2)]);
     let idle = 0;
     const waiting = [group.idle(), group.idle()].map((promise) =>
@@ -307,7 +307,7 @@ describe('idle', () => {
   });
 
   it('comes again after more work', async () => {
-    const { group, batches } = makeControlled();
+    const { group, batches } = createControlled();
     await group.idle();
     const answer = group.submit(1);
     const idle = group.idle();

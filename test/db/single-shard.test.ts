@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { makeConsentStateReader } from '../../src/consent/state-store.ts';
+import { createConsentStateReader } from '../../src/consent/state-store.ts';
 import type { Database } from '../../src/db/engine.ts';
-import { appender, macOf, makeRequest } from '../consent/contract/consent-support.ts';
+import { appender, createRequest, macOf } from '../consent/contract/consent-support.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { gpdJson, tempDir } from '../support/command.ts';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { postJson } from '../support/http.ts';
-import { makeEntry } from '../support/make.ts';
+import { createEntry } from '../support/make.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
-import { ensureTenant, makeRecorder } from '../support/recorder.ts';
+import { createRecorder, ensureTenant } from '../support/recorder.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { addTenant } from './contract/database.ts';
@@ -82,12 +82,12 @@ describeWithTool('batches on PostgreSQL', await missingPostgres(), () => {
     };
     const queries = vi.fn();
     db.database.read.on('query', ({ sql }: { sql: string }) => queries(sql));
-    const recorder = makeRecorder(watched);
+    const recorder = createRecorder(watched);
     const consent = appender(watched);
-    const states = makeConsentStateReader(watched);
+    const states = createConsentStateReader(watched);
     const ways = {
-      record: (kid: string, id: string) => recorder.record(makeEntry({ kid, id })),
-      append: (kid: string, id: string) => consent.append(makeRequest(kid, { principal: id })),
+      record: (kid: string, id: string) => recorder.record(createEntry({ kid, id })),
+      append: (kid: string, id: string) => consent.append(createRequest(kid, { principal: id })),
       check: (kid: string, id: string) =>
         states.read({ kid, principal: id, purpose: 'ads', mac: macOf(kid) }),
     };
@@ -147,7 +147,7 @@ describeWithTool('the hot statements on PostgreSQL', await missingPostgres(), ()
     [
       'ingest',
       'decisions',
-      async () => expectCore(await post(gpd.url, makeBundle(target, { signals: desktopChrome() })), 'ok'),
+      async () => expectCore(await post(gpd.url, createBundle(target, { signals: desktopChrome() })), 'ok'),
     ],
     ['a grant', 'ledger_entries', () => call('/v1/consent/grant', { purposes }, 201)],
     ['a check', 'consent_state', () => call('/v1/consent/can-process', { purpose: purposes[0] }, 200)],

@@ -111,6 +111,14 @@ describe('names and comments', () => {
     expect(faultsIn((...file) => declaredNames(...file).filter((name) => NO_NAMES.has(name)))).toEqual([]);
   });
 
+  it('a factory is called create…', () => {
+    const isMake = (name: string): boolean => /^make[A-Z]/.test(name);
+    // The agent's public name, documented for integrators.
+    expect([
+      ...new Set(faultsIn((...file) => declaredNames(...file).filter(isMake)).map((f) => f.split(': ')[1])),
+    ]).toEqual(['makePlaintext']);
+  });
+
   it('each comment has a subject', () => {
     expect(commentsOf('a.ts', '// Of a day.\n// Two lines.\n/** What it is. */')).toEqual([
       'Of a day.\nTwo lines.',

@@ -5,13 +5,13 @@ import { type DirectorySource, listDirectories } from '../../src/agents/store.ts
 import { verifyBotAuth } from '../../src/agents/verify.ts';
 import {
   type Agent,
-  makeAgent,
-  makeDeps,
-  makeRequest,
+  createAgent,
+  createDeps,
+  createRequest,
   quoted,
   signedHeaders,
 } from '../agents/support/agent.ts';
-import { makeSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
+import { createSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import { type DirectoryServer, jwks, startDirectory } from './support/server.ts';
@@ -23,7 +23,7 @@ let file: SqliteFile;
 let agent: Agent;
 beforeAll(async () => {
   server = await startDirectory(300);
-  agent = makeAgent(server.url);
+  agent = createAgent(server.url);
 });
 afterAll(() => server.close());
 
@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 async function start(openDiscovery: boolean, source: DirectorySource | null = null): Promise<Agents> {
-  file = await makeSqlite();
+  file = await createSqlite();
   server.asked.length = 0;
   server.answer = jwks([agent.jwk]);
   if (source) await addAgent(file.database, newDirectory(server.url, source));
@@ -54,7 +54,7 @@ async function start(openDiscovery: boolean, source: DirectorySource | null = nu
 
 function ask({ findKey }: Agents, url = server.url): Promise<string | null> {
   const headers = signedHeaders(agent, { signatureAgent: `sig1=${quoted(url)}` });
-  return verifyBotAuth(makeDeps([], { findKey }), makeRequest(headers), NOW);
+  return verifyBotAuth(createDeps([], { findKey }), createRequest(headers), NOW);
 }
 
 /** Until the background has looked so often, and a few times more: what it asks for comes a little later. */
@@ -106,12 +106,12 @@ describe('a directory on no list', () => {
       signatureAgent: `sig1=${quoted(server.url)}`,
       params: { expires: null },
     });
-    expect(await verifyBotAuth(makeDeps([], agents), makeRequest(headers), NOW)).toBeNull();
+    expect(await verifyBotAuth(createDeps([], agents), createRequest(headers), NOW)).toBeNull();
     const foreign = signedHeaders(agent, {
       signatureAgent: `sig1=${quoted(server.url)}`,
       host: 'evil.example',
     });
-    expect(await verifyBotAuth(makeDeps([], agents), makeRequest(foreign), NOW)).toBeNull();
+    expect(await verifyBotAuth(createDeps([], agents), createRequest(foreign), NOW)).toBeNull();
     await rounds(1);
     expect(server.asked).toEqual([]);
   });
@@ -157,7 +157,7 @@ describe('a directory on the list', () => {
     expect(await ask(agents)).toBe(origin());
     expect(server.asked).toHaveLength(2);
 
-    server.answer = jwks([makeAgent().jwk]);
+    server.answer = jwks([createAgent().jwk]);
     now = NOW + 65 * 60_000;
     await vi.waitFor(async () => expect(await ask(agents)).toBeNull(), SOON);
     expect(server.asked).toHaveLength(3);

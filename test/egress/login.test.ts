@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { EgressRefused } from '../../src/egress/guard.ts';
-import { makeLoginProvider } from '../../src/egress/oidc-login.ts';
+import { createLoginProvider } from '../../src/egress/oidc-login.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { seededRandom } from '../support/make.ts';
 import { type Idp, startIdp } from '../support/oidc.ts';
@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 const provider = () =>
-  makeLoginProvider({
+  createLoginProvider({
     issuer: idp.issuer,
     clientId: 'console',
     clientSecret: 'secret',

@@ -8,8 +8,8 @@ import {
   removeDirectory,
 } from '../../src/agents/store.ts';
 import { DAY } from '../../src/lib/clock.ts';
-import { makeAgent, rfcTestAgent } from '../agents/support/agent.ts';
-import { makeSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
+import { createAgent, rfcTestAgent } from '../agents/support/agent.ts';
+import { createSqlite, type SqliteFile } from '../agents/support/sqlite.ts';
 import { addAgent } from '../support/agents.ts';
 import { NOW } from '../support/make.ts';
 import { type Answer, type DirectoryServer, jwks, MEDIA_TYPE, startDirectory } from './support/server.ts';
@@ -20,7 +20,7 @@ let server: DirectoryServer;
 let file: SqliteFile;
 beforeAll(async () => {
   server = await startDirectory(300);
-  file = await makeSqlite();
+  file = await createSqlite();
 });
 afterAll(async () => {
   await server.close();
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 const NOBODY = { actorOf: () => undefined, at: NOW };
-const [ONE, TWO] = [makeAgent(), makeAgent()];
+const [ONE, TWO] = [createAgent(), createAgent()];
 
 async function refresh(before: AgentDirectory, now: number, answer: Answer): Promise<AgentDirectory> {
   server.answer = answer;

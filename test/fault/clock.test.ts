@@ -4,11 +4,11 @@ import type { IngestResponse } from '../../src/schema/responses.ts';
 import { readCheckpoint, readExport } from '../consent/app/support/naive-log.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore } from '../support/expect.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import type { Gpd } from '../support/server.ts';
 import { describeWithTool } from '../support/tools.ts';
-import { type FakeClock, makeFakeClock, missingFaketime } from './support/faketime.ts';
-import { type House, makeHouse } from './support/house.ts';
+import { createFakeClock, type FakeClock, missingFaketime } from './support/faketime.ts';
+import { createHouse, type House } from './support/house.ts';
 import { type Book, newBook, PURPOSE, runLoad, send } from './support/load.ts';
 import { tell } from './support/size.ts';
 
@@ -30,9 +30,9 @@ interface Place {
   gpd: Gpd;
 }
 
-async function makePlace(): Promise<Place> {
-  const house = await makeHouse();
-  const clock = makeFakeClock(tempDir('clock'));
+async function createPlace(): Promise<Place> {
+  const house = await createHouse();
+  const clock = createFakeClock(tempDir('clock'));
   return { house, clock, gpd: await house.start(clock.environment) };
 }
 
@@ -43,7 +43,7 @@ async function leave({ house, gpd }: Place): Promise<void> {
 
 /** A bundle of a browser whose clock is `seconds` off the true time. */
 async function visitAt(house: House, seconds: number, reason: 'ok' | 'stale'): Promise<IngestResponse> {
-  const bundle = makeBundle(house.target, { clientTs: Date.now() + seconds * 1000 });
+  const bundle = createBundle(house.target, { clientTs: Date.now() + seconds * 1000 });
   const answer = expectCore(await send(house, bundle), reason);
   expect(ids.has(answer.requestId)).toBe(false);
   ids.add(answer.requestId);
@@ -52,7 +52,7 @@ async function visitAt(house: House, seconds: number, reason: 'ok' | 'stale'): P
 
 /** 503 with the reason, where the clock is `seconds` off. */
 async function expectRefused(gpd: Gpd, house: House, seconds: number): Promise<void> {
-  const bundle = makeBundle(house.target, { clientTs: Date.now() + seconds * 1000 });
+  const bundle = createBundle(house.target, { clientTs: Date.now() + seconds * 1000 });
   expect((await send(house, bundle)).status).toBe(503);
   const ready = await fetch(`${gpd.url}/readyz`);
   expect(ready.status).toBe(503);
@@ -128,7 +128,7 @@ describeWithTool('a clock that jumps', missingFaketime(), () => {
   it.concurrent('an hour back: no bundle until it is set right, and consent goes on', {
     timeout: LIMIT_MS,
   }, async () => {
-    const { house, clock, gpd } = await makePlace();
+    const { house, clock, gpd } = await createPlace();
     const book = await load(house);
     await expectCommitted(house, Date.now() - MINUTE_MS);
     const before = await openSession(house);
@@ -152,7 +152,7 @@ describeWithTool('a clock that jumps', missingFaketime(), () => {
   it.concurrent('two hours ahead for a whole sweep, and at a start: nothing is taken twice', {
     timeout: LIMIT_MS,
   }, async () => {
-    const place = await makePlace();
+    const place = await createPlace();
     const { house, clock } = place;
     const book = await load(house);
     await place.gpd.stop();
@@ -179,7 +179,7 @@ describeWithTool('a clock that jumps', missingFaketime(), () => {
   it.concurrent('three years ahead for a whole sweep: nothing goes, and nobody is refused afterwards', {
     timeout: LIMIT_MS,
   }, async () => {
-    const place = await makePlace();
+    const place = await createPlace();
     const { house, clock } = place;
     const book = await load(house);
     await expectCommitted(house, Date.now() - MINUTE_MS);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { GpdProcess } from '../support/process.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { describeWhereAllowed } from './support/allowed.ts';
-import { type House, makeHouse } from './support/house.ts';
+import { createHouse, type House } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
 import { type Book, newBook, runLoad, visit } from './support/load.ts';
 import { refusalsOf } from './support/refusals.ts';
@@ -80,7 +80,7 @@ const NAME = 'a disk that fails under a running server';
 
 function failingDisk(): void {
   beforeAll(async () => {
-    house = await makeHouse();
+    house = await createHouse();
     gpd = await house.start();
   });
   afterAll(async () => {

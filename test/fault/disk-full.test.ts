@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KID } from '../support/constants.ts';
 import type { GpdProcess } from '../support/process.ts';
 import { describeWhereAllowed } from './support/allowed.ts';
-import { type House, makeHouse } from './support/house.ts';
+import { createHouse, type House } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
 import { type Book, type Erased, newBook, PURPOSE, runLoad, visit } from './support/load.ts';
 import { refusalsOf } from './support/refusals.ts';
@@ -91,7 +91,7 @@ async function startOnAFullDisk(): Promise<GpdProcess | null> {
 describeWhereAllowed('a disk that is full', refusedMount(), () => {
   beforeAll(async () => {
     disk = mountSmallDisk(DISK_MB);
-    house = await makeHouse({ dataDir: join(disk.path, 'gpd-data') });
+    house = await createHouse({ dataDir: join(disk.path, 'gpd-data') });
     gpd = await house.start();
   });
   afterAll(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type House, makeHouse } from './support/house.ts';
+import { createHouse, type House } from './support/house.ts';
 import { judge, judgeFiles, judgeTables } from './support/judge.ts';
 import { killUnderLoad } from './support/kill.ts';
 import type { Book } from './support/load.ts';
@@ -10,7 +10,7 @@ const ROUNDS = sized(10, 200);
 let house: House;
 beforeAll(async () => {
   // At the end each bundle is sent once more: at full size the first ones are a quarter of an hour old.
-  house = await makeHouse({ settings: { GPD_MAX_CLOCK_SKEW: '7200' } });
+  house = await createHouse({ settings: { GPD_MAX_CLOCK_SKEW: '7200' } });
 });
 afterAll(() => house.stop());
 

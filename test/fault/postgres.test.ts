@@ -7,7 +7,7 @@ import type { House } from './support/house.ts';
 import { judge, judgeTables } from './support/judge.ts';
 import { killUnderLoad } from './support/kill.ts';
 import { type Book, newBook, runLoad, visit } from './support/load.ts';
-import { makePostgresHouse, type PostgresHouse } from './support/postgres-house.ts';
+import { createPostgresHouse, type PostgresHouse } from './support/postgres-house.ts';
 import { refusalsOf } from './support/refusals.ts';
 import { sized, tell } from './support/size.ts';
 
@@ -73,7 +73,7 @@ async function throughFault(fault: Fault): Promise<{ book: Book; served: number 
 
 describeWithTool('PostgreSQL under a running server', await missingPostgres(), () => {
   beforeAll(async () => {
-    place = await makePostgresHouse();
+    place = await createPostgresHouse();
     house = place.house;
     gpd = await house.start();
   });

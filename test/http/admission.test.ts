@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey } from '../../src/auth/credentials.ts';
-import { makeConsentLane } from '../../src/consent/routes.ts';
-import { makeConcurrencyLimit, makeReadWhole } from '../../src/http/limiter.ts';
+import { createConsentLane } from '../../src/consent/routes.ts';
+import { createConcurrencyLimit, createReadWhole } from '../../src/http/limiter.ts';
 import type { HotHandler, HotReply, HotRequest } from '../../src/http/request.ts';
 import { readEnvelope, unseal } from '../../src/ingest/open.ts';
 import { refusal } from '../../src/ingest/respond.ts';
-import { makeIngestRoute } from '../../src/ingest/route.ts';
+import { createIngestRoute } from '../../src/ingest/route.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import type { DecisionAnswer } from '../../src/schema/consent.ts';
 import { ORIGIN } from '../support/constants.ts';
@@ -16,7 +16,7 @@ const PLACES = 3;
 const HEADERS = { 'content-type': 'application/json', authorization: 'Bearer key', origin: ORIGIN };
 
 /** Work that ends when the test says so. */
-function makeWork<Result>(result: Result) {
+function createWork<Result>(result: Result) {
   const pending: { resolve: () => void; reject: (error: unknown) => void }[] = [];
   const begin = (): Promise<Result> =>
     new Promise((resolve, reject) => {
@@ -57,8 +57,8 @@ interface Lane {
 }
 
 function ingestLane(): Lane {
-  const work = makeWork(refusal('stale', 'req_1'));
-  const lane = makeIngestRoute({
+  const work = createWork(refusal('stale', 'req_1'));
+  const lane = createIngestRoute({
     isPublicHttps: false,
     open: (body) => {
       const bundle = readEnvelope(body);
@@ -66,7 +66,7 @@ function ingestLane(): Lane {
     },
     ingest: work.begin,
     limiter: async () => 0,
-    admission: makeConcurrencyLimit(PLACES),
+    admission: createConcurrencyLimit(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     mayRead: (_kid, origin) => origin === ORIGIN,
     sessionOf: () => 'session',
@@ -78,7 +78,7 @@ function ingestLane(): Lane {
 }
 
 function consentLane(): Lane {
-  const work = makeWork<DecisionAnswer>({
+  const work = createWork<DecisionAnswer>({
     allowed: true,
     reason: 'granted',
     proof: { seq: 1, hash: '' },
@@ -87,11 +87,11 @@ function consentLane(): Lane {
     given: 'unknown',
   });
   const key = { kid: 'acme', scope: 'secret', hash: 'hash' } as ApiKey;
-  const lane = makeConsentLane({
+  const lane = createConsentLane({
     findApiKey: async () => key,
     findSession: async () => null,
     limits: noLimits,
-    admission: makeConcurrencyLimit(PLACES),
+    admission: createConcurrencyLimit(PLACES),
     knowsOrigin: (origin) => origin === ORIGIN,
     check: work.begin,
   });
@@ -109,10 +109,10 @@ function expectFull({ status, headers, body }: HotReply): void {
 describe.each([
   ['ingest', ingestLane, 400],
   ['consent', consentLane, 200],
-] as const)('the gate of the lane %s', (_name, makeLane, answered) => {
+] as const)('the gate of the lane %s', (_name, createLane, answered) => {
   /** As many under way as there are places. */
   async function full() {
-    const { lane, body, pending } = makeLane();
+    const { lane, body, pending } = createLane();
     const under = Array.from({ length: PLACES }, () => lane(hotRequest(body)));
     await turn();
     expect(pending).toHaveLength(PLACES);
@@ -163,7 +163,7 @@ describe.each([
   });
 
   it('gives no place to who sends slowly', async () => {
-    const { lane, body, pending } = makeLane();
+    const { lane, body, pending } = createLane();
     for (let i = 0; i < 2 * PLACES; i += 1)
       void lane(hotRequest(body, { readBody: () => new Promise(() => {}) }));
     await turn();
@@ -174,7 +174,7 @@ describe.each([
   });
 
   it('gives no place to a body that is none', async () => {
-    const { lane, body, pending } = makeLane();
+    const { lane, body, pending } = createLane();
     for (let i = 0; i < 2 * PLACES; i += 1) expect((await lane(hotRequest({}))).status).toBe(400);
     void lane(hotRequest(body));
     await turn();
@@ -183,7 +183,7 @@ describe.each([
 });
 
 it('of one key as many read at a time as there are places; the next one is refused, and finds a place again', async () => {
-  const readWhole = makeReadWhole(2);
+  const readWhole = createReadWhole(2);
   const full = new Error('full');
   const ends: (() => void)[] = [];
   const work = () => new Promise<void>((resolve) => void ends.push(resolve));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiKey, PrincipalSession } from '../../src/auth/credentials.ts';
-import { makeMemoryLimiter, refuseOver, watchLimiter } from '../../src/http/limiter.ts';
+import { createMemoryLimiter, refuseOver, watchLimiter } from '../../src/http/limiter.ts';
 import { authorize } from '../../src/http/register.ts';
 import { Refusal } from '../../src/lib/errors.ts';
 import { ROUTES } from '../../src/schema/routes.ts';
@@ -10,7 +10,7 @@ import { ROUTES } from '../../src/schema/routes.ts';
 const CLIENT = 3;
 const WITHDRAWALS = 2;
 const SHARED = 5;
-const perMinute = (points: number) => makeMemoryLimiter({ points, seconds: 60 });
+const perMinute = (points: number) => createMemoryLimiter({ points, seconds: 60 });
 
 const keyOf = (scope: ApiKey['scope']) => ({ kid: 'acme', scope, hash: `hash of ${scope}` }) as ApiKey;
 const KEYS = new Map([
@@ -20,7 +20,7 @@ const KEYS = new Map([
 ]);
 const SESSION = { kid: 'acme', principal: 'ref', principalId: 'u-1' } as PrincipalSession;
 
-function makeApi() {
+function createApi() {
   let now = 0;
   const looked: string[] = [];
   const deps = {
@@ -70,7 +70,7 @@ const ROWS = {
   state: ROUTES.getConsentState,
 };
 
-type Api = ReturnType<typeof makeApi>;
+type Api = ReturnType<typeof createApi>;
 const times = async (count: number, call: () => Promise<string>): Promise<string[]> => {
   const answers: string[] = [];
   for (let i = 0; i < count; i += 1) answers.push(await call());
@@ -97,7 +97,7 @@ it('a client over its limit costs no counter until its window ends', async () =>
 
 describe('a key that is a secret, and a session', () => {
   it.each(['backend', 'gpd_ps_anna'])('%s withdraws while its other calls are 429', async (token) => {
-    const api = makeApi();
+    const api = createApi();
     const all = await flood(api, 'state', token);
     expect(all.filter((answer) => answer === 'ok')).toHaveLength(SHARED);
     expect(await times(SHARED, () => api.call('withdraw', token))).toEqual(Array(SHARED).fill('ok'));
@@ -107,7 +107,7 @@ describe('a key that is a secret, and a session', () => {
 
 describe('a token that nobody has', () => {
   it.each(['gpd_ps_guess', 'guess'])('counts against its client: %s', async (token) => {
-    const api = makeApi();
+    const api = createApi();
     expect(await times(CLIENT, () => api.call('state', token))).toEqual(
       Array(CLIENT).fill('unauthenticated'),
     );
@@ -122,7 +122,7 @@ describe('a token that nobody has', () => {
   });
 
   it('stops no key that is known, and no withdrawal', async () => {
-    const api = makeApi();
+    const api = createApi();
     await flood(api, 'state', 'gpd_ps_guess');
     expect(await api.call('state', 'backend')).toBe('ok');
     expect(await api.call('state', 'gpd_ps_anna')).toBe('rate-limited');
@@ -131,7 +131,7 @@ describe('a token that nobody has', () => {
   });
 
   it('is limited where withdrawals are taken, too', async () => {
-    const api = makeApi();
+    const api = createApi();
     const answers = await flood(api, 'withdraw', 'gpd_ps_guess');
     expect(answers.filter((answer) => answer === 'unauthenticated')).toHaveLength(WITHDRAWALS);
     expect(api.looked).toHaveLength(WITHDRAWALS + 1);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../support/constants.ts';
 import { expectCore, expectError, INGEST, post, REQUEST_ID } from '../support/expect.ts';
 import { ask, type Reply } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 
 const OTHER_ORIGIN = 'http://localhost:3000';
@@ -65,21 +65,21 @@ describe('CORS on the ingest route', () => {
     [ORIGIN, 0],
     [OTHER_ORIGIN, 1],
   ])('%s reads with credentials what its own tenant answers', async (origin, i) => {
-    const reply = await post(gpd.url, makeBundle(gpd.targets[i]!), { origin });
+    const reply = await post(gpd.url, createBundle(gpd.targets[i]!), { origin });
     expectCore(reply, 'ok');
     expectCors(reply, origin);
   });
 
   it('reads no verdict and no refusal of another tenant, in whatever way its bundle ends', async () => {
-    const stolen = makeBundle(acme);
-    const spoilt = { ...stolen, ct: makeBundle(acme).ct };
+    const stolen = createBundle(acme);
+    const spoilt = { ...stolen, ct: createBundle(acme).ct };
     const headers = { origin: OTHER_ORIGIN };
     const ends = [
       ['ok', await post(gpd.url, stolen, headers)],
       ['replay', await post(gpd.url, stolen, headers)],
       ['decrypt-failed', await post(gpd.url, spoilt, headers)],
-      ['stale', await post(gpd.url, makeBundle(acme, { clientTs: 0 }), headers)],
-      ['consent-missing', await post(gpd.url, makeBundle(acme), { ...headers, 'sec-gpc': '1' })],
+      ['stale', await post(gpd.url, createBundle(acme, { clientTs: 0 }), headers)],
+      ['consent-missing', await post(gpd.url, createBundle(acme), { ...headers, 'sec-gpc': '1' })],
     ] as const;
     for (const [reason, reply] of ends) {
       expectCore(reply, reason);
@@ -88,14 +88,14 @@ describe('CORS on the ingest route', () => {
   });
 
   it('reads that a kid belongs to nobody, as a mistake in its own page', async () => {
-    const reply = await post(gpd.url, { ...makeBundle(acme), kid: 'nobody' }, { origin: OTHER_ORIGIN });
+    const reply = await post(gpd.url, { ...createBundle(acme), kid: 'nobody' }, { origin: OTHER_ORIGIN });
     expectCore(reply, 'decrypt-failed');
     expectCors(reply, OTHER_ORIGIN);
   });
 
   it('lets a page read by which time a bundle was judged', async () => {
     const headers = { origin: ORIGIN };
-    const stale = await post(gpd.url, makeBundle(acme, { clientTs: 0 }), headers);
+    const stale = await post(gpd.url, createBundle(acme, { clientTs: 0 }), headers);
     expectCore(stale, 'stale');
     const key = await ask(gpd.url, `/_fp/pubkey?kid=${KID}`, { headers });
     for (const reply of [stale, key]) {
@@ -109,8 +109,8 @@ describe('CORS on the ingest route', () => {
     const headers = { origin: ORIGIN };
     const errors: readonly (readonly [number, Reply])[] = [
       [400, await post(gpd.url, '{}', headers)],
-      [400, await post(gpd.url, makeBundle(acme, { clientTs: 0 }), headers)],
-      [451, await post(gpd.url, makeBundle(acme), { ...headers, 'sec-gpc': '1' })],
+      [400, await post(gpd.url, createBundle(acme, { clientTs: 0 }), headers)],
+      [451, await post(gpd.url, createBundle(acme), { ...headers, 'sec-gpc': '1' })],
       [413, await post(gpd.url, 'x'.repeat(32_769), headers)],
       [415, await post(gpd.url, '{}', { ...headers, 'content-type': 'text/plain' })],
       [405, await ask(gpd.url, INGEST, { headers })],
@@ -130,7 +130,7 @@ describe('CORS on the ingest route', () => {
     'https://shop.example:444',
     `${ORIGIN}/`,
   ])('%s is processed without CORS headers and without a token', async (origin) => {
-    const reply = await post(gpd.url, makeBundle(acme), { origin });
+    const reply = await post(gpd.url, createBundle(acme), { origin });
     expect(expectCore(reply, 'ok')).not.toHaveProperty('transparencyToken');
     expectNoCors(reply);
     const refused = await post(gpd.url, '{}', { origin });
@@ -139,7 +139,7 @@ describe('CORS on the ingest route', () => {
   });
 
   it('varies by origin even for a caller without one', async () => {
-    expectNoCors(await post(gpd.url, makeBundle(acme)));
+    expectNoCors(await post(gpd.url, createBundle(acme)));
   });
 
   const preflight = (origin: string): Promise<Reply> => {

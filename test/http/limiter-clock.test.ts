@@ -1,11 +1,11 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { makeMemoryLimiter } from '../../src/http/limiter.ts';
+import { createMemoryLimiter } from '../../src/http/limiter.ts';
 
 afterEach(() => void vi.useRealTimers());
 
 it('a window is never longer than its seconds, though the clock was set back since it began', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
-  const limiter = makeMemoryLimiter({ points: 1, seconds: 60 });
+  const limiter = createMemoryLimiter({ points: 1, seconds: 60 });
   expect(await limiter('a')).toBe(0);
   expect(await limiter('a')).toBe(60);
   vi.setSystemTime(Date.now() - 3_600_000);

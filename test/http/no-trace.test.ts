@@ -9,7 +9,7 @@ import { dumpDatabase, execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
 import { desktopChrome } from '../support/samples.ts';
-import { makeNonce, makePlaintext, seal, sealUnder } from '../support/seal.ts';
+import { createNonce, makePlaintext, seal, sealUnder } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
 /** No raw signal and no secret is ever stored or logged (contract 3.4): every value is marked, then looked for. */
@@ -44,7 +44,7 @@ const secrets: string[] = [];
 
 function markedPlaintext(): string {
   const consent = { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: Date.now() };
-  const nonce = makeNonce(32);
+  const nonce = createNonce(32);
   secrets.push(nonce);
   const principalId = mark();
   const signals = marked({ ...desktopChrome(), later: { field: 'x' } }) as Record<string, unknown>;

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { noteRefusal } from '../../src/http/reply.ts';
-import { logRefusals, makeLogger } from '../../src/ops/log.ts';
+import { createLogger, logRefusals } from '../../src/ops/log.ts';
 import { addApiKey } from '../support/api-key.ts';
 import { post } from '../support/expect.ts';
 import { ask, JSON_TYPE } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { startGpd } from '../support/server.ts';
 
 it('the log names what is set up wrongly, once each, with what to do and no value of the request', async () => {
@@ -21,7 +21,7 @@ it('the log names what is set up wrongly, once each, with what to do and no valu
     await check(unknown, { origin: 'https://stranger.example' });
     await check(secret, { 'sec-fetch-site': 'same-origin' });
     await ask(gpd.url, '/_fp/pubkey?kid=nobody-here');
-    await post(gpd.url, makeBundle({ ...gpd.targets[0]!, kid: 'nobody-here' }));
+    await post(gpd.url, createBundle({ ...gpd.targets[0]!, kid: 'nobody-here' }));
   }
   await gpd.stop();
   for (const [event, hint] of [
@@ -46,7 +46,7 @@ it('the log names what is set up wrongly, once each, with what to do and no valu
 it('the log repeats a refusal after a minute', () => {
   const lines: string[] = [];
   let now = 0;
-  const stop = logRefusals(makeLogger('info', { write: (line) => void lines.push(line) }), () => now);
+  const stop = logRefusals(createLogger('info', { write: (line) => void lines.push(line) }), () => now);
   for (const at of [0, 59_999, 60_000, 60_001]) {
     now = at;
     noteRefusal('unknown-kid');

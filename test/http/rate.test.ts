@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectCore, expectError, post, REQUEST_ID } from '../support/expect.ts';
 import type { Reply } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
 const LIMIT = 5;
@@ -41,12 +41,12 @@ describe('the bucket ingest', () => {
   it('5/60: the sixth request is 429, whatever a stranger says of X-Forwarded-For', async () => {
     const acme = stranger.targets[0]!;
     for (let i = 1; i <= LIMIT; i += 1) {
-      expectCore(await post(stranger.url, makeBundle(acme), { 'x-forwarded-for': `203.0.113.${i}` }), 'ok');
+      expectCore(await post(stranger.url, createBundle(acme), { 'x-forwarded-for': `203.0.113.${i}` }), 'ok');
     }
-    expectLimited(await post(stranger.url, makeBundle(acme), { 'x-forwarded-for': '203.0.113.99' }));
-    expectLimited(await post(stranger.url, makeBundle(acme)));
+    expectLimited(await post(stranger.url, createBundle(acme), { 'x-forwarded-for': '203.0.113.99' }));
+    expectLimited(await post(stranger.url, createBundle(acme)));
     expectLimited(
-      await post(stranger.url, makeBundle(acme), {
+      await post(stranger.url, createBundle(acme), {
         forwarded: 'for=203.0.113.98',
         'x-real-ip': '203.0.113.97',
       }),

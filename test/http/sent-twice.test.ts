@@ -3,7 +3,7 @@ import { type Api, PURPOSE, startApi } from '../consent/app/support/api.ts';
 import { KID } from '../support/constants.ts';
 import { INGEST } from '../support/expect.ts';
 import { ask, openWire } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 
 /** Headers that come twice: whoever stands in front may have looked at the other one. */
 
@@ -62,7 +62,7 @@ describe('Sec-GPC', () => {
     [['Sec-GPC: 0', 'Sec-GPC: 0'], 200],
   ])('%j: any that asks is heard', async (headers, status) => {
     const { publicKey } = (await ask(api.gpd.url, `/_fp/pubkey?kid=${KID}`)).json() as { publicKey: string };
-    const body = makeBundle({ kid: KID, publicKey: Buffer.from(publicKey, 'base64') });
+    const body = createBundle({ kid: KID, publicKey: Buffer.from(publicKey, 'base64') });
     expect(await statusOf({ line: `POST ${INGEST}`, headers, body })).toBe(status);
   });
 });

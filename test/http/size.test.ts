@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectCore, expectError, INGEST, post, REQUEST_ID } from '../support/expect.ts';
 import { ask, JSON_TYPE, lastReply, openWire, type RawReply } from '../support/http.ts';
 import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../support/server.ts';
 
 const LIMIT = 32_768;
@@ -17,13 +17,13 @@ afterAll(() => gpd.stop());
 
 /** A good bundle in a body of exactly `size` bytes; white space after a JSON value means nothing. */
 function bodyOf(size: number): string {
-  return JSON.stringify(makeBundle(acme)).padEnd(size, ' ');
+  return JSON.stringify(createBundle(acme)).padEnd(size, ' ');
 }
 
 /** A bundle whose ciphertext itself fills the body, up to the few bytes that base64 cannot hit. */
 function fullBundle(): string {
   const pad = (length: number): string =>
-    JSON.stringify(makeBundle(acme, { signals: { collector: '1', padding: 'x'.repeat(length) } }));
+    JSON.stringify(createBundle(acme, { signals: { collector: '1', padding: 'x'.repeat(length) } }));
   const over = pad(20_000).length - LIMIT;
   return pad(20_000 - Math.ceil((over * 3) / 4) - 3).padEnd(LIMIT, ' ');
 }

@@ -3,7 +3,7 @@ import type { IngestResponse } from '../../src/schema/responses.ts';
 import { execute } from '../support/database.ts';
 import { expectCore, post } from '../support/expect.ts';
 import { desktopChrome, type SampleSignals } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { type Gpd, startGpd } from '../support/server.ts';
 
 /** The trust boundary of a running server: what a proxy of ours says is believed, what a stranger says is not. */
@@ -24,7 +24,7 @@ afterAll(() => Promise.all([behind.stop(), open.stop()]));
 type Headers = Readonly<Record<string, string>>;
 
 async function ingest(gpd: Gpd, headers: Headers, signals?: SampleSignals): Promise<IngestResponse> {
-  const bundle = makeBundle(gpd.targets[0]!, signals === undefined ? {} : { signals });
+  const bundle = createBundle(gpd.targets[0]!, signals === undefined ? {} : { signals });
   return expectCore(await post(gpd.url, bundle, headers), 'ok');
 }
 

@@ -3,7 +3,7 @@ import { consentGate, NO_CONSENT_STATE } from '../../src/ingest/consent-gate.ts'
 import type { ConsentReceipt } from '../../src/schema/bundle.ts';
 import { consentStateSchema } from '../../src/schema/responses.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
-import { makeReceipt } from '../support/make.ts';
+import { createReceipt } from '../support/make.ts';
 
 const DEVICE = 'device-identification';
 
@@ -15,7 +15,7 @@ interface Given {
 }
 
 const gate = ({
-  receipt = makeReceipt(),
+  receipt = createReceipt(),
   inHeader = false,
   inSignals = false,
   gpcPolicy = () => 'opt-out',
@@ -29,7 +29,7 @@ const sources = flags.flatMap((header) =>
 
 describe('every source of GPC', () => {
   it.each(sources)('header $header, receipt $receipt, signal $signal', ({ header, receipt, signal }) => {
-    const input = { inHeader: header, inSignals: signal, receipt: makeReceipt({ gpc: receipt }) };
+    const input = { inHeader: header, inSignals: signal, receipt: createReceipt({ gpc: receipt }) };
     const { isAllowed, asserted } = gate(input);
     const gpc = header || receipt || signal;
     const inBundle = receipt || signal;
@@ -48,7 +48,7 @@ describe('consentGate', () => {
     const claim = { principalId: 'b_1', proof: { seq: 1, hash: 'a'.repeat(64) } };
     const policies = { [DEVICE]: 'ask', ads: 'opt-out', fraud: 'ignore' } as const;
     const gpcPolicy: Tenant['gpcPolicy'] = (purpose) => policies[purpose as keyof typeof policies];
-    const receipt = makeReceipt({ purposes: [DEVICE, 'ads', 'fraud'], gpc: true, ...claim });
+    const receipt = createReceipt({ purposes: [DEVICE, 'ads', 'fraud'], gpc: true, ...claim });
     expect(gate({ receipt, gpcPolicy })).toMatchObject({
       isAllowed: true,
       overGpc: [DEVICE],
@@ -64,7 +64,7 @@ describe('consentGate', () => {
   });
 
   it('removes the opt-out purposes under GPC, and no other', () => {
-    const receipt = makeReceipt({ purposes: ['fraud', DEVICE, 'ads', 'never-defined'], gpc: true });
+    const receipt = createReceipt({ purposes: ['fraud', DEVICE, 'ads', 'never-defined'], gpc: true });
     const gpcPolicy = (purpose: string) => (purpose === 'fraud' ? 'ignore' : 'opt-out');
     expect(gate({ receipt, gpcPolicy }).asserted.purposes).toEqual(['fraud']);
     expect(gate({ receipt: { ...receipt, gpc: false }, gpcPolicy }).asserted.purposes).toEqual(
@@ -80,24 +80,23 @@ describe('consentGate', () => {
     ['something else granted', ['ads'], false],
     ['almost granted', ['Device-Identification', 'device-identification ', 'device_identification'], false],
   ])('%s', (_what, purposes, allowed) => {
-    expect(gate({ receipt: makeReceipt({ purposes }) }).isAllowed).toBe(allowed);
+    expect(gate({ receipt: createReceipt({ purposes }) }).isAllowed).toBe(allowed);
   });
 
   it('tells each purpose once', () => {
-    expect(gate({ receipt: makeReceipt({ purposes: [DEVICE, 'ads', DEVICE] }) }).asserted.purposes).toEqual([
-      DEVICE,
-      'ads',
-    ]);
+    expect(gate({ receipt: createReceipt({ purposes: [DEVICE, 'ads', DEVICE] }) }).asserted.purposes).toEqual(
+      [DEVICE, 'ads'],
+    );
   });
 
   it('carries version and time over, and only asserts them', () => {
-    const { asserted } = gate({ receipt: makeReceipt({ version: 7, issuedAt: 42 }) });
+    const { asserted } = gate({ receipt: createReceipt({ version: 7, issuedAt: 42 }) });
     expect(asserted).toMatchObject({ version: 7, issuedAt: 42, basis: 'asserted' });
     expect(consentStateSchema.parse(asserted)).toEqual(asserted);
   });
 
   it('leaves proof and principal out of what is answered and kept', () => {
-    const receipt = makeReceipt({ principalId: 'u-1', proof: { seq: 1, hash: 'a'.repeat(64) } });
+    const receipt = createReceipt({ principalId: 'u-1', proof: { seq: 1, hash: 'a'.repeat(64) } });
     expect(Object.keys(gate({ receipt }).asserted).sort()).toEqual(
       ['basis', 'gpc', 'gpcSource', 'issuedAt', 'purposes', 'version'].sort(),
     );

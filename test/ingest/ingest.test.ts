@@ -3,8 +3,8 @@ import { applyPolicy } from '../../src/ingest/verdict/policy.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
 import { ORIGIN } from '../support/constants.ts';
-import { makePlaintext, makeReceipt, NOW } from '../support/make.ts';
-import { makeRawSignals } from '../support/make-signals.ts';
+import { createReceipt, makePlaintext, NOW } from '../support/make.ts';
+import { createRawSignals } from '../support/make-signals.ts';
 import { HEADERS, run, SETTINGS, type World } from './support.ts';
 
 describe('a good bundle', () => {
@@ -44,8 +44,8 @@ describe('a good bundle', () => {
 
   it('leaves no raw value behind: not a signal, not the nonce, not the session', async () => {
     const signals = {
-      page: { ...makeRawSignals()['page'], language: 'tlh-KX', languages: ['tlh-KX'] },
-      graphics: { ...makeRawSignals()['graphics'], canvasHash: 'canvas-value', renderer: 'renderer-value' },
+      page: { ...createRawSignals()['page'], language: 'tlh-KX', languages: ['tlh-KX'] },
+      graphics: { ...createRawSignals()['graphics'], canvasHash: 'canvas-value', renderer: 'renderer-value' },
       time: { zone: 'Antarctica/Troll' },
       fonts: 'abcdefabcdef',
     };
@@ -93,7 +93,7 @@ describe('a good bundle', () => {
 describe('a tenant that wants consent proven', () => {
   it('gets a verdict on a grant that its ledger holds, and is told so', async () => {
     const purposes = ['device-identification', 'ads', 'never-defined'];
-    const consent = makeReceipt({ purposes, principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
+    const consent = createReceipt({ purposes, principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
     const proven = ['device-identification', 'never-defined-either'];
     const world = { tenant: { needsProof: true }, proven, plaintext: { consent } };
     const { status, response, entries, touched } = await run(world);
@@ -106,7 +106,7 @@ describe('a tenant that wants consent proven', () => {
   });
 
   it('is never asked where it does not want that', async () => {
-    const consent = makeReceipt({ principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
+    const consent = createReceipt({ principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
     const { response, touched } = await run({ plaintext: { consent } });
     expect(response.consentState.basis).toBe('asserted');
     expect(touched).toEqual(['grant', 'botAuth', 'lookup', 'record', 'note human']);

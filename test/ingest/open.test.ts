@@ -2,19 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { readPlaintext, unseal } from '../../src/ingest/open.ts';
 import type { TenantLookup } from '../../src/ingest/ports.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
-import { makeSymmetricOpener } from '../../src/seal/open.ts';
+import { createSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
-import { makePair } from '../seal/support.ts';
-import { makeIngestTenant, makePlaintext, seededRandom } from '../support/make.ts';
+import { createPair } from '../seal/support.ts';
+import { createIngestTenant, makePlaintext, seededRandom } from '../support/make.ts';
 
 const random = seededRandom('test/ingest/open');
-const [newest, older, foreign] = [makePair(random(32)), makePair(random(32)), makePair(random(32))];
+const [newest, older, foreign] = [createPair(random(32)), createPair(random(32)), createPair(random(32))];
 const shared = random(32);
-const tenant = makeIngestTenant([newest.scalar, older.scalar], {
-  symmetricOpener: makeSymmetricOpener(shared),
+const tenant = createIngestTenant([newest.scalar, older.scalar], {
+  symmetricOpener: createSymmetricOpener(shared),
 });
-const withoutSymmetric = makeIngestTenant([newest.scalar]);
+const withoutSymmetric = createIngestTenant([newest.scalar]);
 
 const lookup =
   (...tenants: readonly Tenant[]) =>
@@ -53,13 +53,13 @@ describe('unseal and readPlaintext', () => {
       return opens ? Buffer.from(text) : null;
     };
     const openers = [opener('newest', false), opener('older', true), opener('oldest', true)];
-    openBundle(seal(text), lookup(makeIngestTenant([], { openers })));
+    openBundle(seal(text), lookup(createIngestTenant([], { openers })));
     expect(asked).toEqual(['newest', 'older']);
   });
 
   it('fails to decrypt what was sealed to a foreign or destroyed generation', () => {
     expect(reasonOf(seal(text, foreign))).toBe('decrypt-failed');
-    expect(reasonOf(seal(text), lookup(makeIngestTenant([])))).toBe('decrypt-failed');
+    expect(reasonOf(seal(text), lookup(createIngestTenant([])))).toBe('decrypt-failed');
   });
 
   it('tells an unknown kid by the form: a missing opener, or an unknown key (contract 3.1)', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/lib/crypto.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { makeSymmetricOpener } from '../../src/seal/open.ts';
+import { createSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric } from '../../src/seal/seal.ts';
-import { makePlaintext, makeReceipt, NOW, seededRandom } from '../support/make.ts';
-import { makeRawSignals } from '../support/make-signals.ts';
+import { createReceipt, makePlaintext, NOW, seededRandom } from '../support/make.ts';
+import { createRawSignals } from '../support/make-signals.ts';
 import { fc } from '../support/property.ts';
 import { HEADERS, run, type World } from './support.ts';
 
@@ -32,11 +32,11 @@ describe('a refusal', () => {
     ['of 1970', { plaintext: { clientTs: 0 } }, 'stale', 400],
     ['of the end of time', { plaintext: { clientTs: 8_640_000_000_000_000 } }, 'stale', 400],
     ['of the future', { plaintext: { clientTs: NOW + 300_001 } }, 'stale', 400],
-    ['without consent', { plaintext: { consent: makeReceipt({ purposes: [] }) } }, 'consent-missing', 451],
+    ['without consent', { plaintext: { consent: createReceipt({ purposes: [] }) } }, 'consent-missing', 451],
     ['under Sec-GPC', { input: { headers: { ...HEADERS, 'sec-gpc': '1' } } }, 'consent-missing', 451],
     [
       'under GPC in the receipt',
-      { plaintext: { consent: makeReceipt({ gpc: true }) } },
+      { plaintext: { consent: createReceipt({ gpc: true }) } },
       'consent-missing',
       451,
     ],
@@ -50,7 +50,7 @@ describe('a refusal', () => {
   });
 
   it('of a proof that the ledger does not hold writes nothing', async () => {
-    const consent = makeReceipt({ principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
+    const consent = createReceipt({ principalId: 'u-1', proof: { seq: 41, hash: 'a'.repeat(64) } });
     const { touched, ...answer } = await run({ tenant: { needsProof: true }, plaintext: { consent } });
     expect(answer).toMatchObject(refusedAs('consent-missing', 451));
     expect(answer.response.consentState.basis).toBe('asserted');
@@ -60,7 +60,7 @@ describe('a refusal', () => {
   it.each([{ principalId: 'u-1' }, { proof: { seq: 41, hash: 'a'.repeat(64) } }])(
     'of a tenant that wants proof, with %j alone, does not even ask the ledger',
     async (over) => {
-      const consent = makeReceipt(over);
+      const consent = createReceipt(over);
       const { touched, response } = await run({
         tenant: { needsProof: true },
         proven: ['device-identification'],
@@ -72,7 +72,7 @@ describe('a refusal', () => {
 
   it('comes in the order of the contract: open, freshness, consent', async () => {
     const stale = { clientTs: 0 };
-    const unwanted = { consent: makeReceipt({ purposes: [] }) };
+    const unwanted = { consent: createReceipt({ purposes: [] }) };
     expect((await run({ plaintext: { ...stale, ...unwanted, v: 2 } })).response.reason).toBe(
       'decrypt-failed',
     );
@@ -83,9 +83,9 @@ describe('a refusal', () => {
   it('of a tenant that went before the write is that of a tenant that is not there', async () => {
     expect(await run({ outcome: 'gone' })).toMatchObject(refusedAs('decrypt-failed', 400));
     const shared = sha256('shared');
-    const text = Buffer.from(JSON.stringify({ ...makePlaintext(), signals: makeRawSignals() }));
+    const text = Buffer.from(JSON.stringify({ ...makePlaintext(), signals: createRawSignals() }));
     const bundle = sealSymmetric('acme', shared, text, seededRandom('gone'));
-    const tenant = { symmetricOpener: makeSymmetricOpener(shared) };
+    const tenant = { symmetricOpener: createSymmetricOpener(shared) };
     expect(await run({ bundle, tenant })).toMatchObject({ status: 200 });
     const answer = await run({ bundle, tenant, outcome: 'gone' });
     expect(answer).toMatchObject(refusedAs('unknown-key', 401));
@@ -129,13 +129,13 @@ describe('badly typed signals (contract 3.4)', () => {
     ['media', 'colorGamut'],
   ])('a lone surrogate in %s.%s: never a 500', async (group, field) => {
     const { status } = await run({
-      signals: { [group]: { ...makeRawSignals()[group], [field]: 'a\ud800b' } },
+      signals: { [group]: { ...createRawSignals()[group], [field]: 'a\ud800b' } },
     });
     expect(status).toBe(200);
   });
 
   it('never reject, whatever JSON is in a group', async () => {
-    const groups = Object.keys(makeRawSignals());
+    const groups = Object.keys(createRawSignals());
     const value = fc.jsonValue({ maxDepth: 2 });
     const text = fc.string({ unit: 'binary' });
     const object = fc.dictionary(

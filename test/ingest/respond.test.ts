@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_CONSENT_STATE } from '../../src/ingest/consent-gate.ts';
 import { refusal, verdictResponse } from '../../src/ingest/respond.ts';
 import { INGEST_STATUS, type IngestReason, ingestResponseSchema } from '../../src/schema/responses.ts';
-import { makeConsentState, makeVerdict } from '../support/make.ts';
+import { createConsentState, createVerdict } from '../support/make.ts';
 
 const reasons = (Object.keys(INGEST_STATUS) as IngestReason[]).filter((reason) => reason !== 'ok');
 
@@ -27,14 +27,14 @@ describe('refusal', () => {
   });
 
   it('tells the consent state where the bundle opened', () => {
-    const state = makeConsentState({ gpc: true, purposes: [] });
+    const state = createConsentState({ gpc: true, purposes: [] });
     expect(refusal('consent-missing', 'req_1', state).response.consentState).toEqual(state);
   });
 });
 
 describe('verdictResponse', () => {
   it('is the interface’s IngestResponse, and no more', () => {
-    const verdict = makeVerdict({ rules: [{ id: 'A1', weight: 0.9, kind: 'A' }], defenses: ['brave'] });
+    const verdict = createVerdict({ rules: [{ id: 'A1', weight: 0.9, kind: 'A' }], defenses: ['brave'] });
     const response = verdictResponse(verdict, 'v'.repeat(22));
     expect(ingestResponseSchema.parse(response)).toEqual(response);
     expect(Object.keys(response).sort()).toEqual(
@@ -51,7 +51,7 @@ describe('verdictResponse', () => {
   });
 
   it('never lets the durable id out', () => {
-    const verdict = makeVerdict({ durable: 'the-durable-id' });
+    const verdict = createVerdict({ durable: 'the-durable-id' });
     expect(JSON.stringify(verdictResponse(verdict, null))).not.toContain('the-durable-id');
   });
 });

@@ -5,15 +5,15 @@ import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';
 import type { Tenant } from '../../src/tenants/tenant.ts';
-import { makePair } from '../seal/support.ts';
+import { createPair } from '../seal/support.ts';
 import { ORIGIN } from '../support/constants.ts';
-import { makeIngestTenant, makePlaintext, NOW, seededRandom } from '../support/make.ts';
-import { makeRawSignals } from '../support/make-signals.ts';
+import { createIngestTenant, makePlaintext, NOW, seededRandom } from '../support/make.ts';
+import { createRawSignals } from '../support/make-signals.ts';
 
 const random = seededRandom('test/ingest');
-const pair = makePair(random(32));
+const pair = createPair(random(32));
 export const HEADERS = {
-  'user-agent': makeRawSignals()['page']?.['userAgent'] as string,
+  'user-agent': createRawSignals()['page']?.['userAgent'] as string,
   'accept-language': 'en-GB',
   'sec-ch-ua': '"Chromium";v="142"',
   'sec-ch-ua-platform': '"Linux"',
@@ -61,7 +61,7 @@ export interface World {
 export async function run(world: World = {}) {
   const touched: string[] = [];
   const entries: (RecordEntry & { claim: NonceClaim })[] = [];
-  const tenant = makeIngestTenant([pair.scalar], world.tenant);
+  const tenant = createIngestTenant([pair.scalar], world.tenant);
   const services: IngestServices = {
     tenants: (kid) => (kid === tenant.kid ? tenant : undefined),
     recorder: {

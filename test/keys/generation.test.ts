@@ -1,15 +1,15 @@
 import { createECDH } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { destroyed, makeGeneration, wrapContext } from '../../src/keys/generation.ts';
-import { makeMasterKey } from '../../src/keys/master-key.ts';
+import { createGeneration, destroyed, wrapContext } from '../../src/keys/generation.ts';
+import { createMasterKey } from '../../src/keys/master-key.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 
-const masterKey = makeMasterKey(Buffer.alloc(32, 1), seededRandom('test/keys/generation'));
+const masterKey = createMasterKey(Buffer.alloc(32, 1), seededRandom('test/keys/generation'));
 const deps = { masterKey, now: NOW };
 
-describe('makeGeneration', () => {
+describe('createGeneration', () => {
   it('makes a pair whose private half is wrapped for its own row', () => {
-    const key = makeGeneration('acme', 3, 'published', deps);
+    const key = createGeneration('acme', 3, 'published', deps);
     const scalar = masterKey.unwrap(key.wrappedPrivate ?? '', wrapContext('acme', 3));
     const ecdh = createECDH('prime256v1');
     ecdh.setPrivateKey(scalar);
@@ -26,8 +26,8 @@ describe('makeGeneration', () => {
 
   it('tells when it was published, if it was', () => {
     const times = { createdAt: NOW, retiresAt: null, destroyedAt: null };
-    expect(makeGeneration('acme', 1, 'published', deps)).toMatchObject({ ...times, publishedAt: NOW });
-    expect(makeGeneration('acme', 2, 'staged', deps)).toMatchObject({
+    expect(createGeneration('acme', 1, 'published', deps)).toMatchObject({ ...times, publishedAt: NOW });
+    expect(createGeneration('acme', 2, 'staged', deps)).toMatchObject({
       ...times,
       state: 'staged',
       publishedAt: null,
@@ -35,12 +35,12 @@ describe('makeGeneration', () => {
   });
 
   it('makes every pair anew', () => {
-    const keys = Array.from({ length: 20 }, () => makeGeneration('acme', 1, 'staged', deps).publicKey);
+    const keys = Array.from({ length: 20 }, () => createGeneration('acme', 1, 'staged', deps).publicKey);
     expect(new Set(keys).size).toBe(20);
   });
 
   it('holds no private key outside the wrapping', () => {
-    const key = makeGeneration('acme', 1, 'published', deps);
+    const key = createGeneration('acme', 1, 'published', deps);
     const scalar = masterKey.unwrap(key.wrappedPrivate ?? '', wrapContext('acme', 1));
     for (const encoding of ['base64', 'hex', 'base64url'] as const)
       expect(JSON.stringify(key)).not.toContain(scalar.toString(encoding));
@@ -49,7 +49,7 @@ describe('makeGeneration', () => {
 
 describe('destroyed', () => {
   it('keeps what was public and its dates, and no private key', () => {
-    const key = makeGeneration('acme', 1, 'published', deps);
+    const key = createGeneration('acme', 1, 'published', deps);
     expect(destroyed(key, NOW + 5)).toEqual({
       ...key,
       state: 'destroyed',

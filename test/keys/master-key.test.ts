@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
+  createMasterKey,
   formatMasterKey,
-  makeMasterKey,
   parseMasterKey,
   type WrapContext,
   WrongMasterKey,
@@ -14,7 +14,7 @@ const KEY = Buffer.from(Array.from({ length: 32 }, (_, i) => i));
 const TEXT = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
 
 const context: WrapContext = { table: 'seal_keys', tenant: 'acme', purpose: 'seal', generation: 3 };
-const masterKey = makeMasterKey(KEY, random);
+const masterKey = createMasterKey(KEY, random);
 const secret = Buffer.from('a secret of some length');
 const wrapped = masterKey.wrap(secret, context);
 
@@ -74,7 +74,7 @@ describe('wrap and unwrap', () => {
   });
 
   it('need the same master key', () => {
-    const other = makeMasterKey(Buffer.alloc(32, 9), random);
+    const other = createMasterKey(Buffer.alloc(32, 9), random);
     expect(() => other.unwrap(wrapped, context)).toThrow(WrongMasterKey);
     expect(() => other.unwrap(wrapped, context)).toThrow(/^the master key does not open the stored secrets/);
   });

@@ -11,12 +11,12 @@ import {
   planSweep,
 } from '../../src/keys/generation.ts';
 import { DAY } from '../../src/lib/clock.ts';
-import { makeGenerationRow, NOW } from '../support/make.ts';
+import { createGenerationRow, NOW } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 
 function makerAt(now: number) {
   return (generation: number, state: 'staged' | 'published'): Generation =>
-    makeGenerationRow({
+    createGenerationRow({
       generation,
       state,
       wrappedPrivate: `wrapped-${generation}`,

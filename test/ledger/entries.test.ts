@@ -12,7 +12,7 @@ import {
   personalEntry,
 } from '../../src/ledger/entries.ts';
 import { EMPTY_FRONTIER, EMPTY_ROOT, frontierRoot, leafHash } from '../../src/ledger/merkle.ts';
-import { makeNoteSigner } from '../../src/ledger/note.ts';
+import { createNoteSigner } from '../../src/ledger/note.ts';
 import { openPersonalEntry, parseEntry } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
 import { flipBit, naiveRoot } from './support.ts';
@@ -122,7 +122,7 @@ describe('an impersonal entry', () => {
   });
 
   it('is the genesis with the key and the name of the log', () => {
-    const { vkey } = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
+    const { vkey } = createNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
     expect(parseEntry(genesisEntry(AT, vkey))).toEqual({
       v: 1,
       type: 'ledger.genesis',

@@ -11,7 +11,7 @@ import {
   nodeHash,
 } from '../../src/ledger/merkle.ts';
 import { fc } from '../support/property.ts';
-import { makeLeaves, naiveRoot } from './support.ts';
+import { createLeaves, naiveRoot } from './support.ts';
 
 const sha256 = (...parts: readonly Buffer[]): Buffer => {
   const hash = createHash('sha256');
@@ -33,7 +33,7 @@ describe('hashes', () => {
 
 describe('a frontier', () => {
   it('has the RFC 6962 root at every size from 0 to 600, grown leaf by leaf', () => {
-    const leaves = makeLeaves(600);
+    const leaves = createLeaves(600);
     let frontier = EMPTY_FRONTIER;
     expect(frontierRoot(frontier)).toEqual(EMPTY_ROOT);
     for (const [seq, leaf] of leaves.entries()) {
@@ -46,7 +46,7 @@ describe('a frontier', () => {
   });
 
   it('has the RFC 6962 root at larger sizes, however the leaves were batched and the frontier stored between', () => {
-    const leaves = makeLeaves(3000);
+    const leaves = createLeaves(3000);
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 700 }), { minLength: 1, maxLength: 4 }), (batches) => {
         let frontier = EMPTY_FRONTIER;
@@ -83,16 +83,16 @@ describe('a frontier', () => {
   });
 
   it('leaves the frontier it grew from as it was', () => {
-    const { frontier } = appendLeaves(EMPTY_FRONTIER, makeLeaves(7));
+    const { frontier } = appendLeaves(EMPTY_FRONTIER, createLeaves(7));
     const before = encodeFrontier(frontier);
-    appendLeaves(frontier, makeLeaves(9, 7));
+    appendLeaves(frontier, createLeaves(9, 7));
     expect(encodeFrontier(frontier)).toBe(before);
   });
 
   it('counts past 2^32', () => {
     const size = 2 ** 40 + 2 ** 33 - 1;
-    const hashes = makeLeaves(34);
-    const { frontier, completed } = appendLeaves({ size, hashes }, makeLeaves(1, 99));
+    const hashes = createLeaves(34);
+    const { frontier, completed } = appendLeaves({ size, hashes }, createLeaves(1, 99));
     expect([frontier.size, frontier.hashes.length]).toEqual([size + 1, 2]);
     expect(completed.map(({ level, index }) => [level, index])).toEqual(
       [1, 2, 3, 4].map((level) => [level, (size + 1) / 256 ** level - 1]),
@@ -101,7 +101,7 @@ describe('a frontier', () => {
   });
 
   it('does not decode what is not one', () => {
-    const text = encodeFrontier(appendLeaves(EMPTY_FRONTIER, makeLeaves(3)).frontier);
+    const text = encodeFrontier(appendLeaves(EMPTY_FRONTIER, createLeaves(3)).frontier);
     expect(decodeFrontier('0:')).toEqual(EMPTY_FRONTIER);
     const [size = '', hashes = ''] = text.split(':');
     const bad = [
@@ -122,6 +122,6 @@ describe('a frontier', () => {
   });
 
   it('refuses to grow from hashes that its size does not have', () => {
-    expect(() => appendLeaves({ size: 3, hashes: makeLeaves(1) }, makeLeaves(1))).toThrow(RangeError);
+    expect(() => appendLeaves({ size: 3, hashes: createLeaves(1) }, createLeaves(1))).toThrow(RangeError);
   });
 });

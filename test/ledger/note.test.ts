@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   type Checkpoint,
+  createNoteSigner,
+  createVerifierKey,
   formatCheckpoint,
   formatVkey,
   logOrigin,
-  makeNoteSigner,
-  makeVerifierKey,
   parseCheckpoint,
   parseNote,
   parseVkey,
@@ -15,13 +15,13 @@ import {
   verifyCheckpoint,
   verifyNote,
 } from '../../src/ledger/note.ts';
-import { flipBit, makeLeaves } from './support.ts';
+import { createLeaves, flipBit } from './support.ts';
 
 const ORIGIN = 'consent.example/ledger/shop';
-const signer = makeNoteSigner(ORIGIN, Buffer.alloc(32, 3));
-const witness = makeNoteSigner('witness.example/w1', Buffer.alloc(32, 4));
+const signer = createNoteSigner(ORIGIN, Buffer.alloc(32, 3));
+const witness = createNoteSigner('witness.example/w1', Buffer.alloc(32, 4));
 const keyOf = (vkey: string): VerifierKey => parseVkey(vkey) ?? expect.fail(vkey);
-const root = makeLeaves(1)[0]!;
+const root = createLeaves(1)[0]!;
 const checkpoint: Checkpoint = { origin: ORIGIN, size: 12, root };
 const note = signCheckpoint(12, root, signer);
 const lineOf = (signed: string): string => signed.slice(signed.lastIndexOf('\n\n') + 2);
@@ -35,7 +35,7 @@ describe('a verifier key', () => {
   it('may have pluses in its base64 and in its base64 only', () => {
     const withPlus = Array.from(
       { length: 200 },
-      (_, i) => makeNoteSigner('a', Buffer.alloc(32, i)).vkey,
+      (_, i) => createNoteSigner('a', Buffer.alloc(32, i)).vkey,
     ).filter((vkey) => vkey.split('+').length > 3);
     expect(withPlus.length).toBeGreaterThan(10);
     for (const vkey of withPlus) expect(formatVkey(keyOf(vkey))).toBe(vkey);
@@ -43,7 +43,7 @@ describe('a verifier key', () => {
 
   it('is the public key of RFC 8032 section 7.1 test 1', () => {
     const seed = Buffer.from('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60', 'hex');
-    expect(keyOf(makeNoteSigner('a', seed).vkey).publicKey.toString('hex')).toBe(
+    expect(keyOf(createNoteSigner('a', seed).vkey).publicKey.toString('hex')).toBe(
       'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
     );
   });
@@ -73,11 +73,11 @@ describe('a verifier key', () => {
 
   it('has a name without spaces, pluses and control characters', () => {
     for (const name of ['', 'a b', 'a+b', 'a\u00a0b', 'a\u2003b', 'a\u0085b', 'a\nb', 'a\u0000', 'a\ud800']) {
-      expect(() => makeVerifierKey(name, Buffer.alloc(32)), JSON.stringify(name)).toThrow(TypeError);
-      expect(() => makeNoteSigner(name, Buffer.alloc(32)), JSON.stringify(name)).toThrow(TypeError);
+      expect(() => createVerifierKey(name, Buffer.alloc(32)), JSON.stringify(name)).toThrow(TypeError);
+      expect(() => createNoteSigner(name, Buffer.alloc(32)), JSON.stringify(name)).toThrow(TypeError);
     }
-    expect(() => makeVerifierKey('a', Buffer.alloc(31))).toThrow(TypeError);
-    expect(() => makeNoteSigner('a', Buffer.alloc(64))).toThrow(TypeError);
+    expect(() => createVerifierKey('a', Buffer.alloc(31))).toThrow(TypeError);
+    expect(() => createNoteSigner('a', Buffer.alloc(64))).toThrow(TypeError);
   });
 });
 
@@ -110,7 +110,7 @@ describe('a signed note', () => {
     const wrong = signer.sign('another text\n');
     expect(verifies(`${text}\n${wrong}`)).toBe(false);
     expect(verifies(`${text}\n${signer.sign(text)}${wrong}`)).toBe(false);
-    const sameName = makeNoteSigner(ORIGIN, Buffer.alloc(32, 5));
+    const sameName = createNoteSigner(ORIGIN, Buffer.alloc(32, 5));
     expect(verifies(`${text}\n${sameName.sign(text)}`)).toBe(false);
     expect(verifies(`${text}\n${sameName.sign(text)}${signer.sign(text)}`)).toBe(true);
   });
@@ -231,7 +231,7 @@ describe('the origin of a log', () => {
     expect(logOrigin('https://consent.example:8443', 'k')).toBe('consent.example:8443/ledger/k');
     expect(logOrigin('https://[::1]:8443', 'k')).toBe('[::1]:8443/ledger/k');
     for (const base of ['https://[::1]:8443', 'https://münchen.example']) {
-      const { vkey } = makeNoteSigner(logOrigin(base, 'k'), Buffer.alloc(32));
+      const { vkey } = createNoteSigner(logOrigin(base, 'k'), Buffer.alloc(32));
       expect(parseVkey(vkey)?.name).toBe(logOrigin(base, 'k'));
     }
   });

@@ -13,10 +13,10 @@ import {
 import { verifyConsistency } from '../../src/ledger/verify.ts';
 import { verifyInclusion } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
-import { flipBit, makeLeaves, makeLog, naiveRoot } from './support.ts';
+import { createLeaves, createLog, flipBit, naiveRoot } from './support.ts';
 
-const leaves = makeLeaves(1300);
-const { reader } = makeLog(leaves);
+const leaves = createLeaves(1300);
+const { reader } = createLog(leaves);
 const sizes = fc.integer({ min: 1, max: leaves.length });
 
 /** Each proof with one bit changed, one hash missing, one too many, and two swapped. */
@@ -142,7 +142,7 @@ describe('a consistency proof', () => {
       added: leaves.toSpliced(100, 0, Buffer.alloc(32, 9)),
     };
     for (const [how, other] of Object.entries(rewritten)) {
-      const log = makeLog(other);
+      const log = createLog(other);
       const proof = await consistencyProof(size1, size2, log.reader);
       const root2 = await rootAt(size2, log.reader);
       expect(verifyConsistency(size1, size2, proof, root1, root2), how).toBe(false);
@@ -171,7 +171,7 @@ describe('a log of whole tiles', () => {
     leaf.writeUInt32BE(i, 28);
     return leaf;
   });
-  const log = makeLog(many);
+  const log = createLog(many);
   const rootOf = (size: number): Buffer =>
     frontierRoot(appendLeaves(EMPTY_FRONTIER, many.slice(0, size)).frontier);
   const roots = new Map(edges.map((size) => [size, rootOf(size)]));

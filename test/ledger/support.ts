@@ -20,7 +20,7 @@ export function naiveRoot(leaves: readonly Buffer[]): Buffer {
   return nodeHash(naiveRoot(leaves.slice(0, k)), naiveRoot(leaves.slice(k)));
 }
 
-export function makeLeaves(count: number, from = 0): Buffer[] {
+export function createLeaves(count: number, from = 0): Buffer[] {
   return Array.from({ length: count }, (_, i) => leafHash(Buffer.from(`entry ${from + i}`)));
 }
 
@@ -32,7 +32,7 @@ export interface MemoryLog {
 }
 
 /** A log that stores what a database would: the leaf hashes, and each completed subtree once. */
-export function makeLog(leaves: readonly Buffer[], batch = 1000): MemoryLog {
+export function createLog(leaves: readonly Buffer[], batch = 1000): MemoryLog {
   const levels: Buffer[][] = [[...leaves]];
   const reads: MemoryLog['reads'] = [];
   let frontier = EMPTY_FRONTIER;

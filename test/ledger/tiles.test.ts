@@ -9,7 +9,7 @@ import {
 } from '../../src/ledger/tiles.ts';
 import { decodeEntryBundle } from '../support/log-reader.ts';
 import { fc } from '../support/property.ts';
-import { makeLeaves } from './support.ts';
+import { createLeaves } from './support.ts';
 
 describe('the path of a tile', () => {
   it('is that of C2SP tlog-tiles', () => {
@@ -104,7 +104,7 @@ describe('the span of a tile', () => {
 
 describe('the bytes of a tile', () => {
   it('are hashes one after another', () => {
-    const leaves = makeLeaves(3);
+    const leaves = createLeaves(3);
     const tile = encodeHashTile(leaves);
     expect(tile.length).toBe(96);
     expect(tile.subarray(32, 64)).toEqual(leaves[1]);

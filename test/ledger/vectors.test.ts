@@ -18,13 +18,13 @@ import {
 } from '../../src/ledger/tiles.ts';
 import { verifyConsistency } from '../../src/ledger/verify.ts';
 import { decodeEntryBundle, openPersonalEntry, parseEntry, verifyTlogProof } from '../support/log-reader.ts';
-import { flipBit, ledgerVector, makeLog, vectorEntries } from './support.ts';
+import { createLog, flipBit, ledgerVector, vectorEntries } from './support.ts';
 
 const vkey = ledgerVector('vkey').toString().trimEnd();
 const key = parseVkey(vkey) ?? expect.fail('not a key');
 const entries = vectorEntries().map(({ entry }) => Buffer.from(entry));
 const leaves = entries.map(leafHash);
-const { reader } = makeLog(leaves);
+const { reader } = createLog(leaves);
 const START = Date.UTC(2026, 10, 20, 10);
 
 interface Consistency {

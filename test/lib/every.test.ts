@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type Every, every } from '../../src/lib/jobs.ts';
 
 /** A timer that ticks when the test says so, and a task that ends when the test says so. */
-function makeLoop() {
+function createLoop() {
   const runs: { readonly succeed: () => void; readonly fail: (error: Error) => void }[] = [];
   const faults: unknown[] = [];
   let onTick: (() => void) | null = null;
@@ -45,7 +45,7 @@ function makeLoop() {
 }
 
 it('runs at each tick, and never while a run is under way', async () => {
-  const { runs, tick, end, refs } = makeLoop();
+  const { runs, tick, end, refs } = createLoop();
   expect(runs).toHaveLength(0);
   await tick();
   await tick();
@@ -59,7 +59,7 @@ it('runs at each tick, and never while a run is under way', async () => {
 });
 
 it('complains of the first failure of a spell, and again after a success', async () => {
-  const { faults, tick, end } = makeLoop();
+  const { faults, tick, end } = createLoop();
   const turns = [new Error('1'), new Error('2'), null, null, new Error('3'), new Error('4')];
   for (const turn of turns) {
     await tick();
@@ -69,7 +69,7 @@ it('complains of the first failure of a spell, and again after a success', async
 });
 
 it('soon() waits for the run under way and begins its own; callers at one time share it', async () => {
-  const { loop, runs, tick, end, settle } = makeLoop();
+  const { loop, runs, tick, end, settle } = createLoop();
   await tick();
   const seen: string[] = [];
   const first = loop.runNow().then(() => seen.push('first'));
@@ -87,7 +87,7 @@ it('soon() waits for the run under way and begins its own; callers at one time s
 });
 
 it('soon() throws what its run throws, and counts towards the spell', async () => {
-  const { loop, faults, tick, end, settle } = makeLoop();
+  const { loop, faults, tick, end, settle } = createLoop();
   const failure = new Error('away');
   for (const asked of [loop.runNow(), null]) {
     const failed = expect(asked ?? loop.runNow()).rejects.toBe(failure);
@@ -101,7 +101,7 @@ it('soon() throws what its run throws, and counts towards the spell', async () =
 });
 
 it('stop() waits for the run under way and the one that was asked for; no tick follows', async () => {
-  const { loop, runs, tick, end, settle } = makeLoop();
+  const { loop, runs, tick, end, settle } = createLoop();
   await tick();
   loop.runNow().catch(() => {});
   let stopped = false;
@@ -119,5 +119,5 @@ it('stop() waits for the run under way and the one that was asked for; no tick f
 });
 
 it('stop() of a loop that does nothing resolves', async () => {
-  await makeLoop().loop.stop();
+  await createLoop().loop.stop();
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { makeSlotList } from '../../src/lib/collections.ts';
+import { createSlotList } from '../../src/lib/collections.ts';
 
 describe('a slot list', () => {
   it('lists what was added and not taken off', () => {
-    const slots = makeSlotList<string>();
+    const slots = createSlotList<string>();
     const [a, b] = [slots.add('a'), slots.add('b')];
     slots.add('a');
     expect(slots.list().sort()).toEqual(['a', 'a', 'b']);
@@ -14,7 +14,7 @@ describe('a slot list', () => {
   });
 
   it('takes off once: a place that is another by now stays', () => {
-    const slots = makeSlotList<string>();
+    const slots = createSlotList<string>();
     const first = slots.add('first');
     first();
     slots.add('second');
@@ -25,7 +25,7 @@ describe('a slot list', () => {
   });
 
   it('has as many places as things were there at once', () => {
-    const slots = makeSlotList<number>();
+    const slots = createSlotList<number>();
     for (let i = 0; i < 10_000; i += 1) slots.add(i)();
     const last = [1, 2, 3].map((i) => slots.add(i));
     expect(slots.list()).toEqual([1, 2, 3]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeUlid, ulidTime } from '../../src/lib/crypto.ts';
+import { createUlid, ulidTime } from '../../src/lib/crypto.ts';
 import { seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 
@@ -13,23 +13,23 @@ function decode(text: string): { time: number; random: string } {
   return { time: Number(bits >> 80n), random: (bits & ((1n << 80n) - 1n)).toString(16).padStart(20, '0') };
 }
 
-describe('makeUlid', () => {
+describe('createUlid', () => {
   it('gives the known answers', () => {
     expect(
-      makeUlid(
+      createUlid(
         () => 0,
         (size) => Buffer.alloc(size),
       ),
     ).toBe('00000000000000000000000000');
     expect(
-      makeUlid(
+      createUlid(
         () => MAX_TIME,
         (size) => Buffer.alloc(size, 255),
       ),
     ).toBe('7ZZZZZZZZZZZZZZZZZZZZZZZZZ');
     // The example of the specification, by its own time.
     expect(
-      makeUlid(
+      createUlid(
         () => 1_469_918_176_385,
         (size) => Buffer.alloc(size),
       ).slice(0, 10),
@@ -42,7 +42,7 @@ describe('makeUlid', () => {
         fc.integer({ min: 0, max: MAX_TIME }),
         fc.uint8Array({ minLength: 10, maxLength: 10 }),
         (time, bytes) => {
-          const text = makeUlid(
+          const text = createUlid(
             () => time,
             () => Buffer.from(bytes),
           );
@@ -60,7 +60,7 @@ describe('makeUlid', () => {
         fc.uniqueArray(fc.integer({ min: 0, max: MAX_TIME }), { minLength: 2, maxLength: 20 }),
         (times) => {
           const random = seededRandom('ulid');
-          const ids = times.map((time) => makeUlid(() => time, random));
+          const ids = times.map((time) => createUlid(() => time, random));
           const byTime = [...ids].sort((a, b) => decode(a).time - decode(b).time);
           expect([...ids].sort()).toEqual(byTime);
         },

@@ -5,14 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addApiKey } from '../support/api-key.ts';
 import { runGpd } from '../support/command.ts';
-import { makeCosigner } from '../support/cosigner.ts';
+import { createCosigner } from '../support/cosigner.ts';
 import { execute } from '../support/database.ts';
 import { type Gpd, initGpd, startGpd } from '../support/server.ts';
 
 /** A log whose witnesses answer as they should not, and what it tells meanwhile. */
 
-const good = makeCosigner('good.example/w', randomBytes(32));
-const wrong = makeCosigner('wrong.example/w', randomBytes(32));
+const good = createCosigner('good.example/w', randomBytes(32));
+const wrong = createCosigner('wrong.example/w', randomBytes(32));
 const bodies: string[] = [];
 /** Of the second witness: status, headers aside, and text. */
 let answer: (body: string) => readonly [number, string] = () => [500, ''];
@@ -131,7 +131,7 @@ it('goes on from the size that the witness answers, with a proof', async () => {
 });
 
 it('tells no line that somebody wrote into the database', async () => {
-  const forged = makeCosigner('forged.example/w', randomBytes(32)).cosign('x\n', 1);
+  const forged = createCosigner('forged.example/w', randomBytes(32)).cosign('x\n', 1);
   await execute(gpd.dataDir, `UPDATE checkpoints SET cosignatures = '${forged}' || cosignatures`);
   expect(cosigners(await checkpoint())).toEqual(['good.example/w', 'wrong.example/w']);
 });

@@ -10,7 +10,7 @@ import { ROUTES } from '../../src/schema/routes.ts';
 /** An open log is read whole by one request of a client at a time. */
 
 const CLIENT = 'x-client';
-function makeConcurrencyLimit() {
+function createConcurrencyLimit() {
   let open = (): void => {};
   const opened = new Promise<void>((resolve) => {
     open = resolve;
@@ -19,7 +19,7 @@ function makeConcurrencyLimit() {
 }
 
 /** Ends the exports of acme. */
-let gate = makeConcurrencyLimit();
+let gate = createConcurrencyLimit();
 
 const deps = {
   isPublic: () => true,
@@ -74,7 +74,7 @@ it('a second one of the same client waits its turn, and nobody else’s does', a
 });
 
 it('who leaves before the end may come back', async () => {
-  gate = makeConcurrencyLimit();
+  gate = createConcurrencyLimit();
   const left = await ask('a');
   expect((await ask('a')).statusCode).toBe(429);
   left.destroy();

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/engine.ts';
-import { makeMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
+import { createMasterKey, outboxContext, webhookSecretContext } from '../../src/keys/master-key.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { startDispatcher } from '../../src/notify/dispatcher.ts';
 import { enqueue } from '../../src/notify/outbox.ts';
@@ -19,7 +19,7 @@ import { initGpd } from '../support/server.ts';
 /** The dispatcher on a real database, with a receiver of its own. */
 
 const random = seededRandom('webhooks');
-const wrapper = makeMasterKey(random(32), random);
+const wrapper = createMasterKey(random(32), random);
 const EVENT = 'consent.granted';
 
 let receiver: Server;
@@ -137,7 +137,7 @@ it.each([
   [
     'a secret that does not open',
     {
-      masterKey: () => makeMasterKey(random(32), random),
+      masterKey: () => createMasterKey(random(32), random),
     },
     /./,
   ],

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import type { Database } from '../../src/db/engine.ts';
 import { rowsOf } from '../../src/db/sql.ts';
-import { makeContext } from '../../src/ops/doctor/context.ts';
+import { createContext } from '../../src/ops/doctor/context.ts';
 import { DATABASE_CHECKS } from '../../src/ops/doctor/database.ts';
 import { examine } from '../../src/ops/doctor/doctor.ts';
 import { oldestWaiting, readLog } from '../../src/ops/doctor/inspect-store.ts';
@@ -10,9 +10,9 @@ import { readStock, readTraffic } from '../../src/ops/metrics/stock-store.ts';
 import { tally } from '../../src/rights/tally-store.ts';
 import type { MakeDatabase } from '../db/contract/database.ts';
 import { onPostgres } from '../db/contract/makers.ts';
-import { makeEntry, NOW } from '../support/make.ts';
+import { createEntry, NOW } from '../support/make.ts';
 import { missingPostgres, sharedPostgres } from '../support/postgres.ts';
-import { ensureTenant, makeRecorder } from '../support/recorder.ts';
+import { createRecorder, ensureTenant } from '../support/recorder.ts';
 import { describeWithTool } from '../support/tools.ts';
 
 /** Tables with a row a request, an event or a person. */
@@ -86,7 +86,7 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
     const bad = await plansOf(database, async () => {
       await readStock(database, '');
       await readTraffic(database, NOW);
-      const context = makeContext(loadConfig({ environment: {} }), { version: '', now: NOW }, database);
+      const context = createContext(loadConfig({ environment: {} }), { version: '', now: NOW }, database);
       expect(await examine(context, DATABASE_CHECKS)).toMatchObject({ counts: { fail: 1 } });
       await readLog(database, 'acme');
       await oldestWaiting(database, 'acme', 'wh_1');
@@ -99,9 +99,9 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
     const db = await make();
     const { database } = db;
     await ensureTenant(database, 'acme');
-    const recorder = makeRecorder(database);
+    const recorder = createRecorder(database);
     const record = (id: string, decidedAt: number) =>
-      recorder.record(makeEntry({ kid: 'acme', id, decidedAt }));
+      recorder.record(createEntry({ kid: 'acme', id, decidedAt }));
     await record('a', NOW - 3 * 86_400_000);
     await record('b', NOW - 7_200_000);
     await tally(database, 'acme', NOW - 3_600_000);

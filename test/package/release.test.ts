@@ -24,7 +24,7 @@ const missing = missingPackages().filter(({ name }) => tools.has(name));
 const run = (cwd: string, file: string, ...args: readonly string[]): string =>
   execFileSync(file, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 26, stdio: ['ignore', 'pipe', 'pipe'] });
 
-function makeClone(): string {
+function createClone(): string {
   // A hard link does not reach across file systems.
   const folder = mkdtempSync('/var/tmp/gpd-release-');
   run('/', 'git', 'clone', '--quiet', PROJECT, folder);
@@ -69,7 +69,7 @@ describeWithTool(
     const [first, second] = [tempDir('first'), tempDir('second')];
 
     beforeAll(() => {
-      clone = makeClone();
+      clone = createClone();
       version = (JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8')) as { version: string })
         .version;
       run('/', 'openssl', 'genpkey', '-algorithm', 'ed25519', '-out', key);

@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { makeAgent, quoted, signedHeaders } from '../agents/support/agent.ts';
+import { createAgent, quoted, signedHeaders } from '../agents/support/agent.ts';
 import { badBodies, badHeads } from '../attack/support/bad-requests.ts';
 import { tempDir } from '../support/command.ts';
 import { expectCore, SEEN_WITHIN } from '../support/expect.ts';
 import type { Reply } from '../support/http.ts';
 import { type GpdProcess, startProcess } from '../support/process.ts';
 import { browserHeaders } from '../support/samples.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { describeWithTool } from '../support/tools.ts';
 import {
   askThrough,
@@ -61,7 +61,7 @@ for (const proxy of PROXIES) {
         body: JSON.stringify(bundle),
         headers: { ...browserHeaders(), 'content-type': 'application/json', ...options.headers },
       });
-    const bundle = (): unknown => makeBundle(gpd.targets[0]!);
+    const bundle = (): unknown => createBundle(gpd.targets[0]!);
 
     it('serves pages, scripts and a verdict, over TLS', async () => {
       for (const path of ['/healthz', '/v1/agent.js', '/v1/embed.js', '/docs', '/openapi.json']) {
@@ -130,7 +130,7 @@ for (const proxy of PROXIES) {
     });
 
     it('keeps Host and the headers of Web Bot Auth, so that an agent is declared', async () => {
-      const agent = makeAgent('https://agent.example');
+      const agent = createAgent('https://agent.example');
       const file = join(tempDir('jwks'), 'keys.json');
       writeFileSync(file, JSON.stringify({ keys: [agent.jwk] }));
       await gpd.json(['agents', 'add', 'https://agent.example', '--jwks', file]);
@@ -155,7 +155,7 @@ for (const proxy of PROXIES) {
     });
 
     it('refuses a signature for another host', async () => {
-      const agent = makeAgent('https://agent.example');
+      const agent = createAgent('https://agent.example');
       const headers = { ...signedHeaders(agent, { host: 'other.example' }), host: HOST };
       expect(expectCore(await ingest(bundle(), { headers }), 'ok').class).not.toBe('declared_agent');
     });

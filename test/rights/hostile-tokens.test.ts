@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectError } from '../support/expect.ts';
-import { makeHostileTokens } from '../support/hostile-tokens.ts';
+import { createHostileTokens } from '../support/hostile-tokens.ts';
 import { type Rights, startRights } from './support/rights.ts';
 
 /** The attack suite of test/auth against the running program: refused everywhere, never a 500, nothing in the log. */
 
 let rights: Rights;
-let tokens: Awaited<ReturnType<typeof makeHostileTokens>>;
+let tokens: Awaited<ReturnType<typeof createHostileTokens>>;
 beforeAll(async () => {
   rights = await startRights();
-  tokens = await makeHostileTokens(rights.idp);
+  tokens = await createHostileTokens(rights.idp);
 });
 afterAll(() => rights.stop());
 

@@ -8,7 +8,7 @@ import { KID, OTHER } from '../support/constants.ts';
 import { execute } from '../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../support/expect.ts';
 import { ask } from '../support/http.ts';
-import { makeBundle } from '../support/seal.ts';
+import { createBundle } from '../support/seal.ts';
 import { initGpd, startGpd } from '../support/server.ts';
 import { apiKey, type Rights, startRights } from './support/rights.ts';
 
@@ -79,9 +79,9 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
       expect(readFileSync(path).includes(text), `${text} in ${path}`).toBe(false);
   }
   await expect
-    .poll(async () => (await post(rights.gpd.url, makeBundle(rights.acme))).status, SEEN_WITHIN)
+    .poll(async () => (await post(rights.gpd.url, createBundle(rights.acme))).status, SEEN_WITHIN)
     .toBe(400);
-  expectCore(await post(rights.gpd.url, makeBundle(rights.other)), 'ok');
+  expectCore(await post(rights.gpd.url, createBundle(rights.other)), 'ok');
   expect(await rights.gpd.json(['consent', 'verify', OTHER])).toMatchObject({ ok: true });
 
   await rights.gpd.stop();
@@ -89,8 +89,8 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   for (const name of ['gpd.db', 'gpd.db-wal', 'gpd.db-shm']) rmSync(join(dataDir, name), { force: true });
   cpSync(join(old, 'gpd.db'), join(dataDir, 'gpd.db'));
   const gpd = await startGpd({ dataDir });
-  expect((await post(gpd.url, makeBundle(rights.acme))).status).toBe(400);
-  expectCore(await post(gpd.url, makeBundle(rights.other)), 'ok');
+  expect((await post(gpd.url, createBundle(rights.acme))).status).toBe(400);
+  expectCore(await post(gpd.url, createBundle(rights.other)), 'ok');
   expect(existsSync(join(dataDir, 'erasures.log'))).toBe(true);
   expect(readFileSync(join(dataDir, 'gpd.db')).includes(visit.requestId)).toBe(false);
   expect(other.requestId).not.toBe('');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { actorRef, displayHandle, rightsRef } from '../../src/audit/audit.ts';
 import type { Claimant, Role } from '../../src/auth/tokens.ts';
-import { changeText, classText, makeNotice } from '../../src/rights/dsar/dsar.ts';
+import { changeText, classText, createNotice } from '../../src/rights/dsar/dsar.ts';
 import { asErased, asPending, isIncomplete, scopeResults } from '../../src/rights/erase/erasure.ts';
 import { transparencyView } from '../../src/rights/me/transparency.ts';
 import { identifySubject, reaches, type SubjectLookup } from '../../src/rights/subject.ts';
@@ -130,16 +130,16 @@ describe('the notice', () => {
       'notice.authority': '',
       'retention.days': 12,
     };
-    const notice = makeNotice(settings, ['Device identification']);
+    const notice = createNotice(settings, ['Device identification']);
     expect(notice).toMatchObject({ controller: 'Acme', purposes: 'Device identification' });
     expect(notice.retention).toContain('12 days');
     expect(notice.recipients).toMatch(/^Only the operator/);
-    const told = makeNotice(settings, [], ['hooks.example']);
+    const told = createNotice(settings, [], ['hooks.example']);
     expect([told.recipients, told.transfers].join()).toMatch(
       /and hooks\.example, .*where hooks\.example processes/,
     );
     const named = { 'notice.recipients': 'Hooks Ltd', 'notice.authority': 'BfDI, Bonn' };
-    const own = makeNotice({ ...settings, ...named }, [], ['hooks.example']);
+    const own = createNotice({ ...settings, ...named }, [], ['hooks.example']);
     expect(own).toMatchObject({ recipients: 'Hooks Ltd', authority: 'BfDI, Bonn' });
     expect(notice.categories).toContain('passkey');
     for (const text of Object.values(notice)) expect(text.length).toBeGreaterThan(3);

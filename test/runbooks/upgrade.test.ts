@@ -7,7 +7,7 @@ import { expectFollowed, follow, missing, PROJECT } from './follow.ts';
 /** A later version of what is here: its branch `next` has one migration more. */
 const NEXT_MIGRATION = '20991231000000_next.js';
 
-function makeOrigin(): string {
+function createOrigin(): string {
   const origin = tempDir('origin');
   const shell = `set -euo pipefail
     cd "$PROJECT" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$ORIGIN" --
@@ -29,7 +29,7 @@ END
 // A file of its own: it installs every package, and the other stories go on meanwhile.
 describeWithTool('runbooks', missing(), () => {
   it('a new version, and back', { timeout: 1_500_000 }, async () => {
-    const origin = makeOrigin();
+    const origin = createOrigin();
     const followed = await follow(
       [
         ['first-day'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { kidSchema, plaintextSchema, sealedBundleSchema } from '../../src/schema/bundle.ts';
-import { makePlaintext, makeReceipt } from '../support/make.ts';
+import { createReceipt, makePlaintext } from '../support/make.ts';
 
 const takes = (schema: { safeParse(value: unknown): { success: boolean } }, value: unknown): boolean =>
   schema.safeParse(value).success;
@@ -121,7 +121,7 @@ describe('the plaintext', () => {
 
 describe('the consent receipt', () => {
   const parse = (change: object): boolean =>
-    takes(plaintextSchema, makePlaintext({ consent: { ...makeReceipt(), ...change } }));
+    takes(plaintextSchema, makePlaintext({ consent: { ...createReceipt(), ...change } }));
   const hash = 'a'.repeat(64);
 
   it('may carry a proof and a principal', () => {

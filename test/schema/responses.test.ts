@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { INGEST_STATUS, ingestResponseSchema, visitorClassSchema } from '../../src/schema/responses.ts';
-import { makeConsentState } from '../support/make.ts';
+import { createConsentState } from '../support/make.ts';
 
 const response = {
   class: 'human',
@@ -11,7 +11,7 @@ const response = {
   suspectScore: 0,
   smartSignals: { bot: false, incognito: false, tampered: false, inconsistency: 0 },
   needsAttestation: false,
-  consentState: makeConsentState(),
+  consentState: createConsentState(),
   reason: 'ok',
   requestId: 'req_01',
 };

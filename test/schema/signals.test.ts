@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readSignals } from '../../src/schema/signals.ts';
-import { makeRawSignals } from '../support/make-signals.ts';
+import { createRawSignals } from '../support/make-signals.ts';
 import { fc } from '../support/property.ts';
 
 type Raw = Record<string, unknown>;
@@ -18,12 +18,12 @@ const GROUPS = [
   'input',
 ];
 
-const read = (change: Raw) => readSignals({ ...makeRawSignals(), ...change });
-const page = (change: Raw) => read({ page: { ...(makeRawSignals()['page'] as Raw), ...change } });
+const read = (change: Raw) => readSignals({ ...createRawSignals(), ...change });
+const page = (change: Raw) => read({ page: { ...(createRawSignals()['page'] as Raw), ...change } });
 
 describe('readSignals', () => {
   it('reads what a browser reports', () => {
-    const { signals, malformed } = readSignals(makeRawSignals());
+    const { signals, malformed } = readSignals(createRawSignals());
     expect(malformed).toBe(false);
     expect(signals.screen?.width).toBe(2560);
     expect(signals.page?.uaData?.brands?.[0]?.brand).toBe('Chromium');
@@ -116,7 +116,7 @@ describe('readSignals', () => {
   });
 
   it('never throws, whatever is in one field', () => {
-    const raw = makeRawSignals();
+    const raw = createRawSignals();
     const fields = GROUPS.flatMap((group) =>
       Object.keys(Object(raw[group])).map((field) => [group, field] as const),
     );

@@ -1,16 +1,16 @@
 import { createECDH, ECDH } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
-import { makeOpener } from '../../src/seal/open.ts';
+import { createOpener } from '../../src/seal/open.ts';
 import { sealTo } from '../../src/seal/seal.ts';
 import { announcedSeed, seededRandom } from '../support/make.ts';
 import { fc } from '../support/property.ts';
 import { readSealVector } from '../support/vectors.ts';
-import { forge, makePair } from './support.ts';
+import { createPair, forge } from './support.ts';
 
 const random = seededRandom('test/seal/open');
-const pair = makePair(random(32));
-const open = makeOpener(pair.scalar);
+const pair = createPair(random(32));
+const open = createOpener(pair.scalar);
 const TEXT = '{"v":1,"hello":"wörld"}';
 const bundle = sealTo('acme', pair.publicKey, Buffer.from(TEXT), random);
 
@@ -26,24 +26,24 @@ function* bitFlips(good: SealedBundle): Generator<[string, SealedBundle]> {
   }
 }
 
-describe('sealTo and makeOpener', () => {
+describe('sealTo and createOpener', () => {
   it('seal and open the known answer', () => {
     const vector = readSealVector();
     const bytes = [vector.ephemeral_private_d_hex, vector.iv_hex].map((text) => Buffer.from(text, 'hex'));
     const recipient = Buffer.from(vector.recipient_public_hex, 'hex');
     const sealed = sealTo(vector.kid, recipient, Buffer.from(vector.plaintext_utf8), () => bytes.shift()!);
     expect(sealed).toEqual(vector.bundle);
-    const opener = makeOpener(Buffer.from(vector.recipient_private_d_hex, 'hex'));
+    const opener = createOpener(Buffer.from(vector.recipient_private_d_hex, 'hex'));
     expect(opener(vector.bundle)?.toString()).toBe(vector.plaintext_utf8);
   });
 
   it('go 1,000 times round with random keys, kids and plaintexts', () => {
     const source = seededRandom(announcedSeed('seal round trips'));
     for (let i = 0; i < 1000; i += 1) {
-      const { scalar, publicKey } = makePair(source(32));
+      const { scalar, publicKey } = createPair(source(32));
       const plaintext = source(source(2).readUInt16BE() % 3000);
       const kid = source(1 + (i % 32)).toString('hex');
-      const opened = makeOpener(scalar)(sealTo(kid, publicKey, plaintext, source));
+      const opened = createOpener(scalar)(sealTo(kid, publicKey, plaintext, source));
       if (!opened?.equals(plaintext)) expect.fail(`round ${i} did not open`);
     }
   });
@@ -77,7 +77,7 @@ describe('sealTo and makeOpener', () => {
   });
 });
 
-describe('makeOpener opens nothing', () => {
+describe('createOpener opens nothing', () => {
   it('that differs by a single bit anywhere', () => {
     let flips = 0;
     for (const [where, flipped] of bitFlips(bundle)) {
@@ -99,8 +99,8 @@ describe('makeOpener opens nothing', () => {
   });
 
   it('that was sealed to another generation', () => {
-    const older = makePair(random(32));
-    expect(makeOpener(older.scalar)(bundle)).toBeNull();
+    const older = createPair(random(32));
+    expect(createOpener(older.scalar)(bundle)).toBeNull();
   });
 
   it('without epk', () => {
@@ -125,7 +125,7 @@ describe('makeOpener opens nothing', () => {
   });
 
   it('with a tag of 0 to 15 bytes', () => {
-    const ephemeral = makePair(random(32));
+    const ephemeral = createPair(random(32));
     const shared = ecdhOf(pair.scalar).computeSecret(ephemeral.publicKey);
     const forged = (tagBytes: number, plaintext: string): SealedBundle =>
       forge({ recipient: pair.publicKey, epk: ephemeral.publicKey, shared, tagBytes, plaintext });
@@ -162,7 +162,7 @@ function ecdhOf(scalar: Buffer): ReturnType<typeof createECDH> {
 }
 
 describe('an ephemeral key', () => {
-  const ephemeral = makePair(random(32));
+  const ephemeral = createPair(random(32));
   const shared = ecdhOf(pair.scalar).computeSecret(ephemeral.publicKey);
   const forged = (epk: Uint8Array): SealedBundle => forge({ recipient: pair.publicKey, epk, shared });
   const encoded = (format: 'compressed' | 'hybrid'): Buffer =>
@@ -211,7 +211,7 @@ describe('an ephemeral key', () => {
   });
 
   it('still opens after a bad one: an opener holds no state', () => {
-    const opener = makeOpener(pair.scalar);
+    const opener = createOpener(pair.scalar);
     expect(opener(forged(Buffer.alloc(65, 4)))).toBeNull();
     expect(opener(bundle)?.toString()).toBe(TEXT);
   });

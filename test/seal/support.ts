@@ -5,7 +5,7 @@ import { additionalData, keyInfo } from '../../src/seal/context.ts';
 import { deriveKey } from '../../src/seal/derive.ts';
 
 /** A P-256 key pair from 32 bytes. */
-export function makePair(scalar: Buffer): { scalar: Buffer; publicKey: Buffer } {
+export function createPair(scalar: Buffer): { scalar: Buffer; publicKey: Buffer } {
   const ecdh = createECDH('prime256v1');
   ecdh.setPrivateKey(scalar);
   return { scalar, publicKey: ecdh.getPublicKey() };

@@ -1,13 +1,13 @@
 import { createDecipheriv, hkdfSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { makeOpener, makeSymmetricOpener } from '../../src/seal/open.ts';
+import { createOpener, createSymmetricOpener } from '../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../src/seal/seal.ts';
 import { seededRandom } from '../support/make.ts';
-import { makePair } from './support.ts';
+import { createPair } from './support.ts';
 
 const random = seededRandom('test/seal/symmetric');
 const key = random(32);
-const open = makeSymmetricOpener(key);
+const open = createSymmetricOpener(key);
 const bundle = sealSymmetric('acme', key, Buffer.from('legacy'), random);
 
 const lp = (...parts: (string | Buffer)[]): Buffer =>
@@ -40,7 +40,7 @@ describe('the symmetric form', () => {
 
   it('opens nothing by another key, under another kid or with a field of another bundle', () => {
     const other = sealSymmetric('other', key, Buffer.from('legacy'), random);
-    expect(makeSymmetricOpener(random(32))(bundle)).toBeNull();
+    expect(createSymmetricOpener(random(32))(bundle)).toBeNull();
     for (const field of ['kid', 'iv', 'ct'] as const)
       expect(open({ ...bundle, [field]: other[field] }), field).toBeNull();
   });
@@ -57,11 +57,11 @@ describe('the symmetric form', () => {
   });
 
   it('is not mixed up with the asymmetric one, whose keys are not its keys', () => {
-    const pair = makePair(key);
+    const pair = createPair(key);
     const asymmetric = sealTo('acme', pair.publicKey, Buffer.from('x'), random);
     expect(open(asymmetric)).toBeNull();
     expect(open({ kid: asymmetric.kid, iv: asymmetric.iv, ct: asymmetric.ct })).toBeNull();
     expect(open({ ...bundle, epk: asymmetric.epk })).toBeNull();
-    expect(makeOpener(key)({ ...bundle, epk: asymmetric.epk })).toBeNull();
+    expect(createOpener(key)({ ...bundle, epk: asymmetric.epk })).toBeNull();
   });
 });

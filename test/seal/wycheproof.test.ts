@@ -2,7 +2,7 @@ import { createDecipheriv, createECDH, hkdfSync } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { SEAL_VERSION } from '../../src/seal/constants.ts';
 import { deriveKey } from '../../src/seal/derive.ts';
-import { makeOpener } from '../../src/seal/open.ts';
+import { createOpener } from '../../src/seal/open.ts';
 import { describeWithTool } from '../support/tools.ts';
 import { missingVectors, readWycheproof } from '../support/vectors.ts';
 import { forge } from './support.ts';
@@ -37,7 +37,7 @@ describeWithTool('an opener and the points of Wycheproof', missing(ECDH_FILE), (
     ecdh.setPrivateKey(scalar);
     const recipient = ecdh.getPublicKey();
     const bundle = forge({ recipient, epk: bytes(test.public), shared: bytes(test.shared) });
-    return makeOpener(scalar)(bundle)?.toString() ?? null;
+    return createOpener(scalar)(bundle)?.toString() ?? null;
   };
   const named = (test: EcdhTest): string => `tcId ${test.tcId} ${test.comment} ${test.flags.join(',')}`;
 

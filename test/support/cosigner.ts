@@ -1,15 +1,15 @@
 import {
   COSIGNATURE,
+  createVerifierKey,
   formatSignature,
   formatVkey,
-  makeVerifierKey,
   openSeed,
 } from '../../src/ledger/note.ts';
 
 /** A witness's key (C2SP tlog-cosignature, `cosignature/v1`). It cosigns whatever it is given. */
-export function makeCosigner(name: string, seed: Uint8Array) {
+export function createCosigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
-  const key = makeVerifierKey(name, pair.publicKey, COSIGNATURE);
+  const key = createVerifierKey(name, pair.publicKey, COSIGNATURE);
   return {
     vkey: formatVkey(key),
     /** The signature line over the text of a checkpoint, at a time in epoch seconds. */

@@ -1,12 +1,12 @@
-import { encodePart, macJws, makeKey, publicJwk, signJws } from './jws.ts';
+import { createKey, encodePart, macJws, publicJwk, signJws } from './jws.ts';
 import type { Idp } from './oidc.ts';
 
 /** One token of each attack, for whoever serves a route behind the authenticator: all are 401. test/auth has them one by one. */
-export async function makeHostileTokens(
+export async function createHostileTokens(
   idp: Idp,
 ): Promise<readonly (readonly [name: string, token: string])[]> {
   const now = Math.floor(Date.now() / 1000);
-  const attacker = await makeKey('ES256');
+  const attacker = await createKey('ES256');
   const { ES256, RS256 } = idp.keys;
   const claims = idp.claims({ gpd_role: ['subject', 'reviewer', 'dpo'], gpd_tenant: 'acme' });
   const good = idp.forge(claims);

@@ -22,7 +22,7 @@ const generate = promisify(generateKeyPair) as (
 const CURVES: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
 
 /** A private JWK, to be used with this algorithm alone. */
-export async function makeKey(alg: string, modulusLength = 2048): Promise<JWK> {
+export async function createKey(alg: string, modulusLength = 2048): Promise<JWK> {
   const namedCurve = CURVES[alg];
   const type = namedCurve ? 'ec' : alg === 'EdDSA' ? 'ed25519' : 'rsa';
   const { privateKey } = await generate(type, { namedCurve, modulusLength });

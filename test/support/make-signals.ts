@@ -14,7 +14,7 @@ const BRANDS = [
 ];
 
 /** What Chromium on a Linux desktop reports, with nothing suspicious about it. */
-export function makeRawSignals(): Record<string, Record<string, unknown>> & { fonts: never } {
+export function createRawSignals(): Record<string, Record<string, unknown>> & { fonts: never } {
   const uaData = {
     brands: BRANDS,
     mobile: false,
@@ -60,18 +60,20 @@ export function makeRawSignals(): Record<string, Record<string, unknown>> & { fo
 }
 
 /** Signals of that browser with some groups' fields changed; a group set to null is missing. */
-export function makeSignals(changes: Record<string, Record<string, unknown> | string | null> = {}): Signals {
-  const raw: Record<string, unknown> = makeRawSignals();
+export function createSignals(
+  changes: Record<string, Record<string, unknown> | string | null> = {},
+): Signals {
+  const raw: Record<string, unknown> = createRawSignals();
   for (const [group, change] of Object.entries(changes)) {
     const merge = typeof change === 'object' && change !== null;
     raw[group] = merge ? { ...(raw[group] as object | null), ...change } : change;
   }
   const { signals, malformed } = readSignals(raw);
-  if (malformed) throw new Error('makeSignals made malformed signals');
+  if (malformed) throw new Error('createSignals made malformed signals');
   return signals;
 }
 
-function makeNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
+function createNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
   return {
     userAgent: USER_AGENT,
     acceptLanguage: 'en-GB,en;q=0.9',
@@ -86,13 +88,13 @@ function makeNetwork(over: Partial<NetworkFacts> = {}): NetworkFacts {
 }
 
 /** Everything a rule may look at, from that browser's signals and headers with some changes. */
-export function makeFacts(
-  changes: Parameters<typeof makeSignals>[0] = {},
+export function createFacts(
+  changes: Parameters<typeof createSignals>[0] = {},
   network: Partial<NetworkFacts> = {},
   over: Partial<Facts> = {},
 ): Facts {
-  const signals = makeSignals(changes);
+  const signals = createSignals(changes);
   const agent = readAgent(signals.page?.userAgent);
   const defenses = recogniseDefenses(signals, agent);
-  return { signals, network: makeNetwork(network), agent, defenses, incomplete: false, ...over };
+  return { signals, network: createNetwork(network), agent, defenses, incomplete: false, ...over };
 }

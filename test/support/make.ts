@@ -2,16 +2,21 @@ import { createHash } from 'node:crypto';
 import type { NonceClaim, RecordEntry, ShadowVerdict } from '../../src/ingest/ports.ts';
 import type { Verdict } from '../../src/ingest/verdict/verdict.ts';
 import type { Generation } from '../../src/keys/generation.ts';
-import { LEDGER_SECRET, makeMasterKey, ROOT_SECRET, tenantSecretContext } from '../../src/keys/master-key.ts';
+import {
+  createMasterKey,
+  LEDGER_SECRET,
+  ROOT_SECRET,
+  tenantSecretContext,
+} from '../../src/keys/master-key.ts';
 import type { Random } from '../../src/lib/crypto.ts';
 import { sha256 } from '../../src/lib/crypto.ts';
 import type { ConsentReceipt, Plaintext } from '../../src/schema/bundle.ts';
 import type { ConsentState } from '../../src/schema/responses.ts';
-import { makeOpener } from '../../src/seal/open.ts';
+import { createOpener } from '../../src/seal/open.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';
-import { makeTenant, type Tenant, type TenantSnapshot } from '../../src/tenants/tenant.ts';
+import { createTenant, type Tenant, type TenantSnapshot } from '../../src/tenants/tenant.ts';
 import type { NewTenant } from '../../src/tenants/tenant-store.ts';
-import { makeRawSignals } from './make-signals.ts';
+import { createRawSignals } from './make-signals.ts';
 
 /** 20 November 2025; every fixture tells its time from here. */
 export const NOW = 1_763_630_000_000;
@@ -38,7 +43,7 @@ export function announcedSeed(suite: string): string {
   return seed;
 }
 
-export function makeGenerationRow(over: Partial<Generation> = {}): Generation {
+export function createGenerationRow(over: Partial<Generation> = {}): Generation {
   return {
     kid: 'acme',
     generation: 1,
@@ -54,7 +59,7 @@ export function makeGenerationRow(over: Partial<Generation> = {}): Generation {
 }
 
 /** A tenant as `insertTenant` takes it, with keys that are no keys: storage does not look into them. */
-export function makeNewTenant(kid: string, over: Partial<NewTenant> = {}): NewTenant {
+export function createNewTenant(kid: string, over: Partial<NewTenant> = {}): NewTenant {
   return {
     tenant: {
       kid,
@@ -62,12 +67,12 @@ export function makeNewTenant(kid: string, over: Partial<NewTenant> = {}): NewTe
       settings: tenantSettingsSchema.parse({ origins: ['https://shop.example'] }),
     },
     secrets: { root: `root of ${kid}` },
-    key: makeGenerationRow({ kid }),
+    key: createGenerationRow({ kid }),
     ...over,
   };
 }
 
-export function makeConsentState(over: Partial<ConsentState> = {}): ConsentState {
+export function createConsentState(over: Partial<ConsentState> = {}): ConsentState {
   return {
     purposes: ['device-identification'],
     gpc: false,
@@ -79,7 +84,7 @@ export function makeConsentState(over: Partial<ConsentState> = {}): ConsentState
   };
 }
 
-export function makeVerdict(over: Partial<Verdict> = {}): Verdict {
+export function createVerdict(over: Partial<Verdict> = {}): Verdict {
   return {
     requestId: 'req_01KAG0000000000000000000AA',
     decidedAt: NOW,
@@ -91,7 +96,7 @@ export function makeVerdict(over: Partial<Verdict> = {}): Verdict {
     smartSignals: { bot: false, incognito: false, tampered: false, inconsistency: 0 },
     needsAttestation: false,
     declaredAgentId: null,
-    consentState: makeConsentState(),
+    consentState: createConsentState(),
     rules: [],
     defenses: [],
     overridden: false,
@@ -127,7 +132,7 @@ export interface EntryOptions {
 /** An entry with the claim that goes before it. */
 export type TestEntry = RecordEntry & { readonly claim: NonceClaim };
 
-export function makeEntry(options: EntryOptions): TestEntry {
+export function createEntry(options: EntryOptions): TestEntry {
   const { kid, id, durable = 'durable-1', epoch = 680, decidedAt = NOW } = options;
   const visitorId = sha256(`${kid} ${durable} ${epoch}`).toString('base64url').slice(0, 22);
   const { epochEndsAt = (epoch + 1) * 30 * 86_400_000 } = options;
@@ -144,7 +149,7 @@ export function makeEntry(options: EntryOptions): TestEntry {
     shadow: options.shadow ?? null,
     summary: options.summary ?? null,
     webhooks: options.webhooks ?? [],
-    verdict: makeVerdict({
+    verdict: createVerdict({
       requestId: `req_${id}`,
       decidedAt,
       durable,
@@ -155,7 +160,7 @@ export function makeEntry(options: EntryOptions): TestEntry {
   };
 }
 
-export function makeReceipt(over: Partial<ConsentReceipt> = {}): ConsentReceipt {
+export function createReceipt(over: Partial<ConsentReceipt> = {}): ConsentReceipt {
   return { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: NOW - 10_000, ...over };
 }
 
@@ -164,20 +169,20 @@ export function makePlaintext(over: Partial<Plaintext> = {}): Plaintext {
     v: 1,
     nonce: 'AAECAwQFBgcICQoLDA0ODw',
     clientTs: NOW,
-    consent: makeReceipt(),
-    signals: makeRawSignals(),
+    consent: createReceipt(),
+    signals: createRawSignals(),
     ...over,
   };
 }
 
 /** A tenant of the test's own, whose keys hang on its kid. */
-export function makeTestTenant(kid: string, over: Partial<TenantSnapshot> = {}): Tenant {
+export function createTestTenant(kid: string, over: Partial<TenantSnapshot> = {}): Tenant {
   const random = seededRandom(kid);
-  const masterKey = makeMasterKey(sha256('master key'), random);
+  const masterKey = createMasterKey(sha256('master key'), random);
   const wrapped = (purpose: string, secret: Buffer) =>
     [purpose, masterKey.wrap(secret, tenantSecretContext(kid, purpose))] as const;
   const snapshot: TenantSnapshot = {
-    ...makeNewTenant(kid).tenant,
+    ...createNewTenant(kid).tenant,
     revision: 1,
     secrets: new Map([wrapped(ROOT_SECRET, sha256(kid)), wrapped(LEDGER_SECRET, sha256(`seed of ${kid}`))]),
     keys: [],
@@ -190,15 +195,15 @@ export function makeTestTenant(kid: string, over: Partial<TenantSnapshot> = {}):
     policies: {},
     ...over,
   };
-  return makeTenant(snapshot, { masterKey, clock: () => NOW, random, onOpened: () => {} });
+  return createTenant(snapshot, { masterKey, clock: () => NOW, random, onOpened: () => {} });
 }
 
 /** A tenant as the pipeline sees it; `scalars` are the private keys of its live generations, newest first. */
-export function makeIngestTenant(scalars: readonly Buffer[] = [], over: Partial<Tenant> = {}): Tenant {
+export function createIngestTenant(scalars: readonly Buffer[] = [], over: Partial<Tenant> = {}): Tenant {
   return {
-    ...makeTestTenant('acme'),
+    ...createTestTenant('acme'),
     origins: new Set(['https://shop.example']),
-    openers: scalars.map((scalar) => makeOpener(scalar)),
+    openers: scalars.map((scalar) => createOpener(scalar)),
     identityKey: sha256('identity'),
     durableKey: sha256('durable'),
     epochKey: (epoch) => sha256(`epoch ${epoch}`),

@@ -15,7 +15,7 @@ import {
   type IdpClient,
   type ToIdp,
 } from './idp/messages.ts';
-import { makeKey, type Part, signJws } from './jws.ts';
+import { createKey, type Part, signJws } from './jws.ts';
 
 /** A real identity provider (oidc-provider) in a process of its own, whose private keys the test knows. */
 
@@ -82,8 +82,8 @@ async function programOf(): Promise<string> {
   return program;
 }
 
-async function makeKeys(generation: number): Promise<Idp['keys']> {
-  const [ES256, RS256] = await Promise.all([makeKey('ES256'), makeKey('RS256')]);
+async function createKeys(generation: number): Promise<Idp['keys']> {
+  const [ES256, RS256] = await Promise.all([createKey('ES256'), createKey('RS256')]);
   return { ES256: { ...ES256, kid: `ec-${generation}` }, RS256: { ...RS256, kid: `rsa-${generation}` } };
 }
 
@@ -151,7 +151,7 @@ export async function startIdp(options: IdpOptions = {}): Promise<Idp> {
   hold(used, 'ref');
   const { child, keys: made } = used;
   const keysOf = async (index: number): Promise<Idp['keys']> => {
-    made[index] ??= await makeKeys(index + 1);
+    made[index] ??= await createKeys(index + 1);
     return made[index];
   };
   let generation = 0;

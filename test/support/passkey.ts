@@ -41,7 +41,7 @@ function cborBytes(bytes: Buffer): Buffer {
 }
 const cborInt = (value: number): Buffer => Buffer.from([value >= 0 ? value : 0x20 - value - 1]);
 
-export function makePasskey(counter = 0): Passkey {
+export function createPasskey(counter = 0): Passkey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   return { id: randomBytes(32), privateKey, counter };
 }

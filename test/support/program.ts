@@ -5,7 +5,7 @@ import { PROGRAM, tempDir } from './command.ts';
 const ROOT = dirname(dirname(PROGRAM));
 
 /** The built program with further migrations, as a later release would bring them. @returns its bin/gpd */
-export function makeLaterProgram(migrations: Readonly<Record<string, string>>): string {
+export function createLaterProgram(migrations: Readonly<Record<string, string>>): string {
   const root = join(tempDir('program'), 'gpd');
   mkdirSync(root);
   // Copies: the program finds its files next to its real path.

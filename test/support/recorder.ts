@@ -1,14 +1,14 @@
 import type { Database } from '../../src/db/engine.ts';
-import { lookUpDevices, makeTotals } from '../../src/ingest/devices-store.ts';
+import { createTotals, lookUpDevices } from '../../src/ingest/devices-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
-import { makeRecorder as makeRealRecorder } from '../../src/ingest/store.ts';
+import { createRecorder as createRealRecorder } from '../../src/ingest/store.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import { makeNewTenant, NOW, type TestEntry } from './make.ts';
+import { createNewTenant, NOW, type TestEntry } from './make.ts';
 
 const tenants = new WeakMap<Database, Map<string, Promise<number>>>();
 
 async function insertTenant(database: Database, kid: string): Promise<number> {
-  const settings = JSON.stringify(makeNewTenant(kid).tenant.settings);
+  const settings = JSON.stringify(createNewTenant(kid).tenant.settings);
   const row = { kid, created_at: NOW, revision: 0, settings };
   await database.transaction((tx) => tx('tenants').insert(row).onConflict('kid').ignore());
   return Number((await database.read('tenants').where({ kid }).first()).created_at);
@@ -24,8 +24,8 @@ export function ensureTenant(database: Database, kid: string): Promise<number> {
 }
 
 /** The real recorder, for entries that hang on nothing that is known but the networks of their device. */
-export function makeRecorder(database: Database) {
-  const recorder = makeRealRecorder(database, () => performance.now());
+export function createRecorder(database: Database) {
+  const recorder = createRealRecorder(database, () => performance.now());
   return {
     async record(entry: TestEntry): Promise<'recorded' | Extract<Recorded, string>> {
       const { claim, kid, identified } = entry;
@@ -45,8 +45,8 @@ export function makeRecorder(database: Database) {
 }
 
 /** The real lookup, asked for one device. */
-export function makeLookup(database: Database, clock: Clock = () => NOW) {
-  const totals = makeTotals(clock);
+export function createLookup(database: Database, clock: Clock = () => NOW) {
+  const totals = createTotals(clock);
   return async (query: DeviceQuery): Promise<KnownDevice> => {
     const [known] = await lookUpDevices(database.read, totals, [query]);
     return known as KnownDevice;

@@ -20,7 +20,7 @@ export interface PlaintextParts {
   readonly [more: string]: unknown;
 }
 
-export function makeNonce(bytes = 16): string {
+export function createNonce(bytes = 16): string {
   return randomBytes(bytes).toString('base64url');
 }
 
@@ -30,7 +30,7 @@ export function makePlaintext(parts: PlaintextParts = {}): Record<string, unknow
   const now = Date.now();
   return {
     v: 1,
-    nonce: makeNonce(),
+    nonce: createNonce(),
     clientTs: now,
     consent: {
       purposes: ['device-identification'],
@@ -59,7 +59,7 @@ export function sealUnder(kid: string, sharedKey: Uint8Array, plaintext: unknown
   return sealSymmetric(kid, sharedKey, bytesOf(plaintext), randomBytes);
 }
 
-export function makeBundle(target: SealTarget, parts: PlaintextParts = {}): SealedBundle & { epk: string } {
+export function createBundle(target: SealTarget, parts: PlaintextParts = {}): SealedBundle & { epk: string } {
   return seal(target, makePlaintext(parts));
 }
 

@@ -153,13 +153,13 @@ async function failedStart(error: unknown): Promise<Error> {
 }
 
 async function startHere(env: Environment, args: readonly string[], app: InProcessOptions['app']) {
-  const { startApp, loadConfig, makeLogger } = await loadServer();
+  const { startApp, loadConfig, createLogger } = await loadServer();
   const options = { host: { type: 'string' }, port: { type: 'string' } } as const;
   const { values } = parseArgs({ args: [...args], options });
   const logged = collector();
   try {
     const config = loadConfig({ environment: cleanEnvironment(env), flags: values });
-    const log = makeLogger(config.log_level, logged);
+    const log = createLogger(config.log_level, logged);
     const onFatal = (error: Error): void => log.fatal({ event: 'fail-stop', name: error.name });
     const intervals = { ...INTERVALS, ...app?.intervals };
     return { running: await startApp(config, { log, onFatal, ...app, intervals }), logs: logged.text };

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type ApiKey, makeApiKeySecret } from '../../src/auth/credentials.ts';
+import { type ApiKey, createApiKeySecret } from '../../src/auth/credentials.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
-import { makeUnknownKeys } from '../../src/tenants/key-finder-service.ts';
+import { createUnknownKeys } from '../../src/tenants/key-finder-service.ts';
 
 /** What looking for keys that nobody knows may cost. */
 
-const makeSecret = (): string => makeApiKeySecret('secret', randomBytes);
+const createSecret = (): string => createApiKeySecret('secret', randomBytes);
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 /** A process that learns with each read of the database what was committed before, and a time that the test moves. */
-function makeProcess() {
+function createProcess() {
   let now = 0;
   let failing = false;
   const committed = new Set<string>();
@@ -18,7 +18,7 @@ function makeProcess() {
   let memory = new Set<string>();
   const reads: number[] = [];
   const sleepers: { readonly until: number; readonly wake: () => void }[] = [];
-  const find = makeUnknownKeys({
+  const find = createUnknownKeys({
     known: (secret) => {
       if (!memory.has(secret)) return null;
       return revoked.has(secret) ? 'revoked' : ({ id: secret } as ApiKey);
@@ -52,8 +52,8 @@ function makeProcess() {
 
 describe('a key that this process does not know', () => {
   it('is refused for a second without another read, and read for again after it', async () => {
-    const { find, reads, pass } = makeProcess();
-    const secret = makeSecret();
+    const { find, reads, pass } = createProcess();
+    const secret = createSecret();
     for (let i = 0; i < 5; i += 1) expect(await find(secret, 'a')).toBeNull();
     expect(reads).toEqual([0]);
     await pass(999);
@@ -65,25 +65,25 @@ describe('a key that this process does not know', () => {
   });
 
   it('costs a client one read a second, however many it tries', async () => {
-    const { find, reads, pass } = makeProcess();
-    const guesses = Array.from({ length: 200 }, () => find(makeSecret(), 'a'));
+    const { find, reads, pass } = createProcess();
+    const guesses = Array.from({ length: 200 }, () => find(createSecret(), 'a'));
     await pass(400);
-    guesses.push(...Array.from({ length: 50 }, () => find(makeSecret(), 'a')));
+    guesses.push(...Array.from({ length: 50 }, () => find(createSecret(), 'a')));
     await pass(600);
     expect(await Promise.all(guesses)).toEqual(guesses.map(() => null));
     expect(reads).toEqual([0, 1000]);
     await pass(500);
-    const later = find(makeSecret(), 'a');
+    const later = find(createSecret(), 'a');
     await pass(500);
     expect(await later).toBeNull();
     expect(reads).toEqual([0, 1000, 2000]);
   });
 
   it('is found among them when there is one, a second later at most', async () => {
-    const { find, committed, pass } = makeProcess();
-    for (let i = 0; i < 100; i += 1) void find(makeSecret(), 'a');
+    const { find, committed, pass } = createProcess();
+    for (let i = 0; i < 100; i += 1) void find(createSecret(), 'a');
     await pass(10);
-    const secret = makeSecret();
+    const secret = createSecret();
     committed.add(secret);
     const found = find(secret, 'a');
     await pass(990);
@@ -91,17 +91,17 @@ describe('a key that this process does not know', () => {
   });
 
   it('makes nobody else wait', async () => {
-    const { find, committed } = makeProcess();
-    for (let i = 0; i < 100; i += 1) void find(makeSecret(), 'a');
-    const secret = makeSecret();
+    const { find, committed } = createProcess();
+    for (let i = 0; i < 100; i += 1) void find(createSecret(), 'a');
+    const secret = createSecret();
     committed.add(secret);
     expect(await find(secret, 'b')).toMatchObject({ id: secret });
   });
 
   it('costs nothing when it was found: the next one is read for at once', async () => {
-    const { find, committed, reads } = makeProcess();
+    const { find, committed, reads } = createProcess();
     for (let i = 0; i < 3; i += 1) {
-      const secret = makeSecret();
+      const secret = createSecret();
       committed.add(secret);
       expect(await find(secret, 'a')).toMatchObject({ id: secret });
     }
@@ -109,8 +109,8 @@ describe('a key that this process does not know', () => {
   });
 
   it('is read for once by all who come with it at one time', async () => {
-    const { find, committed, reads } = makeProcess();
-    const secret = makeSecret();
+    const { find, committed, reads } = createProcess();
+    const secret = createSecret();
     committed.add(secret);
     const found = await Promise.all(['a', 'a', 'b', 'c'].map((client) => find(secret, client)));
     expect(found).toEqual(found.map(() => ({ id: secret })));
@@ -120,15 +120,15 @@ describe('a key that this process does not know', () => {
   it.each(['', 'gpd_sk_', `gpd_sk_${'A'.repeat(42)}`, `gpd_xx_${'A'.repeat(43)}`, `${'A'.repeat(50)}`])(
     'is not read for when it has not the form of one: %j',
     async (secret) => {
-      const { find, reads } = makeProcess();
+      const { find, reads } = createProcess();
       expect(await find(secret, 'a')).toBeNull();
       expect(reads).toEqual([]);
     },
   );
 
   it('is refused at once when it was revoked, without a read once that is known', async () => {
-    const { find, committed, revoked, reads } = makeProcess();
-    const secret = makeSecret();
+    const { find, committed, revoked, reads } = createProcess();
+    const secret = createSecret();
     committed.add(secret);
     revoked.add(secret);
     expect([await find(secret, 'a'), await find(secret, 'b')]).toEqual([null, null]);
@@ -136,9 +136,9 @@ describe('a key that this process does not know', () => {
   });
 
   it('is not judged while the database cannot be read', async () => {
-    const { find, committed, fail, pass } = makeProcess();
+    const { find, committed, fail, pass } = createProcess();
     fail(true);
-    const secret = makeSecret();
+    const secret = createSecret();
     committed.add(secret);
     await expect(find(secret, 'a')).rejects.toThrow(Unavailable);
     fail(false);
@@ -148,8 +148,8 @@ describe('a key that this process does not know', () => {
   });
 
   it('is not looked for on behalf of a client over its limit, and one that is known is found', async () => {
-    const { find, committed, reads } = makeProcess();
-    const secret = makeSecret();
+    const { find, committed, reads } = createProcess();
+    const secret = createSecret();
     committed.add(secret);
     await expect(find(secret, 'a', 30)).rejects.toMatchObject({
       code: 'rate-limited',
@@ -161,14 +161,14 @@ describe('a key that this process does not know', () => {
   });
 
   it('waits with 255 others at most: past it the answer is 429', async () => {
-    const { find, pass } = makeProcess();
-    const guesses = Array.from({ length: 256 }, () => find(makeSecret(), 'a'));
-    await expect(find(makeSecret(), 'a')).rejects.toMatchObject({
+    const { find, pass } = createProcess();
+    const guesses = Array.from({ length: 256 }, () => find(createSecret(), 'a'));
+    await expect(find(createSecret(), 'a')).rejects.toMatchObject({
       code: 'rate-limited',
       headers: { 'retry-after': '1' },
     });
     await pass(1000);
     expect(await Promise.all(guesses)).toEqual(guesses.map(() => null));
-    expect(await find(makeSecret(), 'b')).toBeNull();
+    expect(await find(createSecret(), 'b')).toBeNull();
   });
 });

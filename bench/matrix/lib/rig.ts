@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { loadConfig } from '../../../src/config.ts';
 import { wrapContext } from '../../../src/keys/generation.ts';
 import type { DecisionResponse } from '../../../src/schema/responses.ts';
-import { makeOpener, type Opener } from '../../../src/seal/open.ts';
+import { createOpener, type Opener } from '../../../src/seal/open.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from '../../lib/child.ts';
 
 /** A throw-away gpd behind the matrix's own proxy, as a shop would run it. */
@@ -27,10 +27,10 @@ export interface Rig {
 async function sealKey(environment: NodeJS.ProcessEnv): Promise<Opener> {
   const store = await openStore(loadConfig({ environment, flags: {} }));
   try {
-    const keys = await makeSealKeyStore(store.database).list(KID);
+    const keys = await createSealKeyStore(store.database).list(KID);
     const key = keys.find((generation) => generation.state === 'published');
     if (!key || key.wrappedPrivate === null) throw new Error('the tenant has no published seal key');
-    return makeOpener(store.masterKey.unwrap(key.wrappedPrivate, wrapContext(KID, key.generation)));
+    return createOpener(store.masterKey.unwrap(key.wrappedPrivate, wrapContext(KID, key.generation)));
   } finally {
     await store.database.close();
   }

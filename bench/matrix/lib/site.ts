@@ -83,7 +83,7 @@ interface Mailbox {
   wait(run: string, ms: number): Promise<Report>;
 }
 
-function makeMailbox(): Mailbox {
+function createMailbox(): Mailbox {
   const visited = new Set<string>();
   const waiting = new Map<string, (report: Report) => void>();
   const came = new Map<string, Report>();
@@ -113,8 +113,8 @@ function makeMailbox(): Mailbox {
 
 export async function startSite(): Promise<Site> {
   const script = await bundlePage();
-  const mailbox = makeMailbox();
-  const ready = makeMailbox();
+  const mailbox = createMailbox();
+  const ready = createMailbox();
   let exchanges: Exchange[] = [];
   let gpd: number | null = null;
 

@@ -21,7 +21,7 @@ const GRID_MS = 0.15;
  * True if times have different fractions of a millisecond: X11 stamps whole ones, so all times of a hand
  * share one.
  */
-function makeGrid(): (time: number) => boolean | null {
+function createGrid(): (time: number) => boolean | null {
   let count = 0;
   let first = 0;
   let spread = 0;
@@ -36,7 +36,7 @@ function makeGrid(): (time: number) => boolean | null {
 
 function listen(): () => void {
   const since = performance.now();
-  const offGrid = makeGrid();
+  const offGrid = createGrid();
   let downAt: number | null = null;
   let counts: Input = { moves: 0, downUpMs: null, forceless: null, offGrid: null };
   aggregates = counts;

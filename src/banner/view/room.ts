@@ -5,7 +5,7 @@ import { doc } from '../doc.ts';
  * region and the button, and has room for that at its end. Nothing moves.
  * @returns a function for a page whose root was replaced
  */
-export function makeRoom(covers: readonly HTMLElement[]): () => void {
+export function createRoom(covers: readonly HTMLElement[]): () => void {
   const room = doc.createElement('gpd-consent-room');
   const GAP = 16;
   let page: HTMLElement | null = null;

@@ -5,7 +5,7 @@ import { askedPurposes } from '../status.ts';
 import { css } from './banner.css';
 import { h, nodes } from './dom.ts';
 import { layerParts, reopenParts, type Speech, sheetParts } from './parts.ts';
-import { makeRoom } from './room.ts';
+import { createRoom } from './room.ts';
 
 /** The region, the settings and the button that stays, in one shadow root. */
 
@@ -16,9 +16,9 @@ export interface ViewDeps extends Pick<Controller, 'choose' | 'startAsking' | 't
   readonly toggled: (name: 'open' | 'close') => void;
 }
 
-export type View = ReturnType<typeof makeView>;
+export type View = ReturnType<typeof createView>;
 
-function makeHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
+function createHost({ speech, direction, theme }: ViewDeps): { host: HTMLElement; root: ShadowRoot } {
   const host = doc.createElement('gpd-consent');
   host.dataset['nosnippet'] = '';
   host.lang = speech.language;
@@ -42,7 +42,7 @@ function focused(): HTMLElement | null {
 const isShown = (element: HTMLElement): boolean => element.isConnected && element.getClientRects().length > 0;
 
 /** The elements of the shadow root and the state: every function below takes it. */
-interface Shown extends ViewDeps, ReturnType<typeof makeHost>, ReturnType<typeof makeElements> {
+interface Shown extends ViewDeps, ReturnType<typeof createHost>, ReturnType<typeof createElements> {
   /** The purposes that the first layer asks about. */
   asks: string;
   opener: HTMLElement | null;
@@ -51,7 +51,7 @@ interface Shown extends ViewDeps, ReturnType<typeof makeHost>, ReturnType<typeof
   attach(): void;
 }
 
-function makeElements(root: ShadowRoot, opened: () => void, closed: () => void) {
+function createElements(root: ShadowRoot, opened: () => void, closed: () => void) {
   const error = (): HTMLElement => h('p', { class: 'error', role: 'alert', hidden: true });
   const layer = h('section', {
     class: 'layer',
@@ -65,12 +65,12 @@ function makeElements(root: ShadowRoot, opened: () => void, closed: () => void) 
   const dialog = h('dialog', { 'aria-labelledby': 'settings-title', close: closed }, sheet);
   const heard = h('p', { class: 'heard', role: 'status' });
   root.append(layer, reopen, dialog, heard);
-  const follow = makeRoom([layer, reopen]);
+  const follow = createRoom([layer, reopen]);
   return { layer, reopen, sheet, dialog, heard, follow, errors: { layer: error(), sheet: error() } };
 }
 
 /** A page that renews its root takes the host away; it comes back, once a frame at most. */
-function stayIn(host: HTMLElement, { dialog, follow }: ReturnType<typeof makeElements>): () => void {
+function stayIn(host: HTMLElement, { dialog, follow }: ReturnType<typeof createElements>): () => void {
   const stay = new MutationObserver(() => {
     if (!host.isConnected) requestAnimationFrame(attach);
   });
@@ -162,9 +162,9 @@ function closed(view: Shown): void {
   view.toggled('close');
 }
 
-export function makeView(deps: ViewDeps) {
-  const shadowHost = makeHost(deps);
-  const elements = makeElements(
+export function createView(deps: ViewDeps) {
+  const shadowHost = createHost(deps);
+  const elements = createElements(
     shadowHost.root,
     () => show(view),
     () => closed(view),

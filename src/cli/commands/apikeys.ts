@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { type ApiKey, makeApiKey } from '../../auth/credentials.ts';
+import { type ApiKey, createApiKey } from '../../auth/credentials.ts';
 import type { Database } from '../../db/engine.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
 import { KEY_SCOPES } from '../../schema/route.ts';
-import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { createApiKeyStore } from '../../tenants/api-key-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
 import {
   checkKid,
@@ -63,15 +63,15 @@ async function create(
   const scope = checkOneOf(KEY_SCOPES, asked, `--scope ${asked}: must be one of ${KEY_SCOPES.join(', ')}`);
   const { database } = await open();
   const kid = await resolveKid(given);
-  const { key, secret } = makeApiKey({ kid, scope, name }, Date.now(), randomBytes);
-  if (!(await makeApiKeyStore(database).insert(key, await by(kid)))) throw noSuchTenant(kid);
+  const { key, secret } = createApiKey({ kid, scope, name }, Date.now(), randomBytes);
+  if (!(await createApiKeyStore(database).insert(key, await by(kid)))) throw noSuchTenant(kid);
   print({ id: key.id, scope, key: secret }, () => [secret]);
 }
 
 async function list({ open }: CommandContext, kid: string | undefined): Promise<void> {
   const { database } = await open();
   if (kid !== undefined) await requireTenant(database, kid);
-  const keys = (await makeApiKeyStore(database).list(kid)).map(describe);
+  const keys = (await createApiKeyStore(database).list(kid)).map(describe);
   printTable(keys, keys, {
     ID: 'id',
     KID: 'kid',
@@ -84,7 +84,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
 }
 
 async function requireKey(database: Database, id: string): Promise<ApiKey> {
-  const key = (await makeApiKeyStore(database).list()).find((one) => one.id === id);
+  const key = (await createApiKeyStore(database).list()).find((one) => one.id === id);
   if (key) return key;
   throw notFound(`no API key ${id}; \`gpd apikeys list\` shows them`);
 }
@@ -95,7 +95,7 @@ async function rotate(
   options: DestructiveFlags & Flags<never, 'keepOld'>,
 ): Promise<void> {
   const { database } = await open();
-  const store = makeApiKeyStore(database);
+  const store = createApiKeyStore(database);
   const { kid, scope, name, revokedAt } = await requireKey(database, id);
   if (revokedAt !== null)
     throw conflict(`${id} is revoked already; \`gpd apikeys create ${kid}\` makes a new key`);
@@ -106,7 +106,7 @@ async function rotate(
     ]);
   if (!keepOld)
     await confirmOnTerminal(options, `Replacing ${id} of ${kid} (${name}): callers that have it get 401`);
-  const { key, secret } = makeApiKey({ kid, scope, name }, Date.now(), randomBytes);
+  const { key, secret } = createApiKey({ kid, scope, name }, Date.now(), randomBytes);
   const act = await by(kid);
   const isMade = await (keepOld ? store.insert(key, act) : store.replace(id, key, act));
   if (!isMade) throw conflict(`${id} was revoked meanwhile; nothing was changed`);
@@ -120,7 +120,7 @@ async function revoke(
   options: DestructiveFlags,
 ): Promise<void> {
   const { database } = await open();
-  const store = makeApiKeyStore(database);
+  const store = createApiKeyStore(database);
   const known = await requireKey(database, id);
   if (options.dryRun === true) {
     return print({ ...describe(known), dryRun: true }, () => [

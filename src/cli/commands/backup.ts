@@ -25,11 +25,11 @@ async function tellAll(services: CommandContext['services'], data: object): Prom
 
 async function backUp({ config, services, byAll, open }: CommandContext, name: string): Promise<void> {
   const file = resolve(name);
-  const { makeBackup } = await import('../../ops/backup.ts');
+  const { createBackup } = await import('../../ops/backup.ts');
   const store = await open();
   const by = await byAll();
   const made = await leavingNothing((onProgress) =>
-    makeBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
+    createBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
       // The command ends with the reason why the backup failed.
       await tellAll(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
       throw error;

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { verifyLog } from '../../consent/verify-service.ts';
 import type { Checkpoint } from '../../ledger/note.ts';
 import { tryOr } from '../../lib/functions.ts';
-import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
+import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
@@ -123,7 +123,7 @@ async function acceptLoss(
 ): Promise<void> {
   const { database, masterKey, serverSecret } = await open();
   await requireTenant(database, kid);
-  const book = makeCheckpointBook(config.data_dir, serverSecret);
+  const book = createCheckpointBook(config.data_dir, serverSecret);
   const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
   const signed = lost[0]?.signed ?? null;
   if (lines.length > 0 && options.dryRun !== true) {

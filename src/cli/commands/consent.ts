@@ -6,7 +6,7 @@ import { isoTime } from '../../lib/clock.ts';
 import { purposeIdSchema } from '../../schema/bundle.ts';
 import { GPC_POLICIES } from '../../schema/gpc.ts';
 import { DEFAULT_TTL_DAYS, DEVICE_IDENTIFICATION, type Purpose } from '../../tenants/purposes.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
 import {
   checked,
@@ -96,7 +96,7 @@ async function setPurpose(
 ): Promise<void> {
   const store = await open();
   const { database } = store;
-  const before = (await makeTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
+  const before = (await createTenantStore(database).purposes(kid)).find((purpose) => purpose.id === id);
   const purpose = checkPurpose(id, flags, before);
   const terms = (await stateMacs(store)).get(kid);
   if (!terms || !(await savePurposes(database, terms, [purpose], await by(kid)))) throw noSuchTenant(kid);
@@ -107,7 +107,7 @@ async function listPurposes({ open, resolveKid }: CommandContext, given?: string
   const { database } = await open();
   const kid = await resolveKid(given);
   await requireTenant(database, kid);
-  const purposes = await makeTenantStore(database).purposes(kid);
+  const purposes = await createTenantStore(database).purposes(kid);
   printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
 }
 
@@ -121,7 +121,7 @@ async function removePurpose(
   const store = await open();
   const { database } = store;
   await requireTenant(database, kid);
-  const purpose = (await makeTenantStore(database).purposes(kid)).find((one) => one.id === id);
+  const purpose = (await createTenantStore(database).purposes(kid)).find((one) => one.id === id);
   if (!purpose)
     throw notFound(`${kid} has no purpose ${id}; \`gpd consent purposes list ${kid}\` shows them`);
   if (options.dryRun === true)

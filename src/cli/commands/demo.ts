@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
-import { makeLogger } from '../../ops/log.ts';
+import { createLogger } from '../../ops/log.ts';
 import type { RunningApp } from '../../ops/running.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
 import { fail } from '../failure.ts';
@@ -34,7 +34,7 @@ async function verifyLog(kid: string, config: string): Promise<string> {
 
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
   const { prepareDemo } = await import('../../demo/demo.ts');
-  const log = makeLogger('warn');
+  const log = createLogger('warn');
   const given = { log, onFatal: failStop(log) };
   const demo = await prepareDemo(configFor({ port: options.port }), {
     start: (config, clock) => startApp(config, { ...given, clock }),

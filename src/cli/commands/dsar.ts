@@ -6,13 +6,13 @@ import { tryOr } from '../../lib/functions.ts';
 import { unnamedSettings } from '../../rights/dsar/dsar.ts';
 import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../../rights/dsar/signer.ts';
-import { makeExports } from '../../rights/dsar/staff-export-service.ts';
+import { createExports } from '../../rights/dsar/staff-export-service.ts';
 import type { Store } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
 import { checkKid, type Flags } from '../input.ts';
 import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
 import { expectNoFile, writeNewFile } from '../new-file.ts';
-import { makeBar, QUIET_MS, whileRunning } from '../progress.ts';
+import { createBar, QUIET_MS, whileRunning } from '../progress.ts';
 import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {
@@ -80,7 +80,7 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
   const { database } = store;
   const { tenants, rights } = await context.services();
   const signer = signerOf(store, config);
-  const exports = makeExports({
+  const exports = createExports({
     database,
     tenantOf: tenants.find,
     clock: Date.now,
@@ -94,7 +94,7 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
     say(
       `gpd: the archive does not say who is responsible or whom to contact; set ${unnamed.map((name) => `${name}=…`).join(' ')} with \`gpd tenants set ${kid}\` and export again`,
     );
-  const bar = makeBar('decisions', QUIET_MS);
+  const bar = createBar('decisions', QUIET_MS);
   const onProgress = (done: number, total: number): void =>
     bar.update({ done, bytes: done, totalBytes: total });
   const written = await interruptible((signal) =>

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { createTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
+import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { AlreadyInitialised, initialiseStore } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkKid, collect } from '../input.ts';
@@ -18,10 +18,10 @@ export function define(init: Command): void {
 }
 
 /** @throws {AlreadyInitialised} */
-async function makeInstallation(config: Config, tenant: TenantRequest) {
+async function createInstallation(config: Config, tenant: TenantRequest) {
   const store = await initialiseStore(config);
   try {
-    const key = await createTenant(store, config, { ...tenant, now: Date.now() });
+    const key = await addTenant(store, config, { ...tenant, now: Date.now() });
     for (const warning of warningsOf(config, tenant)) say(warning);
     return key;
   } finally {
@@ -36,7 +36,7 @@ async function initialise(
   const { controller, contact } = options;
   const kid = checkKid(options.tenant);
   const origins = checkOrigins(options.origin);
-  const key = await makeInstallation(config, { kid, origins, controller, contact });
+  const key = await createInstallation(config, { kid, origins, controller, contact });
   const dataDir = config.data_dir;
   const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
   print(made, () => [
@@ -52,7 +52,7 @@ async function initialise(
 export async function initialiseOnce(config: Config): Promise<void> {
   if (config.init_tenant === null) return;
   const tenant = { kid: config.init_tenant, origins: config.init_origin };
-  await makeInstallation(config, tenant).catch((error: unknown) => {
+  await createInstallation(config, tenant).catch((error: unknown) => {
     if (!(error instanceof AlreadyInitialised)) throw error;
   });
 }

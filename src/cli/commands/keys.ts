@@ -18,7 +18,7 @@ import { iso, isoTime } from '../../lib/clock.ts';
 import { decodeBase64 } from '../../lib/crypto.ts';
 import { rewrap } from '../../ops/rewrap-service.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { makeSealKeyStore, rotateSealKey } from '../../tenants/seal-keys.ts';
+import { createSealKeyStore, rotateSealKey } from '../../tenants/seal-keys.ts';
 import { readTenantSecret, saveTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import {
@@ -74,7 +74,7 @@ export function define(keys: Command): void {
     .option('--yes', 'do not ask before replacing a key')
     .option('--dry-run', 'show whether it would replace a key; change nothing')
     .addHelpText('after', example('gpd keys symmetric shop --import shared.key'))
-    .action(command(makeSymmetric));
+    .action(command(createSymmetric));
   keys
     .command('rewrap')
     .description('change the master key')
@@ -124,7 +124,7 @@ async function generate({ open, resolveKid, by }: CommandContext, given?: string
   const kid = await resolveKid(given);
   const act = await by(kid);
   const make = generationMaker(store.masterKey, kid, act.at);
-  const plan = await makeSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
+  const plan = await createSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
   printKey(accepted(kid, plan).result);
 }
 
@@ -165,7 +165,7 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
   const all = await listKids(database);
   const kids = all.filter((name) => kid === undefined || name === kid);
   if (kid !== undefined && kids.length === 0) throw noSuchTenant(kid);
-  const store = makeSealKeyStore(database);
+  const store = createSealKeyStore(database);
   const keys = (await Promise.all(kids.map((name) => store.list(name)))).flat();
   printTable(keys.map(describe), keys, {
     KID: 'kid',
@@ -185,7 +185,7 @@ async function destroy(
   const anyOf = [1, Number.MAX_SAFE_INTEGER] as const;
   const generation = checkWhole(gen, anyOf, `generation ${gen}: must be a whole number from 1`);
   const { database } = await open();
-  const keyStore = makeSealKeyStore(database);
+  const keyStore = createSealKeyStore(database);
   const keys = await keyStore.list(kid);
   if (keys.length === 0) throw noSuchTenant(kid);
   const { result } = accepted(kid, planDestroy(keys, generation, Date.now()));
@@ -216,7 +216,7 @@ async function readSharedKey(file: string): Promise<Buffer | null> {
 }
 
 /** The legacy shared key. A second one replaces the first, which opens nothing any more. */
-async function makeSymmetric(
+async function createSymmetric(
   { open, resolveKid, by }: CommandContext,
   named: string | undefined,
   options: DestructiveFlags & Flags<'import'>,

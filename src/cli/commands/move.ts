@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import type { Flags } from '../input.ts';
 import { misused, print } from '../io.ts';
-import { makeBar } from '../progress.ts';
+import { createBar } from '../progress.ts';
 import { restoreInto } from './restore.ts';
 
 export function define(move: Command): void {
@@ -39,7 +39,7 @@ async function moveData(
   if (options.from !== undefined) return fromBackup(config, options.to, options.from);
   const to = targetOf(config, options.to);
   const { move } = await import('../../ops/move.ts');
-  const bar = makeBar('rows');
+  const bar = createBar('rows');
   const onRows = (done: number, total: number): void => bar.update({ done, bytes: done, totalBytes: total });
   const moved = await move(config, to, onRows).finally(() => bar.end());
   const rows = Object.values(moved.rows).reduce((sum, count) => sum + count, 0);

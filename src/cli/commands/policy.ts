@@ -10,7 +10,7 @@ import {
 import { readPatterns } from '../../rights/outcomes.ts';
 import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../../schema/policy.ts';
-import { makeMonitorMatcher } from '../../tenants/tenant.ts';
+import { createMonitorMatcher } from '../../tenants/tenant.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
 import { checkedPart, checkKid, type Flags, ONLY_KID, readJsonFile } from '../input.ts';
 import { misused, print, table } from '../io.ts';
@@ -108,7 +108,7 @@ export function readPolicyFile(file: string): TenantPolicy {
   const unknown = unknownRules(policy);
   if (unknown.length > 0) throw misused(`${file}: no rule ${unknown.join(', ')}`);
   try {
-    makeMonitorMatcher(policy.monitors);
+    createMonitorMatcher(policy.monitors);
   } catch (error) {
     throw misused(`${file}: monitors.networks: ${error instanceof Error ? error.message : ''}`);
   }

@@ -5,7 +5,7 @@ import { parseUrl } from '../../lib/text.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkWhole, type Flags } from '../input.ts';
 import { EXIT, io, misused, notFound, print, say, table } from '../io.ts';
-import { makeBar } from '../progress.ts';
+import { createBar } from '../progress.ts';
 import { type ReplayLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners.ts';
 import { readPolicyFile } from './policy.ts';
@@ -68,7 +68,7 @@ function sizeOf(file: string): number | null {
 async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
   const tally: Tally = { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
   const totalBytes = sizeOf(file);
-  const progress = makeBar('bundles');
+  const progress = createBar('bundles');
   const lines = readLines(file);
   const work = async (): Promise<void> => {
     for await (const { line, bytes } of lines) {

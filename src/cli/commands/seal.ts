@@ -7,7 +7,7 @@ import { tryOr } from '../../lib/functions.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { SealedBundle } from '../../schema/bundle.ts';
 import { sealSymmetric, sealTo } from '../../seal/seal.ts';
-import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
+import { createSealKeyStore } from '../../tenants/seal-keys.ts';
 import { readTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import { checkKid, type Flags, ONLY_KID } from '../input.ts';
@@ -49,7 +49,7 @@ async function sealFromStore(
     const key = masterKey.unwrap(wrapped, tenantSecretContext(kid, SYMMETRIC_SECRET));
     return sealSymmetric(kid, key, plaintext, randomBytes);
   }
-  const keys = await makeSealKeyStore(database).list(kid);
+  const keys = await createSealKeyStore(database).list(kid);
   const published = keys.find((key) => key.state === 'published');
   if (!published) throw noSuchTenant(kid);
   return sealTo(kid, Buffer.from(published.publicKey, 'base64'), plaintext, randomBytes);

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
 import { serviceManager } from '../../config.ts';
-import { describeFault, makeLogger } from '../../ops/log.ts';
+import { createLogger, describeFault } from '../../ops/log.ts';
 import type { AppOptions } from '../../ops/running.ts';
-import { makeSupervisor } from '../../ops/systemd/supervisor.ts';
+import { createSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
 import { fail } from '../failure.ts';
 import type { Flags } from '../input.ts';
@@ -37,7 +37,7 @@ export function untilSignal(signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SI
 }
 
 /** Told of what the server cannot go on after. */
-export const failStop = (log: ReturnType<typeof makeLogger>) => (error: unknown) => {
+export const failStop = (log: ReturnType<typeof createLogger>) => (error: unknown) => {
   log.fatal({ event: 'fail-stop', ...describeFault(error) });
   process.exit(1);
 };
@@ -62,8 +62,8 @@ async function prepare(
 }
 
 async function runServer(_context: CommandContext, flags: ServeFlags): Promise<void> {
-  const log = makeLogger(configFor().log_level);
-  const supervisor = makeSupervisor(serviceManager(io().env, process.pid), log);
+  const log = createLogger(configFor().log_level);
+  const supervisor = createSupervisor(serviceManager(io().env, process.pid), log);
   const { sockets } = supervisor;
   try {
     const { config, ...more } = await prepare(flags, { log, sockets });

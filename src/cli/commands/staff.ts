@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { STAFF_ROLES } from '../../auth/credentials.ts';
 import { baseUrl } from '../../config.ts';
-import { makeInvitation, staffRef } from '../../console/passkey-service.ts';
+import { createInvitation, staffRef } from '../../console/passkey-service.ts';
 import {
   findByName,
   inviteStaff,
@@ -11,7 +11,7 @@ import {
   type StaffMember,
 } from '../../console/staff-store.ts';
 import { iso, isoTime } from '../../lib/clock.ts';
-import { makeUlid } from '../../lib/crypto.ts';
+import { createUlid } from '../../lib/crypto.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
 import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
 import { conflict, misused, notFound, print, printTable, say } from '../io.ts';
@@ -56,10 +56,10 @@ async function invite(
   const { database } = await open();
   await requireTenant(database, kid);
   const act = await by(kid);
-  const { secret, ...invitation } = makeInvitation(randomBytes, act.at);
+  const { secret, ...invitation } = createInvitation(randomBytes, act.at);
   const member: StaffMember = {
     kid,
-    id: `stf_${makeUlid(() => act.at, randomBytes)}`,
+    id: `stf_${createUlid(() => act.at, randomBytes)}`,
     name,
     role,
     ...invitation,

@@ -2,13 +2,13 @@ import { createWriteStream, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { makeFolder } from '../../db/files.ts';
+import { createFolder } from '../../db/files.ts';
 import type { LogService } from '../../log/service.ts';
 import { type ContestRow, decryptRow } from '../../rights/contests/store.ts';
 import { appendRemoval, outsideOf } from '../../rights/erase/erasure-log.ts';
 import { tablesWhere } from '../../rights/person-map.ts';
 import { removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows-store.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, noSuchTenant } from '../command.ts';
 import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
 import { EXIT, failed, io, print, say, table } from '../io.ts';
@@ -37,7 +37,7 @@ async function exportTenant({ services }: CommandContext, kid: string, directory
   expectNoFile(directory);
   const { database, log, rights } = await services();
   const { size, texts } = await signLog(log, kid);
-  makeFolder(directory);
+  createFolder(directory);
   const files: string[] = [];
   for (const [name, text] of Object.entries(texts)) {
     const file = join(directory, name);
@@ -66,7 +66,7 @@ export async function removeTenant(
   const store = await context.open();
   const { database } = store;
   const outside = outsideOf(store, context.config);
-  const tenant = await makeTenantStore(database).get(kid);
+  const tenant = await createTenantStore(database).get(kid);
   if (options.dryRun === true) {
     if (!tenant) throw noSuchTenant(kid);
     return print({ kid, dryRun: true, origins: tenant.settings.origins }, () => [

@@ -5,10 +5,10 @@ import { listKids } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { readHead } from '../../log/entries.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';
-import { createTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
+import { addTenant, type TenantRequest } from '../../ops/new-tenant-service.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
-import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
-import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
+import { createApiKeyStore } from '../../tenants/api-key-store.ts';
+import { createSealKeyStore } from '../../tenants/seal-keys.ts';
 import {
   isWildcard,
   originSchema,
@@ -16,7 +16,7 @@ import {
   type TenantSettings,
   tenantSettingsSchema,
 } from '../../tenants/settings.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
 import { checked, checkKid, collect, type Flags, KID, ONLY_KID } from '../input.ts';
 import { conflict, failed, misused, print, printTable, say, table } from '../io.ts';
@@ -114,7 +114,7 @@ async function add(
 ): Promise<void> {
   const tenant = { kid, origins: checkOrigins(origin), controller, contact };
   const store = await open();
-  const key = await createTenant(store, config, { ...tenant, now: Date.now() });
+  const key = await addTenant(store, config, { ...tenant, now: Date.now() });
   if (!key) throw conflict(`tenant ${kid} already exists`);
   for (const warning of warningsOf(config, tenant)) say(warning);
   const made = { kid, origins: tenant.origins, generation: key.generation, publicKey: key.publicKey };
@@ -123,7 +123,7 @@ async function add(
 
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
-  const store = makeTenantStore(database);
+  const store = createTenantStore(database);
   const tenants = await store.list();
   const rows = tenants.map(({ kid, createdAt, settings }) => ({
     kid,
@@ -144,14 +144,14 @@ async function show({ open, resolveKid }: CommandContext, given?: string): Promi
   const { database } = await open();
   const kid = await resolveKid(given);
   const { createdAt, settings } = await requireTenant(database, kid);
-  const keys = await makeSealKeyStore(database).list(kid);
-  const apiKeys = await makeApiKeyStore(database).list(kid);
+  const keys = await createSealKeyStore(database).list(kid);
+  const apiKeys = await createApiKeyStore(database).list(kid);
   const shown = {
     kid,
     createdAt: isoTime(createdAt),
     settings,
     sealKey: keys.find(({ state }) => state === 'published')?.generation ?? null,
-    purposes: (await makeTenantStore(database).purposes(kid)).map(({ id }) => id),
+    purposes: (await createTenantStore(database).purposes(kid)).map(({ id }) => id),
     apiKeys: apiKeys.filter(({ revokedAt }) => revokedAt === null).length,
     webhooks: (await listWebhooks(database, kid)).length,
     logEntries: (await readHead(database, kid))?.size ?? 0,
@@ -199,7 +199,7 @@ async function set({ open, by }: CommandContext, kid: string, assignments: reado
   const values = Object.fromEntries(assignments.map(parseAssignment));
   if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins=');
   const store = await open();
-  const settings = await makeTenantStore(store.database).saveSettings(
+  const settings = await createTenantStore(store.database).saveSettings(
     kid,
     (before) => checkedSettings({ ...before, ...values }),
     await by(kid),

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
-import { makeFolder } from '../../db/files.ts';
+import { createFolder } from '../../db/files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { collect, type Flags } from '../input.ts';
 import { misused, print } from '../io.ts';
@@ -46,7 +46,7 @@ function write(
   const directory = out === undefined ? join(config.data_dir, 'tls') : resolve(out);
   const paths = Object.fromEntries(Object.keys(files).map((name) => [name, join(directory, name)]));
   for (const path of Object.values(paths)) expectNoFile(path);
-  makeFolder(directory);
+  createFolder(directory);
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(directory, name), text, { flag: 'wx', mode: name.endsWith('.key') ? 0o600 : 0o644 });
   }
@@ -54,9 +54,9 @@ function write(
 }
 
 async function init({ config }: CommandContext, options: TlsOptions): Promise<void> {
-  const { makeSelfSigned } = await import('../../ops/tls.ts');
+  const { createSelfSigned } = await import('../../ops/tls.ts');
   const hosts = checkHosts(options.host);
-  const paths = write(config, options, makeSelfSigned(hosts, Date.now()));
+  const paths = write(config, options, createSelfSigned(hosts, Date.now()));
   print({ hosts, ...paths }, () => [
     `certificate  ${paths['server.crt']}`,
     `private key  ${paths['server.key']}`,
@@ -66,9 +66,9 @@ async function init({ config }: CommandContext, options: TlsOptions): Promise<vo
 }
 
 async function csr({ config }: CommandContext, options: TlsOptions): Promise<void> {
-  const { makeSigningRequest } = await import('../../ops/tls.ts');
+  const { createSigningRequest } = await import('../../ops/tls.ts');
   const hosts = checkHosts(options.host);
-  const paths = write(config, options, makeSigningRequest(hosts));
+  const paths = write(config, options, createSigningRequest(hosts));
   print({ hosts, ...paths }, () => [
     `signing request  ${paths['server.csr']}`,
     `private key      ${paths['server.key']}`,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { webhookSecretContext } from '../../keys/master-key.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { makeUlid } from '../../lib/crypto.ts';
+import { createUlid } from '../../lib/crypto.ts';
 import { hostReach } from '../../lib/ip.ts';
 import { parseUrl } from '../../lib/text.ts';
 import { countOutbox, lastFailures, MAIL_LANE, replayFrom } from '../../notify/outbox.ts';
@@ -84,7 +84,7 @@ async function add(
   const url = checkTarget(urlText, allowPrivate);
   const events = checkEvents(options.event);
   const createdAt = Date.now();
-  const id = `wh_${makeUlid(() => createdAt, randomBytes)}`;
+  const id = `wh_${createUlid(() => createdAt, randomBytes)}`;
   const key = randomBytes(SECRET_BYTES);
   const { database, masterKey } = await open();
   const wrappedSecret = masterKey.wrap(key, webhookSecretContext(kid, id));

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { loadAgentKeys } from '../../agents/service.ts';
-import { makeBotAuth } from '../../agents/verify.ts';
+import { createBotAuth } from '../../agents/verify.ts';
 import { baseUrl } from '../../config.ts';
 import type { Database } from '../../db/engine.ts';
 import { postBundle } from '../../egress/gpd-client.ts';
-import { lookUpDevices, makeTotals } from '../../ingest/devices-store.ts';
+import { createTotals, lookUpDevices } from '../../ingest/devices-store.ts';
 import { type IngestServices, ingest } from '../../ingest/ingest.ts';
 import { readEnvelope, unseal } from '../../ingest/open.ts';
 import { poolRandom, sha256Text } from '../../lib/crypto.ts';
@@ -27,7 +27,7 @@ const unjudged = (reason: string): ReplayAnswer => ({ reason, class: null, other
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
 /** The nonces of one file, by hashes: all that grows with it, some hundred bytes each. */
-function makeClaims() {
+function createClaims() {
   const known = new Set<string>();
   return (nonce: string): boolean => {
     const { size } = known;
@@ -37,10 +37,10 @@ function makeClaims() {
 
 function memoryRecorder(
   database: Database,
-  claim: ReturnType<typeof makeClaims>,
+  claim: ReturnType<typeof createClaims>,
   onShadow: (shadow: string | null) => void,
 ): IngestServices['recorder'] {
-  const totals = makeTotals(() => performance.now());
+  const totals = createTotals(() => performance.now());
   return {
     async record({ claim: { kid, nonce }, device, decide }) {
       const [known = null] = await lookUpDevices(database.read, totals, device ? [device] : []);
@@ -60,18 +60,18 @@ function withShadow(tenant: Tenant | undefined, policy: TenantPolicy | null): Te
 export async function offlineRunner(services: Services, policy: TenantPolicy | null): Promise<Runner> {
   const { config, database, tenants } = services;
   let otherwise: string | null = null;
-  const claimSignature = makeClaims();
+  const claimSignature = createClaims();
   const replayed: IngestServices = {
     config,
     random: poolRandom(randomBytes),
     tenants: (kid) => withShadow(tenants.find(kid), policy),
-    botAuth: makeBotAuth(config, () => baseUrl(config), {
+    botAuth: createBotAuth(config, () => baseUrl(config), {
       findKey: await loadAgentKeys(database),
       claimNonce: ({ nonce }) => Promise.resolve(claimSignature(nonce)),
     }),
     now: (plaintext) => plaintext.clientTs,
     requireClock: () => {},
-    recorder: memoryRecorder(database, makeClaims(), (shadow) => {
+    recorder: memoryRecorder(database, createClaims(), (shadow) => {
       otherwise = shadow;
     }),
     issueToken: () => '',

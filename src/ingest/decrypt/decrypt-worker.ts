@@ -50,7 +50,7 @@ function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
   return bundle && unseal(bundle, tenants(bundle.kid));
 }
 
-function makeLocalDecryptor({ tenants }: DecryptorDeps): Decryptor {
+function createLocalDecryptor({ tenants }: DecryptorDeps): Decryptor {
   const nothing = () => {};
   return {
     open: (body) => openHere(body, tenants),
@@ -185,5 +185,5 @@ export function chooseDecryptor(
   deps: DecryptorDeps,
   processors: number = availableParallelism(),
 ): Decryptor {
-  return entry !== null && processors > 1 ? startDecryptor(entry, deps) : makeLocalDecryptor(deps);
+  return entry !== null && processors > 1 ? startDecryptor(entry, deps) : createLocalDecryptor(deps);
 }

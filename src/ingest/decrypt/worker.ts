@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
-import { makeOpener, makeSymmetricOpener } from '../../seal/open.ts';
+import { createOpener, createSymmetricOpener } from '../../seal/open.ts';
 import { type Openers, readEnvelope, unseal } from '../open.ts';
 import { type FromWorker, type KeyMaterial, type Note, pack, type ToWorker, unpack } from './messages.ts';
 
@@ -10,18 +10,18 @@ interface Ring extends Openers {
   readonly lastOpenedBy: () => number | null;
 }
 
-function makeRing({ generations, symmetric }: KeyMaterial): Ring {
+function createRing({ generations, symmetric }: KeyMaterial): Ring {
   let lastOpenedBy: number | null = null;
   return {
     openers: generations.map(({ generation, privateKey }) => {
-      const open = makeOpener(privateKey);
+      const open = createOpener(privateKey);
       return (bundle) => {
         const plaintext = open(bundle);
         if (plaintext) lastOpenedBy = generation;
         return plaintext;
       };
     }),
-    symmetricOpener: symmetric && makeSymmetricOpener(symmetric),
+    symmetricOpener: symmetric && createSymmetricOpener(symmetric),
     lastOpenedBy: () => lastOpenedBy,
   };
 }
@@ -52,7 +52,7 @@ function serve(port: MessagePort): void {
       return;
     }
     for (const [kid, keys] of message.changes) {
-      if (keys) rings.set(kid, makeRing(keys));
+      if (keys) rings.set(kid, createRing(keys));
       else rings.delete(kid);
     }
   });

@@ -11,22 +11,22 @@ import { listKids } from '../../db/meta-store.ts';
 import { schemaState } from '../../db/migrate.ts';
 import { probe } from '../../egress/gpd-client.ts';
 import { fetchSigningKeys } from '../../egress/oidc-discovery.ts';
-import { makeMasterKey, parseMasterKey } from '../../keys/master-key.ts';
+import { createMasterKey, parseMasterKey } from '../../keys/master-key.ts';
 import { Unavailable } from '../../lib/errors.ts';
 import { succeeds, tryOr } from '../../lib/functions.ts';
-import { makeCheckpointBook } from '../../log/checkpoint-files.ts';
-import { makeApiKeyStore } from '../../tenants/api-key-store.ts';
+import { createCheckpointBook } from '../../log/checkpoint-files.ts';
+import { createApiKeyStore } from '../../tenants/api-key-store.ts';
 import { openData, readServerSecret } from '../../tenants/installation-files.ts';
 import { masterKeyPath } from '../../tenants/master-key-files.ts';
-import { makeSealKeyStore } from '../../tenants/seal-keys.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { createSealKeyStore } from '../../tenants/seal-keys.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { readServerState } from '../server-state.ts';
 import { Skipped } from './finding.ts';
 import { databaseVersion, missingTables, readPooling } from './inspect-store.ts';
 
 /** Reads the things that more than one check needs: each once, when the first check asks for it, and without a write. */
 
-export type DoctorContext = ReturnType<typeof makeContext>;
+export type DoctorContext = ReturnType<typeof createContext>;
 
 export type FileFact = NonNullable<ReturnType<typeof readFileFact>>;
 
@@ -64,7 +64,7 @@ function readKey(config: Config) {
   const path = masterKeyPath(config);
   const file = readFileFact(path);
   const key = file?.readable ? parseMasterKey(readSecretFile(path)) : null;
-  return { path: file?.path ?? path, file, key, master: key && makeMasterKey(key, randomBytes) };
+  return { path: file?.path ?? path, file, key, master: key && createMasterKey(key, randomBytes) };
 }
 
 /** A driver's code says what is wrong; its message may quote an address with a password. */
@@ -90,15 +90,15 @@ async function look(database: Database) {
 
 /** Its rows that several checks read. A tenant of whom one cannot be read is named, and hides no other. */
 async function readTenants(database: Database) {
-  const store = makeTenantStore(database);
+  const store = createTenantStore(database);
   const readTenant = async (kid: string) => {
     const tenant = await store.get(kid);
     return (
       tenant && {
         kid,
         settings: tenant.settings,
-        sealKeys: await makeSealKeyStore(database).list(kid),
-        apiKeys: await makeApiKeyStore(database).list(kid),
+        sealKeys: await createSealKeyStore(database).list(kid),
+        apiKeys: await createApiKeyStore(database).list(kid),
         purposes: await store.purposes(kid),
         policies: await listPolicies(database, kid),
       }
@@ -155,7 +155,7 @@ interface Asked {
 export async function openContext(config: Config, asked: Asked) {
   const hasNone = config.database_url === null && !existsSync(sqliteFile(config));
   const database = hasNone ? null : await openData(config);
-  const context = makeContext(config, asked, database);
+  const context = createContext(config, asked, database);
   // The checks run at the same time: the time that the database takes to answer is measured before.
   await context.seen();
   return {
@@ -168,7 +168,7 @@ export async function openContext(config: Config, asked: Asked) {
 }
 
 /** @param opened null: there is no database */
-export function makeContext(config: Config, { version, now, url }: Asked, opened: Database | null) {
+export function createContext(config: Config, { version, now, url }: Asked, opened: Database | null) {
   const masterKey = once(() => readKey(config));
   const seen = once(async () =>
     opened ? look(opened) : { failure: `there is no database in ${config.data_dir}` },
@@ -208,7 +208,7 @@ export function makeContext(config: Config, { version, now, url }: Asked, opened
       const { master } = masterKey();
       if (!master) return null;
       const secret = await readServerSecret(await data(), master).catch(() => null);
-      return secret && { master, secret, book: makeCheckpointBook(config.data_dir, secret) };
+      return secret && { master, secret, book: createCheckpointBook(config.data_dir, secret) };
     }),
     /** The MACs that prove that gpd wrote a row, by kid, for each tenant whose keys open. */
     macs: once(async () => {

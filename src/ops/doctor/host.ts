@@ -7,7 +7,7 @@ import { SERVER_SECRET } from '../../keys/master-key.ts';
 import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
 import { tryOr } from '../../lib/functions.ts';
 import { reasonOf } from '../../lib/jobs.ts';
-import { makeLostLines } from '../../rights/erase/ended.ts';
+import { createLostLines } from '../../rights/erase/ended.ts';
 import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';
 import { findUnitCredential, pendingKeyPath } from '../../tenants/master-key-files.ts';
 import { opens, readEscrow } from '../escrow.ts';
@@ -147,7 +147,7 @@ function* checkDatabaseFile({ config, file }: DoctorContext): Findings {
 
 async function* checkErasureLog({ config, now, data, keys }: DoctorContext): Findings {
   const database = await data();
-  const lost = await makeLostLines(database, now);
+  const lost = await createLostLines(database, now);
   const unlocked = await keys();
   // Without the key nothing can be said of its lines.
   if (!unlocked) throw new Skipped('the master key does not open the database');

@@ -6,14 +6,14 @@ import { readPolicies } from '../../ingest/policy-store.ts';
 import { isOwnPublicKey } from '../../keys/generation.ts';
 import { LEDGER_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
 import { leafHash } from '../../ledger/merkle.ts';
-import { makeNoteSigner } from '../../ledger/note.ts';
+import { createNoteSigner } from '../../ledger/note.ts';
 import { DAY, MINUTE } from '../../lib/clock.ts';
 import { isLoopback } from '../../lib/ip.ts';
 import { baseOf, NotSigned } from '../../log/checkpoint-service.ts';
 import { checkNewEntries, type LogHead } from '../../log/entries.ts';
 import { readVisits } from '../../rights/tally-store.ts';
 import { readTenantSecret } from '../../tenants/secrets.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { COSIGN } from '../housekeeping.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
@@ -193,7 +193,7 @@ async function checkpointProblem({ keys, data }: DoctorContext, kid: string, hea
   if (wrapped === null) return 'the key of the log is missing';
   try {
     const seed = unlocked.master.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
-    const base = await baseOf({ database, book: unlocked.book }, kid, makeNoteSigner(head.origin, seed));
+    const base = await baseOf({ database, book: unlocked.book }, kid, createNoteSigner(head.origin, seed));
     return base && base.head.size > 0 && !base.head.checkpoint ? 'there is no checkpoint' : '';
   } catch (error) {
     if (error instanceof NotSigned) return error.detail;
@@ -222,7 +222,7 @@ async function* checkLog(context: DoctorContext): Findings {
   yield* ofTenants(context, torn, async ({ kid }) => {
     const { head, last, entries, headHash } = await readLog(database, kid);
     // A tenant that was removed meanwhile has no log.
-    if (!head) return Boolean(await makeTenantStore(database).get(kid));
+    if (!head) return Boolean(await createTenantStore(database).get(kid));
     const isLast = last?.seq === head.size - 1 && headHash === last.hash && entries === head.size;
     return !isLast || leafHash(Buffer.from(last.entry)).toString('hex') !== last.hash;
   });

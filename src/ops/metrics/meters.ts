@@ -41,7 +41,7 @@ function familiesOf(registers: Registry[]) {
   return { counter, histogram, gauge, countBy };
 }
 
-export function makeMeters() {
+export function createMeters() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const { counter, histogram, gauge, countBy } = familiesOf([registry]);
@@ -109,7 +109,7 @@ export interface StockDeps {
 }
 
 /** Null while the database cannot be read: told once a try, and never two tries at a time. */
-function makeReader(deps: StockDeps): () => Promise<Stock | null> {
+function createReader(deps: StockDeps): () => Promise<Stock | null> {
   const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = deps;
   let known: Promise<Stock | null> | null = null;
   let readAt = 0;
@@ -138,7 +138,7 @@ function makeReader(deps: StockDeps): () => Promise<Stock | null> {
 }
 
 export function registerStock(registry: Registry, deps: StockDeps): void {
-  const stock = makeReader(deps);
+  const stock = createReader(deps);
   const gauge = (name: string, help: string, of: (stock: Stock) => number): void => {
     const made = new Gauge({
       name,

@@ -9,8 +9,8 @@ import { errorReply } from '../../http/reply.ts';
 import type { HotReply } from '../../http/request.ts';
 import type { IngestAnswer } from '../../ingest/respond.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
-import { makeMeters, registerDisk, registerStock } from './meters.ts';
-import { makeRouteLabel } from './route-label.ts';
+import { createMeters, registerDisk, registerStock } from './meters.ts';
+import { createRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
 /** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
@@ -50,13 +50,13 @@ export async function startMetrics(
   database: Database,
   onFault: (error: unknown) => void,
 ) {
-  const meters = makeMeters();
+  const meters = createMeters();
   const read = () => readStock(database, databaseLocation(config));
   registerStock(meters.registry, { read, onFault });
   registerDisk(meters.registry, config.data_dir);
-  const label = makeRouteLabel(ALL_ROUTES.map(({ path }) => path));
+  const label = createRouteLabel(ALL_ROUTES.map(({ path }) => path));
   const onBatch = (begun: unknown): void => meters.batch(begun as BatchBegun);
-  const server = makeMetricsServer(meters.registry, onFault);
+  const server = createMetricsServer(meters.registry, onFault);
   await listenOn(server, listen);
   subscribe(BATCHES, onBatch);
   subscribe(STATE_INVALID, meters.invalidState);
@@ -99,7 +99,7 @@ export async function startMetrics(
 }
 
 /** GET /metrics on a separate listener: browsers cannot reach it. */
-function makeMetricsServer(registry: Registry, onFault: (error: unknown) => void): Server {
+function createMetricsServer(registry: Registry, onFault: (error: unknown) => void): Server {
   const headers = { 'content-type': registry.contentType, 'cache-control': 'no-store' };
   const answer = async ({ url = '/', method = '' }: IncomingMessage): Promise<HotReply> => {
     if (url.split('?', 1)[0] !== '/metrics') return errorReply('not-found');

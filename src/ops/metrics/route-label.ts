@@ -10,7 +10,7 @@ function toPattern(path: string): RegExp {
 /** Trees of paths, one label each. */
 const TREES = ['/v1/ledger/tile/', '/ledger/', '/console/', '/docs', '/assets/'] as const;
 
-export function makeRouteLabel(paths: readonly string[]): (path: string) => string {
+export function createRouteLabel(paths: readonly string[]): (path: string) => string {
   const exact = new Set(paths.filter((path) => !path.includes('{')));
   const patterns = paths
     .filter((path) => path.includes('{'))

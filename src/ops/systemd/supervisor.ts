@@ -102,7 +102,7 @@ const EXTEND = `EXTEND_TIMEOUT_USEC=${3 * EXTEND_EVERY_MS * 1000}`;
  * `gpd serve` as a unit of Type=notify (systemd.service(5)): what it reports, and when.
  * @throws {ConfigError} when a socket of the unit is for nothing here
  */
-export function makeSupervisor({ sockets: given, notifySocket, watchdogMs }: ServiceManager, log: Logger) {
+export function createSupervisor({ sockets: given, notifySocket, watchdogMs }: ServiceManager, log: Logger) {
   const sockets = takeSockets(given);
   const onFault = (why: string): void => log.warn({ event: 'notify-failed', why });
   const notifier = notifySocket === null ? null : startNotifier(notifySocket, onFault);

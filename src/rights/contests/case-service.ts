@@ -9,19 +9,19 @@ import type { CaseFiled, CaseFiling } from '../../schema/rights.ts';
 import { reachOfRequests } from '../subject.ts';
 import type { Contest } from './contest.ts';
 import { dueDates, reasonsOf } from './record.ts';
-import type { ContestDeps, makeContestService } from './service.ts';
+import type { ContestDeps, createContestService } from './service.ts';
 import { findContest } from './store.ts';
 
 /** A contest by its case key, without an account. */
 
 export interface CaseDeps extends Omit<ContestDeps, 'clock'> {
   readonly serverSecret: Uint8Array;
-  readonly contests: Pick<ReturnType<typeof makeContestService>, 'file' | 'answer'>;
+  readonly contests: Pick<ReturnType<typeof createContestService>, 'file' | 'answer'>;
   /** Hashes a network under a key of the day. */
   readonly markNetwork: (network: string) => string;
 }
 
-export type CaseService = ReturnType<typeof makeCaseService>;
+export type CaseService = ReturnType<typeof createCaseService>;
 
 async function caseResponse(database: Database, contest: Contest) {
   const { contestId, status, statement, question, answer, outcome } = contest;
@@ -73,7 +73,7 @@ async function file(
   const { tenantOf, contests, serverSecret, random, markNetwork } = deps;
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('unauthenticated');
-  const caseKey = makeCaseKey(random);
+  const caseKey = createCaseKey(random);
   const caseHash = hashCaseKey(serverSecret, caseKey);
   const contest = await contests.file(
     reachOfRequests(kid, [requestId]),
@@ -97,7 +97,7 @@ async function answer(deps: CaseDeps, caseKey: string, text: string) {
   return caseResponse(deps.database, await deps.contests.answer(replier, contestId, text));
 }
 
-export const makeCaseService = (deps: CaseDeps) => ({
+export const createCaseService = (deps: CaseDeps) => ({
   file: (visit: Visited, filing: CaseFiling) => file(deps, visit, filing),
   view: (caseKey: string) => view(deps, caseKey),
   answer: (caseKey: string, text: string) => answer(deps, caseKey, text),
@@ -110,7 +110,7 @@ const CHARACTERS = 26;
 const GROUP = /.{5}(?=.)/g;
 
 /** 128 bits as `XXXXX-` × 5 and `X`. */
-export function makeCaseKey(random: Random): string {
+export function createCaseKey(random: Random): string {
   const digits = BigInt(`0x${random(KEY_BYTES).toString('hex')}`).toString(32);
   const text = Array.from(digits, (digit) => ALPHABET.charAt(Number.parseInt(digit, 32))).join('');
   return text.padStart(CHARACTERS, '0').replace(GROUP, '$&-');

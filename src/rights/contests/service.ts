@@ -5,7 +5,7 @@ import type { Database } from '../../db/engine.ts';
 import { decisionKey } from '../../ingest/decisions-store.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, DAY, SECOND } from '../../lib/clock.ts';
-import { makeUlid, type Random } from '../../lib/crypto.ts';
+import { createUlid, type Random } from '../../lib/crypto.ts';
 import { Refusal, TenantGone } from '../../lib/errors.ts';
 import { lockHead } from '../../log/entries.ts';
 import { notify } from '../../notify/notify.ts';
@@ -90,7 +90,7 @@ async function file(deps: ContestDeps, reach: Reach, filing: Filing, filedBy: st
     const existing = await findContest(tx, contestTexts, { kid, requestId: filing.requestId });
     if (existing) return existing;
     if (filing.caseNetwork) await refuseTooManyCases(tx, kid, filing.caseNetwork, now);
-    const contestId = `con_${makeUlid(() => now, deps.random)}`;
+    const contestId = `con_${createUlid(() => now, deps.random)}`;
     const profile = tenantFor(deps, kid).settings['rights.profile'];
     const contest = fileContest({ ...filing, ...decision, kid, contestId, filedBy }, now, profile);
     if (!(await insertContest(tx, contestTexts, contest)))
@@ -124,7 +124,7 @@ function resolve(deps: ContestDeps, reviewer: Reviewer, ruling: Ruling): Promise
   });
 }
 
-export function makeContestService(deps: ContestDeps) {
+export function createContestService(deps: ContestDeps) {
   return {
     file: (reach: Reach, filing: Filing, filedBy: string) => file(deps, reach, filing, filedBy),
 

@@ -12,7 +12,7 @@ import { type Bytes, meter } from '../../lib/pass-bytes.ts';
 import { type Cell, csvRecord, visibleText } from '../../lib/text.ts';
 import type { ContestResponse } from '../../schema/rights.ts';
 import { classText } from './dsar.ts';
-import { type ExportRecipient, makeEnveloper } from './envelope.ts';
+import { createEnveloper, type ExportRecipient } from './envelope.ts';
 import { type Dsar, type DsarDecision, type DsarHead, dsarJson } from './service.ts';
 import type { ArchiveSigner } from './signer.ts';
 
@@ -75,7 +75,7 @@ function observeDecisions(
 }
 
 /** Files go in one after the other, so that each is hashed before the manifest is written. */
-function makeZip(mtime: Date, signal: AbortSignal) {
+function createZip(mtime: Date, signal: AbortSignal) {
   const zip = new ZipFile();
   const digests: { name: string; size: number; sha256: string }[] = [];
   return {
@@ -94,7 +94,7 @@ function makeZip(mtime: Date, signal: AbortSignal) {
 }
 
 interface FillOptions extends Pick<ArchiveOptions, 'onProgress'> {
-  readonly zip: ReturnType<typeof makeZip>;
+  readonly zip: ReturnType<typeof createZip>;
   readonly signer: ArchiveSigner;
   readonly spool: Spool;
 }
@@ -112,7 +112,7 @@ async function fillArchive(
   const facts = { head, policy, version, fingerprint: signer.fingerprint, ...summary };
   await zip.add('index.html', [await indexPage(facts)]);
   await zip.add('codebook.html', [await codebookPage(facts)]);
-  const manifest = makeManifest(head, {
+  const manifest = createManifest(head, {
     gpdVersion: version,
     policyVersion: policy.version,
     decisions: summary.count,
@@ -138,9 +138,9 @@ export async function writeArchive(
   const spool = await openSpool(deps.spoolDirectory ?? tmpdir());
   const abort = new AbortController();
   const signal = stop ? AbortSignal.any([stop, abort.signal]) : abort.signal;
-  const zip = makeZip(new Date(dsar.head.generatedAt), signal);
+  const zip = createZip(new Date(dsar.head.generatedAt), signal);
   const { pass, result } = meter();
-  const envelope = recipient ? makeEnveloper(recipient, randomBytes) : new PassThrough();
+  const envelope = recipient ? createEnveloper(recipient, randomBytes) : new PassThrough();
   const pipelineEnd = pipeline(zip.stream, envelope, pass, output, { signal });
   try {
     // Whichever fails stops the other.
@@ -159,7 +159,7 @@ export async function writeArchive(
 }
 
 /** `manifest.json`: what is in the archive and the hash of each file, so that one signature covers all of them. */
-function makeManifest({ subject, generatedAt }: DsarHead, facts: object): Buffer {
+function createManifest({ subject, generatedAt }: DsarHead, facts: object): Buffer {
   const { tenant, reference } = subject;
   const manifest = { format: 'gpd-dsar-archive/1', tenant, subject: reference, generatedAt, ...facts };
   // CR LF, to which openssl converts a text without `-binary`: so the signature is valid either way.

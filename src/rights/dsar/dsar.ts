@@ -24,7 +24,7 @@ export const UNNAMED = {
 } as const;
 
 /** GDPR article 15(1) and (2); what only the controller knows comes from the tenant's settings. */
-export function makeNotice(
+export function createNotice(
   settings: NoticeSettings,
   purposeTitles: readonly string[],
   /** Hosts of the webhooks that leave this machine. */

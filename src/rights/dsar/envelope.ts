@@ -119,7 +119,7 @@ function envelopeHead(recipient: ExportRecipient, key: Uint8Array, iv: Uint8Arra
 }
 const CLOSING = Buffer.concat([END, END, END, END, END]);
 
-export function makeEnveloper(recipient: ExportRecipient, random: Random): Transform {
+export function createEnveloper(recipient: ExportRecipient, random: Random): Transform {
   const [key, iv] = [random(32), random(16)];
   const cipher = createCipheriv('aes-256-cbc', key, iv);
   let pending = Buffer.alloc(0);

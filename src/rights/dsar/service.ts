@@ -17,7 +17,7 @@ import type { Contest } from '../contests/contest.ts';
 import { heldContest } from '../contests/record.ts';
 import type { ContestDeps } from '../contests/service.ts';
 import type { Reach } from '../subject.ts';
-import { changeText, classText, makeNotice, quotedClass } from './dsar.ts';
+import { changeText, classText, createNotice, quotedClass } from './dsar.ts';
 import {
   countDecisions,
   type HeldDecision,
@@ -164,7 +164,7 @@ async function readRecipients(database: Database, kid: string): Promise<string[]
 
 export async function readNotice(database: Database, { kid, settings, purposes }: Tenant) {
   const titles = purposes.map(({ title }) => title);
-  return makeNotice(settings, titles, await readRecipients(database, kid));
+  return createNotice(settings, titles, await readRecipients(database, kid));
 }
 
 /** Null when nothing at all is held. Its reads hold no connection that checks and visits need. */

@@ -4,7 +4,7 @@ import forge from 'node-forge';
 import type { Database } from '../../db/engine.ts';
 import { writeMeta } from '../../db/meta-store.ts';
 import { cellOf } from '../../db/sql.ts';
-import { makeKeyPair, newCertificate } from '../../http/certificates.ts';
+import { createKeyPair, newCertificate } from '../../http/certificates.ts';
 import { archiveSignerContext, type MasterKey } from '../../keys/master-key.ts';
 import type { Clock } from '../../lib/clock.ts';
 
@@ -23,9 +23,9 @@ export interface SignerDeps {
 
 const LIFE_DAYS = 3650;
 
-function makeIdentity({ host, masterKey, onMake }: SignerDeps, now: number): StoredSigner {
+function createIdentity({ host, masterKey, onMake }: SignerDeps, now: number): StoredSigner {
   onMake?.();
-  const pair = makeKeyPair();
+  const pair = createKeyPair();
   const certificate = newCertificate(pair.publicKey, `gpd exports, ${host}`.slice(0, 64), now, LIFE_DAYS);
   certificate.setIssuer(certificate.subject.attributes);
   certificate.setExtensions([
@@ -69,7 +69,7 @@ export async function openArchiveSigner(deps: SignerDeps) {
   const isValid = storedSigner !== null && !isExpired(storedSigner.certificate, clock());
   const { certificate, wrappedKey } = isValid
     ? storedSigner
-    : await saveArchiveSigner(database, makeIdentity(deps, clock()), storedSigner?.certificate ?? null);
+    : await saveArchiveSigner(database, createIdentity(deps, clock()), storedSigner?.certificate ?? null);
   const key = masterKey.unwrap(wrappedKey, archiveSignerContext).toString();
   const { fingerprint256, validTo } = new X509Certificate(certificate);
   return {

@@ -24,7 +24,7 @@ export interface ExportsNeeds {
 }
 
 /** Archives that staff hand over; apart from the other services, because few processes ever write one. */
-export function makeExports({ database, tenantOf, api, signer, clock }: ExportsNeeds) {
+export function createExports({ database, tenantOf, api, signer, clock }: ExportsNeeds) {
   const policyOfTenant = (kid: string) => policyOf(tenantOf(kid)?.policy ?? null);
 
   /** Gathers the data of a target that was found before. */

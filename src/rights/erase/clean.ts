@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { idsInFile, type SoughtIds } from '../../db/byte-scan.ts';
 import type { Database } from '../../db/engine.ts';
 import { releaseFreePages } from '../../db/files.ts';
-import { makeGroup } from '../../db/group-commit.ts';
+import { createGroup } from '../../db/group-commit.ts';
 import { LAST_REWRITE, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { type Clock, type DailyWindow, HOUR, isWithin } from '../../lib/clock.ts';
 import { asErased } from './erasure.ts';
@@ -96,7 +96,7 @@ async function rewrite(deps: CleanDeps, file: string, rewriteNow: boolean): Prom
   }
 }
 
-export function makeCleaner(deps: CleanDeps) {
+export function createCleaner(deps: CleanDeps) {
   const { database } = deps;
   let queueEnd: Promise<unknown> = Promise.resolve();
   const serialise = <T>(work: () => Promise<T>): Promise<T> => {
@@ -125,7 +125,7 @@ export function makeCleaner(deps: CleanDeps) {
     return searches.map(isClean);
   }
 
-  const group = makeGroup<SearchRequest, boolean>({
+  const group = createGroup<SearchRequest, boolean>({
     name: 'clean',
     run: (requests) => {
       const searches = requests.map((one) => ({

@@ -161,13 +161,13 @@ async function isHoldLost(database: Database, line: HoldLine, now: number): Prom
   return (await listAudit(database, kid, { action, object, from }, 1)).length === 0;
 }
 
-export type LostLines = Awaited<ReturnType<typeof makeLostLines>>;
+export type LostLines = Awaited<ReturnType<typeof createLostLines>>;
 
 /**
  * Collects what the database has to do again. A line from before the present tenant was made is about an earlier one with the same kid, and
  * is passed over.
  */
-export async function makeLostLines(database: Database, now: number) {
+export async function createLostLines(database: Database, now: number) {
   const createdTimes = await tenantsSince(database);
   const leavingTenants = new Set(await goingTenants(database));
   const lostLines = {

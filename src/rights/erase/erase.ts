@@ -7,15 +7,15 @@ import { LAST_BACKUP, readMeta } from '../../db/meta-store.ts';
 import { inPieces } from '../../db/purge.ts';
 import type { Actor } from '../../lib/act.ts';
 import { type Clock, isoTime, MINUTE, SECOND } from '../../lib/clock.ts';
-import { makeUlid, type Random } from '../../lib/crypto.ts';
+import { createUlid, type Random } from '../../lib/crypto.ts';
 import type { JobFault } from '../../lib/jobs.ts';
-import { makeAnchoredPlaces } from '../../log/anchors.ts';
+import { createAnchoredPlaces } from '../../log/anchors.ts';
 import { lockHead } from '../../log/entries.ts';
 import { webhookRows } from '../../notify/notify.ts';
 import type { ErasureReceipt } from '../../schema/rights.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { Tx } from '../contests/service.ts';
-import { type CleanDeps, makeCleaner } from './clean.ts';
+import { type CleanDeps, createCleaner } from './clean.ts';
 import {
   asErased,
   asPending,
@@ -103,7 +103,7 @@ const LARGE_ABOVE = 500;
 const STEP_ROWS = 100;
 
 interface Run extends EraseDeps {
-  readonly cleaner: ReturnType<typeof makeCleaner>;
+  readonly cleaner: ReturnType<typeof createCleaner>;
   /** False once the process is stopping. */
   readonly shouldContinue: () => boolean;
 }
@@ -156,7 +156,7 @@ async function deleteRows(deps: Run, request: EraseRequest, receiptId: string): 
   const target = rowTargetOf(request);
   const receiptFacts = { receiptId, backups: await countBackups(database) };
   const size = await readTargetSize(database.read, target, largeAbove);
-  const places = size && makeAnchoredPlaces(target.kid, size.ids);
+  const places = size && createAnchoredPlaces(target.kid, size.ids);
   await places?.prepare(database.read, size?.hours ?? []);
   return database.transaction(async (tx) => {
     // Anchoring the hour takes this lock too.
@@ -288,22 +288,22 @@ async function resumeAll(run: Run, isUnderWay: (receiptId: string) => boolean, s
   return { receipts: (await Promise.all(runs)).filter((receipt) => receipt !== null), failures };
 }
 
-export type EraseService = ReturnType<typeof makeEraseService>;
+export type EraseService = ReturnType<typeof createEraseService>;
 
-export function makeEraseService(deps: EraseDeps) {
+export function createEraseService(deps: EraseDeps) {
   const { database, clock } = deps;
   const underWay = new Map<string, Promise<unknown>>();
   let stopping = false;
   const run: Run = {
     ...deps,
-    cleaner: makeCleaner({ ...deps, isStopping: () => stopping }),
+    cleaner: createCleaner({ ...deps, isStopping: () => stopping }),
     shouldContinue: () => !stopping,
   };
   const resume = (scope: ResumeScope) => resumeAll(run, (receiptId) => underWay.has(receiptId), scope);
   return {
     /** The receipt is incomplete while steps remain or something holds the files open; a job finishes it. */
     erase(request: EraseRequest): Promise<ErasureReceipt> {
-      const receiptId = request.again?.receiptId ?? `era_${makeUlid(clock, deps.random)}`;
+      const receiptId = request.again?.receiptId ?? `era_${createUlid(clock, deps.random)}`;
       return new Promise<ErasureReceipt>((answer, refuse) => {
         const outcome = erase(run, request, receiptId, answer).then(answer, refuse);
         underWay.set(

@@ -6,10 +6,10 @@ import type { Database } from '../../db/engine.ts';
 import { readOwnFile } from '../../db/files.ts';
 import {
   appendLine,
+  createLineCheck,
   dropLines,
   type LineLog,
   type LogLine,
-  makeLineCheck,
   openLine,
   readLines,
   sealLine,
@@ -257,7 +257,7 @@ export const countLines = (bytes: Buffer): number =>
 export const textLines = (text: string): string[] => text.split('\n').slice(0, -1);
 
 export function* judgeLines(log: Omit<LineLog, 'path'>, lines: readonly string[]): Generator<LogLine> {
-  const check = makeLineCheck(log);
+  const check = createLineCheck(log);
   for (const line of lines) yield check(line, 0);
 }
 

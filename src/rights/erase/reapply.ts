@@ -3,9 +3,9 @@ import { writeAudit } from '../../audit/store.ts';
 import { timelineOf } from '../../db/meta-store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import { makeTenantStore } from '../../tenants/tenant-store.ts';
+import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { removeTenant } from '../tenant-rows-store.ts';
-import { endKeysOfLines, type LostLines, makeLostLines } from './ended.ts';
+import { createLostLines, endKeysOfLines, type LostLines } from './ended.ts';
 import type { EraseService } from './erase.ts';
 import { type HoldLine, type OutsideLog, scanErasureLog, type Tombstone } from './erasure-log.ts';
 import { storedIds } from './find.ts';
@@ -106,7 +106,7 @@ async function removeAgain({ database }: ReapplyDeps, removals: readonly Tombsto
  * {@link reapplyErasures} at the first call, and whenever a standby has taken over since the last: without synchronous
  * replication it lacks the erasures of its last moments.
  */
-export function makeReapplying(deps: ReapplyDeps): () => Promise<number> {
+export function createReapplying(deps: ReapplyDeps): () => Promise<number> {
   let lastTimeline: string | null | undefined;
   return async () => {
     const timeline = await timelineOf(deps.database);
@@ -128,7 +128,7 @@ async function reapplyKeys({ database }: ReapplyDeps, { keys }: LostLines): Prom
 
 /** Returns how many lines were applied again. */
 export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
-  const lostLines = await makeLostLines(deps.database, deps.clock());
+  const lostLines = await createLostLines(deps.database, deps.clock());
   const { problem } = await scanErasureLog(deps, lostLines.take);
   if (problem !== null) deps.onBroken(problem);
   let applied = (await removeAgain(deps, lostLines.removals)) + (await reapplyKeys(deps, lostLines));
@@ -138,7 +138,7 @@ export async function reapplyErasures(deps: ReapplyDeps): Promise<number> {
   for (const [kid, lines] of byTenant) {
     const tenant = deps.tenantOf(kid);
     // The tenant itself is gone, with all it had.
-    if (!tenant || !(await makeTenantStore(deps.database).get(kid))) continue;
+    if (!tenant || !(await createTenantStore(deps.database).get(kid))) continue;
     await reapplyTenant(deps, tenant, lines);
     applied += lines.length;
   }

@@ -5,10 +5,10 @@ import { deleteNetworkDays, ofStoredDays } from '../../ingest/devices-store.ts';
 import { inChunks } from '../../lib/collections.ts';
 import {
   type AnchoredPlaces,
+  createAnchoredPlaces,
   type ErasedVerdict,
   hourOfVerdict,
   keepCommitments,
-  makeAnchoredPlaces,
 } from '../../log/anchors.ts';
 import type { ContestRow } from '../contests/store.ts';
 import type { TableName } from '../person-map.ts';
@@ -75,7 +75,11 @@ export async function eraseRows(
   await lockSubject(tx, target);
   const subject = await readSubject(tx, target);
   const { deletedIds } = subject;
-  const work = makeWork(tx, target, places ?? makeAnchoredPlaces(target.kid, new Set(deletedIds.requests)));
+  const work = createWork(
+    tx,
+    target,
+    places ?? createAnchoredPlaces(target.kid, new Set(deletedIds.requests)),
+  );
   for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
   await countKept(work, subject);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
@@ -85,7 +89,7 @@ export async function eraseRows(
 /** Counts the rows that `eraseRows` would delete, without a write. */
 export async function countRows(db: Knex, target: RowTarget): Promise<Erased> {
   const subject = await readSubject(db, target);
-  const work = makeWork(db, target, null);
+  const work = createWork(db, target, null);
   for (const one of DELETES) await runDelete(work, one, subject.deletedIds[one.ids]);
   await countKept(work, subject);
   return erasedOf(work, subject);
@@ -101,7 +105,7 @@ export async function beginSteps(
   await lockSubject(tx, target);
   const subject = await readSubject(tx, target, { large: true });
   const { deletedIds } = subject;
-  const work = makeWork(tx, target, makeAnchoredPlaces(kid, new Set()));
+  const work = createWork(tx, target, createAnchoredPlaces(kid, new Set()));
   const requestRows = deletedIds.requests.map((id): Bindings => [receiptId, kid, '', id]);
   for (const durable of deletedIds.devices) {
     const newest = tx('decisions').where({ kid, durable }).orderBy('request_id', 'desc');
@@ -162,7 +166,7 @@ export async function eraseStep(
   // A ruling may have made one since the first transaction.
   for (const { durable } of keep.override ? [] : await rowsNamed(tx, 'overrides', target))
     if (durable !== null) deletedIds.overridden.push(durable);
-  const work = makeWork(tx, target, places);
+  const work = createWork(tx, target, places);
   for (const one of DELETES) await runDelete(work, one, deletedIds[one.ids]);
   await forgetRequestsOfOverrides(tx, target, deletedIds.requests);
   await inChunks(requests, (ids) =>
@@ -186,7 +190,7 @@ export async function placesOf(
   kid: string,
   requests: readonly string[],
 ): Promise<AnchoredPlaces> {
-  const places = makeAnchoredPlaces(kid, new Set(requests));
+  const places = createAnchoredPlaces(kid, new Set(requests));
   const hours = new Set<number>();
   await inChunks(requests, async (ids) => {
     const verdictRows = whereAmong(read('decisions').where({ kid }), read, 'request_id', ids);
@@ -196,10 +200,10 @@ export async function placesOf(
   return places;
 }
 
-type Work = ReturnType<typeof makeWork>;
+type Work = ReturnType<typeof createWork>;
 
 /** @param places null: a plan, which counts and deletes nothing */
-const makeWork = (db: Knex, { kid }: RowTarget, places: AnchoredPlaces | null) => ({
+const createWork = (db: Knex, { kid }: RowTarget, places: AnchoredPlaces | null) => ({
   db,
   kid,
   places,

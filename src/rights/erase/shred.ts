@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { eraseAnswers } from '../../consent/append-store.ts';
 import type { Notification } from '../../consent/plan-write.ts';
 import { cellOf } from '../../db/sql.ts';
-import { makeMasterKey, principalKeyContext } from '../../keys/master-key.ts';
+import { createMasterKey, principalKeyContext } from '../../keys/master-key.ts';
 import { personalEntry } from '../../ledger/entries.ts';
 import { appendEntries } from '../../log/entries.ts';
 import { enqueue } from '../../notify/outbox.ts';
@@ -72,7 +72,7 @@ export async function shredWithin(tx: Knex.Transaction, target: ShredTarget, now
   }
   if (wrapped == null) return { openings: 0, seq: null, secrets };
   const context = principalKeyContext(kid, principal);
-  const key = makeMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
+  const key = createMasterKey(target.wrapKey, randomBytes).unwrap(wrapped, context);
   const opening = { key, salt: randomBytes(SALT_BYTES), principalId, detail: ERASED_DETAIL };
   const entry = personalEntry({ type: 'subject.erased', at: now, purpose: null }, opening);
   const [appended] = await appendEntries(tx, kid, [entry], { macs: target.stateMac });

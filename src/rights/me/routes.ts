@@ -10,7 +10,7 @@ import { Refusal } from '../../lib/errors.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';
 import { ROUTES } from '../../schema/routes.ts';
-import { classText, type makeNotice, UNNAMED } from '../dsar/dsar.ts';
+import { classText, type createNotice, UNNAMED } from '../dsar/dsar.ts';
 import type { SendExport } from '../export-routes.ts';
 import type { MeService } from './service.ts';
 
@@ -44,7 +44,7 @@ export const meRoutes = (service: MeService, sendExport: SendExport): readonly S
 
 export interface Sites {
   /** Reads the notice with the controller and its contact; null: the tenant does not exist. */
-  notice(kid: string): Promise<ReturnType<typeof makeNotice> | null>;
+  notice(kid: string): Promise<ReturnType<typeof createNotice> | null>;
   /** Tenants whose pages are at this host; the only tenant where there is one. Others are never shown. */
   at(host: string | undefined): readonly string[];
 }

@@ -26,7 +26,7 @@ export interface MeDeps extends DsarDeps {
   readonly kAnonymityFloor: number;
 }
 
-export type MeService = ReturnType<typeof makeMeService>;
+export type MeService = ReturnType<typeof createMeService>;
 
 type Opened = ReturnType<typeof openPresentedToken>;
 
@@ -132,7 +132,7 @@ async function linkToPrincipal(
 }
 
 /** Each throws 401 for an invalid token. */
-export function makeMeService(deps: MeDeps) {
+export function createMeService(deps: MeDeps) {
   return {
     /** The token alone, for what decides about the rest of the body after it. */
     async check(presented: Presented) {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type AgentDirectory,
+  createNonceClaimer,
   listDirectories,
-  makeNonceClaimer,
   purgeAgentNonces,
   saveFetched,
 } from '../../../src/agents/store.ts';
@@ -14,7 +14,7 @@ import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { addAgent } from '../../support/agents.ts';
 import { NOW } from '../../support/make.ts';
 
-function makeDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
+function createDirectory(url: string, over: Partial<AgentDirectory> = {}): AgentDirectory {
   const times = { fetchedAt: null, triedAt: null, failure: null };
   return { url, source: 'listed', keys: [], ...times, ...over };
 }
@@ -39,18 +39,18 @@ export function agentContract(make: MakeDatabase): void {
 
     it('a directory whose stored keys cannot be read has none, and hides no other', async () => {
       const url = 'https://damaged.example/';
-      await addAgent(db.database, makeDirectory(url));
+      await addAgent(db.database, createDirectory(url));
       for (const keys of ['[{', 'null', '{}']) {
         await db.database.transaction((tx) => tx('agent_directories').where({ url }).update({ keys }));
         const found = (await listDirectories(other)).filter((directory) => directory.url === url);
-        expect(found).toEqual([makeDirectory(url, { failure: 'its stored keys cannot be read' })]);
+        expect(found).toEqual([createDirectory(url, { failure: 'its stored keys cannot be read' })]);
       }
       await db.database.transaction((tx) => tx('agent_directories').where({ url }).delete());
     });
 
     it('stores what a fetch brought unless a later one, a removal or a pin came first', async () => {
       const url = 'https://fetched.example/';
-      const before = makeDirectory(url);
+      const before = createDirectory(url);
       const stored = async (): Promise<AgentDirectory | undefined> =>
         (await listDirectories(other)).find((directory) => directory.url === url);
       const fetched = (triedAt: number): AgentDirectory => ({ ...before, fetchedAt: triedAt, triedAt });
@@ -71,13 +71,13 @@ export function agentContract(make: MakeDatabase): void {
         await readRevision(other, 'agents'),
         (await readSnapshot(other, -1)).revision,
       ];
-      await addAgent(db.database, makeDirectory('https://c.example/'));
+      await addAgent(db.database, createDirectory('https://c.example/'));
       expect(await readRevision(other, 'agents')).toBe(agents + 1);
       expect((await readSnapshot(other, -1)).revision).toBe(tenants);
     });
 
     it('gives a nonce to the first who claims it, on all nodes together', async () => {
-      const claimers = [makeNonceClaimer(db.database), makeNonceClaimer(other)];
+      const claimers = [createNonceClaimer(db.database), createNonceClaimer(other)];
       const answers = await Promise.all(
         Array.from({ length: 60 }, (_, i) => claimers[i % 2]!(claimOf(`nonce-${i % 3}`, NOW))),
       );
@@ -87,14 +87,14 @@ export function agentContract(make: MakeDatabase): void {
     });
 
     it('gives a nonce to its bundle again, and to no other, in one batch too', async () => {
-      const claim = makeNonceClaimer(db.database);
+      const claim = createNonceClaimer(db.database);
       const [mine, theirs] = ['acme|a', 'acme|b'].map((bundle) => ({
         nonce: 'again',
         bundle,
         expiresAt: NOW,
       }));
       expect(await Promise.all([mine!, theirs!, mine!].map(claim))).toEqual([true, false, true]);
-      expect(await Promise.all([theirs!, mine!, mine!].map(makeNonceClaimer(other)))).toEqual([
+      expect(await Promise.all([theirs!, mine!, mine!].map(createNonceClaimer(other)))).toEqual([
         false,
         true,
         true,
@@ -102,7 +102,7 @@ export function agentContract(make: MakeDatabase): void {
     });
 
     it('forgets a nonce once it is past its time', async () => {
-      const claim = makeNonceClaimer(db.database);
+      const claim = createNonceClaimer(db.database);
       await Promise.all([claim(claimOf('past', 999)), claim(claimOf('due', 1000))]);
       expect(await purgeAgentNonces(other, 1000)).toBe(1);
       const again = [claim(claimOf('past', 2000)), claim(claimOf('due', 2000))];

@@ -40,7 +40,7 @@ function agentOf(privateKey: KeyObject, x: string, origin: string): Agent {
   return { origin, directory, jwk, thumbprint: thumbprintOf(jwk), privateKey };
 }
 
-export function makeAgent(origin = AGENT_ORIGIN): Agent {
+export function createAgent(origin = AGENT_ORIGIN): Agent {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   return agentOf(privateKey, publicKey.export({ format: 'jwk' }).x ?? '', origin);
 }
@@ -146,7 +146,7 @@ export function joinSignatures(...all: readonly Readonly<Record<string, string>>
   >;
 }
 
-export function makeRequest(
+export function createRequest(
   headers: BotAuthRequest['headers'],
   over: Partial<BotAuthRequest> = {},
 ): BotAuthRequest {
@@ -154,7 +154,7 @@ export function makeRequest(
 }
 
 /** Our production policy over a cache that holds these agents' keys; a nonce is good once. */
-export function makeDeps(agents: readonly Agent[], over: Partial<BotAuthDeps> = {}): BotAuthDeps {
+export function createDeps(agents: readonly Agent[], over: Partial<BotAuthDeps> = {}): BotAuthDeps {
   const seen = new Set<string>();
   return {
     policy: { authorities: () => [HOST], maxValiditySeconds: 86_400 },

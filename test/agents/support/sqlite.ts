@@ -12,7 +12,7 @@ export interface SqliteFile {
 }
 
 /** A real SQLite file with the present schema. */
-export async function makeSqlite(): Promise<SqliteFile> {
+export async function createSqlite(): Promise<SqliteFile> {
   const directory = await mkdtemp(join(tmpdir(), 'gpd-test-'));
   const location = join(directory, 'gpd.db');
   const database = await openDatabase({ location, create: true });

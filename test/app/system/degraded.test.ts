@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { tempDir } from '../../support/command.ts';
 import { expectCore, post } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { startGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
 
@@ -32,7 +32,7 @@ describeWithTool('a server whose decrypt thread has ended', oneProcessor, () => 
     const degraded = [expect.stringMatching(/decrypt thread has ended/) as string];
     const ready = { code: 200, status: 'ready', notReady: [] };
     await expect.poll(readyz).toMatchObject({ ...ready, degraded });
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     const { stdout } = await gpd.cli(['doctor', '--json'], { env: { GPD_PORT: String(gpd.port) } });
     const { checks } = JSON.parse(stdout) as { checks: readonly { readonly id: string }[] };
     expect(checks.find(({ id }) => id === 'server.degraded')).toMatchObject({

@@ -58,7 +58,7 @@ export interface Mutator {
   raw(text: string): string;
 }
 
-export function makeMutator(random: Random): Mutator {
+export function createMutator(random: Random): Mutator {
   const below = (n: number): number => random(4).readUInt32BE() % Math.max(1, n);
   const pick = <T>(from: readonly T[]): T => from[below(from.length)] as T;
 

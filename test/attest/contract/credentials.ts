@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addCredential, findCredential, takeCredential } from '../../../src/attest/credential-store.ts';
-import { makeRecordAlone } from '../../../src/ingest/store.ts';
+import { createRecordAlone } from '../../../src/ingest/store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
-import { DAY, makeEntry, NOW } from '../../support/make.ts';
+import { createEntry, DAY, NOW } from '../../support/make.ts';
 import { ensureTenant } from '../../support/recorder.ts';
 
 export function credentialContract(make: MakeDatabase): void {
@@ -38,9 +38,9 @@ export function credentialContract(make: MakeDatabase): void {
     });
 
     it('leave nothing of a decision whose passkey could not be written, not its challenge either', async () => {
-      const record = makeRecordAlone(db.database, () => 0);
+      const record = createRecordAlone(db.database, () => 0);
       const since = await ensureTenant(db.database, 'k');
-      const { claim, ...entry } = makeEntry({ kid: 'k', id: 'alone', durable: 'c' });
+      const { claim, ...entry } = createEntry({ kid: 'k', id: 'alone', durable: 'c' });
       const sighting = {
         claim: { ...claim, since },
         device: { kid: 'k', durable: 'c', network: 'n', day: DAY },

@@ -6,15 +6,15 @@ import { savePolicy } from '../../../src/ingest/policy-store.ts';
 import { planDestroy, planRotate } from '../../../src/keys/generation.ts';
 import { insertWebhook, removeWebhook } from '../../../src/notify/webhooks.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
-import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { firstPurpose } from '../../../src/tenants/purposes.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { saveTenantSecret } from '../../../src/tenants/secrets.ts';
-import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { termsOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeGenerationRow, NOW } from '../../support/make.ts';
+import { createGenerationRow, NOW } from '../../support/make.ts';
 
 /** An operator's act and its row in the audit log are one transaction. */
 export function actContract(make: MakeDatabase): void {
@@ -37,7 +37,7 @@ export function actContract(make: MakeDatabase): void {
 
     it('a setting: what it was and what it is, free text by its hash alone, and what stays is not told', async () => {
       const kid = await addTenant(db.database, 'act-settings');
-      const store = makeTenantStore(db.database);
+      const store = createTenantStore(db.database);
       const set = (change: object) => store.saveSettings(kid, (before) => ({ ...before, ...change }), by);
       await set({ 'review.fourEyes': true, 'retention.days': 90 });
       await set({ origins: ['https://a.example'], 'notice.contact': 'dora@shop.example' });
@@ -52,7 +52,7 @@ export function actContract(make: MakeDatabase): void {
 
     it('what was refused leaves neither a change nor a row', async () => {
       const kid = await addTenant(db.database, 'act-refused');
-      const store = makeTenantStore(db.database);
+      const store = createTenantStore(db.database);
       const before = (await store.get(kid))?.settings;
       const broken = store.saveSettings(
         kid,
@@ -68,8 +68,8 @@ export function actContract(make: MakeDatabase): void {
 
     it('two changes at once are both kept, and both told', async () => {
       const kid = await addTenant(db.database, 'act-race');
-      const store = makeTenantStore(db.database);
-      const other = makeTenantStore(await db.connect());
+      const store = createTenantStore(db.database);
+      const other = createTenantStore(await db.connect());
       await Promise.all([
         store.saveSettings(kid, (now) => ({ ...now, 'retention.days': 30 }), by),
         other.saveSettings(kid, (now) => ({ ...now, 'ledger.public': true }), by),
@@ -82,7 +82,7 @@ export function actContract(make: MakeDatabase): void {
 
     it('API keys, by their id; a second revocation changes nothing', async () => {
       const kid = await addTenant(db.database, 'act-keys');
-      const store = makeApiKeyStore(db.database);
+      const store = createApiKeyStore(db.database);
       const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
       const key = {
         id: 'key_1',
@@ -103,8 +103,8 @@ export function actContract(make: MakeDatabase): void {
 
     it('keys: what was published and what was destroyed', async () => {
       const kid = await addTenant(db.database, 'act-rotate');
-      const store = makeSealKeyStore(db.database);
-      const made = (generation: number) => makeGenerationRow({ kid, generation, state: 'published' });
+      const store = createSealKeyStore(db.database);
+      const made = (generation: number) => createGenerationRow({ kid, generation, state: 'published' });
       const rules = { now: NOW, graceMs: 1000, force: false };
       await store.change(kid, (keys) => planRotate(keys, made, rules), by);
       await store.change(kid, (keys) => planDestroy(keys, 1, NOW), by);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiKey, hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
-import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import {
   addTenant,
   holdTransaction,
@@ -13,7 +13,7 @@ import {
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
 
-function makeKey(kid: string, id: string, over: Partial<ApiKey> = {}): ApiKey {
+function createKey(kid: string, id: string, over: Partial<ApiKey> = {}): ApiKey {
   const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
   return { id, kid, scope: 'secret', name: 'bäckend ✓', hash: hashSecret(id), ...times, ...over };
 }
@@ -29,7 +29,7 @@ export function apiKeyContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('refuses a key of an unknown tenant', async () => {
-      expect(await makeApiKeyStore(db.database).insert(makeKey('nobody', 'k-0'), operatorAt(NOW))).toBe(
+      expect(await createApiKeyStore(db.database).insert(createKey('nobody', 'k-0'), operatorAt(NOW))).toBe(
         false,
       );
       expect(await other.read('api_keys').where({ id: 'k-0' })).toEqual([]);
@@ -37,66 +37,66 @@ export function apiKeyContract(make: MakeDatabase): void {
 
     it('keeps every field, lists by tenant and age, and one tenant alone', async () => {
       const [one, two] = [await addTenant(db.database, 'list-1'), await addTenant(db.database, 'list-2')];
-      const store = makeApiKeyStore(db.database);
+      const store = createApiKeyStore(db.database);
       const keys = [
-        makeKey(one, 'k-old', { scope: 'publishable' }),
-        makeKey(one, 'k-new', { createdAt: NOW + 1, scope: 'read-only' }),
-        makeKey(two, 'k-two', { createdAt: NOW - 1, scope: 'operator' }),
+        createKey(one, 'k-old', { scope: 'publishable' }),
+        createKey(one, 'k-new', { createdAt: NOW + 1, scope: 'read-only' }),
+        createKey(two, 'k-two', { createdAt: NOW - 1, scope: 'operator' }),
       ];
       for (const key of [keys[1]!, keys[2]!, keys[0]!])
         expect(await store.insert(key, operatorAt(NOW))).toBe(true);
-      const listed = (await makeApiKeyStore(other).list()).filter(({ kid }) => kid.startsWith('list-'));
+      const listed = (await createApiKeyStore(other).list()).filter(({ kid }) => kid.startsWith('list-'));
       expect(listed).toEqual(keys);
-      expect(await makeApiKeyStore(other).list(one)).toEqual([keys[0], keys[1]]);
-      expect(await makeApiKeyStore(other).list('nobody')).toEqual([]);
+      expect(await createApiKeyStore(other).list(one)).toEqual([keys[0], keys[1]]);
+      expect(await createApiKeyStore(other).list('nobody')).toEqual([]);
     });
 
     it('takes neither an id nor a hash twice', async () => {
       const kid = await addTenant(db.database, 'twice');
-      const store = makeApiKeyStore(db.database);
-      const key = makeKey(kid, 'k-once');
+      const store = createApiKeyStore(db.database);
+      const key = createKey(kid, 'k-once');
       await store.insert(key, operatorAt(NOW));
       await expect(store.insert(key, operatorAt(NOW))).rejects.toThrow();
       await expect(
-        store.insert(makeKey(kid, 'k-other', { hash: key.hash }), operatorAt(NOW)),
+        store.insert(createKey(kid, 'k-other', { hash: key.hash }), operatorAt(NOW)),
       ).rejects.toThrow();
       expect(await store.list(kid)).toEqual([key]);
     });
 
     it('revokes for good: the first time stays', async () => {
       const kid = await addTenant(db.database, 'revoked');
-      const store = makeApiKeyStore(db.database);
-      const key = makeKey(kid, 'k-revoked');
+      const store = createApiKeyStore(db.database);
+      const key = createKey(kid, 'k-revoked');
       await store.insert(key, operatorAt(NOW));
       expect(await store.revoke('k-revoked', operatorAt(NOW + 5))).toEqual({ ...key, revokedAt: NOW + 5 });
-      expect(await makeApiKeyStore(other).revoke('k-revoked', operatorAt(NOW + 9))).toEqual({
+      expect(await createApiKeyStore(other).revoke('k-revoked', operatorAt(NOW + 9))).toEqual({
         ...key,
         revokedAt: NOW + 5,
       });
       expect(await store.revoke('k-none', operatorAt(NOW))).toBeNull();
-      expect(await makeApiKeyStore(other).list(kid)).toEqual([{ ...key, revokedAt: NOW + 5 }]);
+      expect(await createApiKeyStore(other).list(kid)).toEqual([{ ...key, revokedAt: NOW + 5 }]);
     });
 
     it('answers two who revoke at once with what is stored', async () => {
       const kid = await addTenant(db.database, 'revoke-race');
-      await makeApiKeyStore(db.database).insert(makeKey(kid, 'k-race'), operatorAt(NOW));
+      await createApiKeyStore(db.database).insert(createKey(kid, 'k-race'), operatorAt(NOW));
       const holder = await holdTransaction(db.database, (tx) => bump(tx, 'tenants'));
-      const both = [1, 2].map((later) => makeApiKeyStore(other).revoke('k-race', operatorAt(NOW + later)));
+      const both = [1, 2].map((later) => createApiKeyStore(other).revoke('k-race', operatorAt(NOW + later)));
       await sleep(100);
       await holder.giveBack();
       const answers = await Promise.all(both);
-      const [stored] = await makeApiKeyStore(other).list(kid);
+      const [stored] = await createApiKeyStore(other).list(kid);
       expect(answers.map((key) => key?.revokedAt)).toEqual([stored?.revokedAt, stored?.revokedAt]);
     });
 
     it('notes a day of use, and nothing where there is no such key', async () => {
       const kid = await addTenant(db.database, 'touched');
-      const store = makeApiKeyStore(db.database);
-      await store.insert(makeKey(kid, 'k-touched'), operatorAt(NOW));
+      const store = createApiKeyStore(db.database);
+      await store.insert(createKey(kid, 'k-touched'), operatorAt(NOW));
       await store.touch(kid, 'k-touched', '2025-11-20');
       await store.touch(kid, 'k-none', '2025-11-20');
       await store.touch('nobody', 'k-touched', '2025-12-31');
-      expect((await makeApiKeyStore(other).list(kid)).map((key) => key.lastUsedOn)).toEqual(['2025-11-20']);
+      expect((await createApiKeyStore(other).list(kid)).map((key) => key.lastUsedOn)).toEqual(['2025-11-20']);
     });
   });
 }

@@ -2,7 +2,7 @@ import { INGEST_STATUS, type IngestReason, type IngestResponse } from '../../../
 import type { Answer } from './site.ts';
 
 /** What the core of gpd answers, with nothing in it but the reason. */
-export function makeIngestAnswer(reason: IngestReason): Answer & { readonly body: IngestResponse } {
+export function createIngestAnswer(reason: IngestReason): Answer & { readonly body: IngestResponse } {
   return {
     status: INGEST_STATUS[reason],
     body: {

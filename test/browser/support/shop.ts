@@ -125,7 +125,7 @@ export const LIBRARY = `${inline('window.ran = ["before"];')}
   <script type="text/plain" data-purpose="${ANALYTICS}" src="/missing.js"></script>
   ${inline('window.ran.push("last");')}`;
 
-function makeKey(scope: string, prefix: string, seed: string) {
+function createKey(scope: string, prefix: string, seed: string) {
   const key = `gpd_${prefix}_${Buffer.from(seed.padEnd(32, '.')).toString('base64url')}`;
   return { key, scope };
 }
@@ -133,9 +133,9 @@ function makeKey(scope: string, prefix: string, seed: string) {
 async function insertKeys(dataDir: string) {
   const { createHash } = await import('node:crypto');
   const keys = {
-    publishable: makeKey('publishable', 'pk', 'page'),
-    secret: makeKey('secret', 'sk', 'backend'),
-    operator: makeKey('operator', 'op', 'operator'),
+    publishable: createKey('publishable', 'pk', 'page'),
+    secret: createKey('secret', 'sk', 'backend'),
+    operator: createKey('operator', 'op', 'operator'),
   };
   for (const { key, scope } of Object.values(keys)) {
     const hash = createHash('sha256').update(key).digest('hex');

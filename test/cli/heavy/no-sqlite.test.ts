@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeTree } from '../../../packaging/tree.mjs';
+import { createTree } from '../../../packaging/tree.mjs';
 import { type Ran, spawnGpd, tempDir } from '../../support/command.ts';
 import { initGpd } from '../../support/server.ts';
 
@@ -15,7 +15,7 @@ const program = join(root, 'bin', 'gpd');
 const source = new URL('../../../bin/native.mjs', import.meta.url);
 
 beforeAll(() => {
-  makeTree(root);
+  createTree(root);
   rmSync(join(root, NATIVE));
   copyFileSync(source, join(root, 'bin/native.mjs'));
 });

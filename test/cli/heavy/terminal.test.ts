@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { gpdJson, PROGRAM, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { browserHeaders } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { initGpd } from '../../support/server.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import { own } from '../support/own.ts';
@@ -51,7 +51,7 @@ function inTerminal(
 async function replay(env: Record<string, string>): Promise<Shown> {
   const { dataDir, targets } = await initGpd();
   const file = join(tempDir('terminal'), 'bundles.ndjson');
-  const line = () => JSON.stringify({ bundle: makeBundle(targets[0]!), headers: browserHeaders() });
+  const line = () => JSON.stringify({ bundle: createBundle(targets[0]!), headers: browserHeaders() });
   writeFileSync(file, Array.from({ length: 400 }, line).join('\n'));
   return inTerminal(['replay', file], { GPD_DATA_DIR: dataDir, ...env });
 }

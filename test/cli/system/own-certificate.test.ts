@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeSelfSigned } from '../../../src/ops/tls.ts';
+import { createSelfSigned } from '../../../src/ops/tls.ts';
 import { type Environment, runGpd, runProgram, tempDir } from '../../support/command.ts';
 import { selfSigned } from '../../support/self-signed.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
@@ -50,7 +50,7 @@ describe('the server on this machine, with GPD_TLS_CERT', () => {
   });
 
   it('is not believed with another certificate, though it is for the same name', async () => {
-    const { server, check, health } = await askAll(write(makeSelfSigned(['id.shop.example'], Date.now())));
+    const { server, check, health } = await askAll(write(createSelfSigned(['id.shop.example'], Date.now())));
     const problem = expect.stringContaining('another certificate than GPD_TLS_CERT') as string;
     expect(server).toMatchObject({ running: false, ready: false, problem });
     expect(check).toMatchObject({ status: 'fail', detail: problem });

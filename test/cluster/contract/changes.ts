@@ -3,9 +3,9 @@ import { KID } from '../../support/constants.ts';
 import { INGEST } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import type { Gpd, SealTarget } from '../../support/server.ts';
-import { makeCaller } from '../support/call.ts';
+import { createCaller } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
 import { tell } from '../support/size.ts';
 
@@ -15,7 +15,7 @@ const EVERY_MS = 20;
 
 export function changesContract(name: string, clusterOf: () => Cluster): void {
   describe('changes', () => {
-    const call = makeCaller();
+    const call = createCaller();
 
     /** Milliseconds until each node has seen it. */
     async function seenByAll(what: string, seen: (node: Gpd) => Promise<boolean>): Promise<void> {
@@ -34,7 +34,7 @@ export function changesContract(name: string, clusterOf: () => Cluster): void {
     }
 
     const ingest = (node: Gpd, target: SealTarget): Promise<Reply> =>
-      call(node.url, { path: INGEST, headers: browserHeaders(), body: makeBundle(target) });
+      call(node.url, { path: INGEST, headers: browserHeaders(), body: createBundle(target) });
     const reason = async (node: Gpd, target: SealTarget): Promise<string> =>
       ((await ingest(node, target)).json() as { reason: string }).reason;
     const pubkey = (node: Gpd, kid: string): Promise<Reply> =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Reply } from '../../support/http.ts';
 import type { Gpd } from '../../support/server.ts';
-import { countBy, inParallel, makeCaller } from '../support/call.ts';
+import { countBy, createCaller, inParallel } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
 import { sized, tell } from '../support/size.ts';
 
@@ -18,7 +18,7 @@ interface Decision {
 /** Contract 7: a withdrawal answered 201 denies the very next check, on every node. */
 export function consentContract(name: string, clusterOf: () => Cluster): void {
   describe('consent', () => {
-    const call = makeCaller();
+    const call = createCaller();
     const as = (): Record<string, string> => bearer(clusterOf().keys.secret);
     const write = (base: string, action: string, principalId: string, headers = {}): Promise<Reply> =>
       call(base, {

@@ -6,7 +6,7 @@ import { verifyConsistency } from '../../../src/ledger/verify.ts';
 import { leafOf, readCheckpoint, treeHead } from '../../consent/app/support/naive-log.ts';
 import { KID } from '../../support/constants.ts';
 import type { Gpd } from '../../support/server.ts';
-import { inParallel, makeCaller } from '../support/call.ts';
+import { createCaller, inParallel } from '../support/call.ts';
 import { bearer, type Cluster } from '../support/cluster.ts';
 import { sized, tell } from '../support/size.ts';
 
@@ -28,7 +28,7 @@ interface Acknowledged {
 /** Contract 7, the ledger: one log a tenant, whoever writes. */
 export function ledgerContract(name: string, clusterOf: () => Cluster): void {
   describe('the log under many writers', () => {
-    const call = makeCaller();
+    const call = createCaller();
     const as = (): Record<string, string> => bearer(clusterOf().keys.secret);
     const acknowledged: Acknowledged[] = [];
     const notes: { readonly node: number; readonly text: string }[] = [];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { expectCore, INGEST } from '../../support/expect.ts';
 import { browserHeaders } from '../../support/samples.ts';
 import { makePlaintext, seal } from '../../support/seal.ts';
-import { countBy, inParallel, makeCaller } from '../support/call.ts';
+import { countBy, createCaller, inParallel } from '../support/call.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { sized, tell } from '../support/size.ts';
 
@@ -24,7 +24,7 @@ export function nonceContract(name: string, clusterOf: () => Cluster): void {
           return [seal(target, plaintext), seal(target, plaintext)].map((bundle) => JSON.stringify(bundle));
         });
         const before = new Map(balancer.answered());
-        const call = makeCaller(CONCURRENCY);
+        const call = createCaller(CONCURRENCY);
         const answers = await inParallel(NONCES * DUPLICATES, CONCURRENCY, async (i) => {
           const nonce = Math.floor(i / DUPLICATES);
           const body = bundles[nonce]?.[i % 2];

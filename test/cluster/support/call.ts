@@ -17,7 +17,7 @@ export interface Caller {
 }
 
 /** @throws of the returned function: the connection broke before a whole answer */
-export function makeCaller(maxSockets = 64): Caller {
+export function createCaller(maxSockets = 64): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets });
   const call = (base: string, { method, path, headers = {}, body }: Call): Promise<Reply> => {
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);

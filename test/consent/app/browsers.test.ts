@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ORIGIN, OTHER_ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
-import { type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+import { type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** What a page may do: the rules of a publishable key, and CORS. */
 
@@ -24,7 +24,7 @@ function byBrowser(body: object, origin: string | null = ORIGIN, action = 'grant
 
 describe('a publishable key', () => {
   it('grants, denies and withdraws for a browser that shows its secret', async () => {
-    const browser = makeBrowser();
+    const browser = createBrowser();
     for (const [action, reason] of [
       ['grant', 'granted'],
       ['withdraw', 'withdrawn'],
@@ -40,7 +40,7 @@ describe('a publishable key', () => {
   });
 
   it('under Sec-GPC is a grant under GPC, unless the page says that the person lifted it', async () => {
-    const browser = makeBrowser();
+    const browser = createBrowser();
     const grant = (more: object, headers: Record<string, string>) =>
       api.post(GRANT, { ...browser, purposes: [PURPOSE], ...more }, api.keys.publishable, {
         origin: ORIGIN,
@@ -55,7 +55,7 @@ describe('a publishable key', () => {
   });
 
   it('a backend speaks for its user, and its own headers say nothing about them', async () => {
-    const { principalId } = makeBrowser();
+    const { principalId } = createBrowser();
     const grant = { principalId, purposes: [PURPOSE] };
     expect((await api.post(GRANT, grant, api.keys.secret, { 'sec-gpc': '1' })).status).toBe(201);
     expect(await api.check(principalId)).toMatchObject({ reason: 'granted' });
@@ -72,18 +72,18 @@ describe('a publishable key', () => {
     ['a trailing slash', `${ORIGIN}/`],
     ['two origins', `${ORIGIN} ${ORIGIN}`],
   ])('%s: 403', async (_what, origin) => {
-    const browser = makeBrowser();
+    const browser = createBrowser();
     expectError(await byBrowser(browser, origin), 'origin-not-allowed');
     expect(await api.check(browser.principalId)).toMatchObject({ reason: 'never-asked' });
   });
 
-  const victim = makeBrowser();
+  const victim = createBrowser();
   const secretBytes = Buffer.from(victim.principalSecret, 'base64url');
   /** Decodes to the same bytes: the last character holds two bits that mean nothing. */
   const alias = victim.principalSecret.replace(/.$/, (last) => BASE64URL[BASE64URL.indexOf(last) + 1] ?? '');
   it.each([
     ['no secret', { principalId: victim.principalId }],
-    ['the secret of another browser', { ...victim, principalSecret: makeBrowser().principalSecret }],
+    ['the secret of another browser', { ...victim, principalSecret: createBrowser().principalSecret }],
     ['a person who is no browser', { ...victim, principalId: 'anna' }],
     ['the id without its prefix', { ...victim, principalId: victim.principalId.slice(2) }],
     ['another spelling of the secret', { ...victim, principalSecret: alias }],
@@ -114,7 +114,7 @@ describe('a publishable key', () => {
   });
 
   it('the secret is neither stored nor told', async () => {
-    const browser = makeBrowser();
+    const browser = createBrowser();
     const reply = await byBrowser(browser);
     expect(reply.text).not.toContain(browser.principalSecret);
     const history = await api.post('/v1/consent/history', { principalId: browser.principalId });
@@ -123,7 +123,7 @@ describe('a publishable key', () => {
   });
 
   it('the backend may write for a browser without its secret', async () => {
-    const { principalId } = makeBrowser();
+    const { principalId } = createBrowser();
     await api.write('grant', { principalId });
     expect(await api.check(principalId)).toMatchObject({ allowed: true });
   });

@@ -9,15 +9,15 @@ import { impersonalEntry } from '../../../src/ledger/entries.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier, leafHash } from '../../../src/ledger/merkle.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
-import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
+import { createCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { currentCheckpoint } from '../../../src/log/checkpoint-service.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { open } from '../../rights/support/eraser.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
-import { makeEntry } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
 
 /** The table of docs/security.md, row by row: each attack is made on a copy of one installation, and looked for. */
@@ -49,12 +49,12 @@ async function anchorAndSign(dataDir: string): Promise<void> {
     ['b', ANCHORED],
     ['c', RECENT],
   ] as const)
-    await makeRecorder(database).record(makeEntry({ kid: KID, id, decidedAt }));
+    await createRecorder(database).record(createEntry({ kid: KID, id, decidedAt }));
   const event = { kid: KID, at: ANCHORED, actor, action: 'dsar.exported', object: null, detail: {} } as const;
   await recordAudit(database, event);
   for (const anchor of [anchorVerdicts, anchorAudit])
     await anchor(database, KID, NOW, opened.tenant.stateMac);
-  const book = makeCheckpointBook(dataDir, serverSecret);
+  const book = createCheckpointBook(dataDir, serverSecret);
   const deps = { database, book, keysOf: () => opened.tenant, clock: Date.now };
   await currentCheckpoint(deps, KID, 0, 0);
   await opened.database.close();

@@ -2,19 +2,19 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { VisitorClass } from '../../../src/schema/responses.ts';
-import { AGENT_ORIGIN, makeAgent, signedHeaders } from '../../agents/support/agent.ts';
+import { AGENT_ORIGIN, createAgent, signedHeaders } from '../../agents/support/agent.ts';
 import { apiKey, type Rights, startRights } from '../../rights/support/rights.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN, sessionOf } from '../../support/expect.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 
 /** Contract-2 section 18: a verdict says of the grant that it rode on who gave it. */
 
 const PURPOSE = 'device-identification';
 const GRANT = '/v1/consent/grant';
-const agent = makeAgent();
+const agent = createAgent();
 
 let rights: Rights;
 let secret: string;
@@ -77,7 +77,7 @@ async function ride(principalId: string, { seq, hash }: Written, over: Ride = {}
     Object.assign(signals.media, { pointer: 'none', hover: false });
     Object.assign(signals.page, { chromeObject: false });
   }
-  const bundle = makeBundle(rights.acme, { signals, consent: { principalId, proof } });
+  const bundle = createBundle(rights.acme, { signals, consent: { principalId, proof } });
   return expectCore(await post(rights.gpd.url, bundle, { origin: ORIGIN, ...over.headers }), 'ok');
 }
 
@@ -248,9 +248,13 @@ it('gpd consent verify holds the doubts against the log', async () => {
 it('an erasure destroys what opens a doubt, and an export tells it', async () => {
   const written = await grant('kim');
   const consent = { principalId: 'kim', proof: { seq: written.seq, hash: written.hash } };
-  const visit = await post(rights.gpd.url, makeBundle(rights.acme, { signals: headlessChrome(), consent }), {
-    origin: ORIGIN,
-  });
+  const visit = await post(
+    rights.gpd.url,
+    createBundle(rights.acme, { signals: headlessChrome(), consent }),
+    {
+      origin: ORIGIN,
+    },
+  );
   const { transparencyToken: token } = expectCore(visit, 'ok');
   const { token: session } = (await ask('/v1/sessions', { principalId: 'kim' }, {}, 201)) as {
     token: string;

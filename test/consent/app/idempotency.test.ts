@@ -3,7 +3,7 @@ import { ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
-import { type Action, type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+import { type Action, type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 let api: Api;
 beforeAll(async () => {
@@ -95,7 +95,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('belongs to one caller', async () => {
-    const browser = { ...makeBrowser(), purposes: [PURPOSE] };
+    const browser = { ...createBrowser(), purposes: [PURPOSE] };
     const session = await api.session('i');
     const replies = [
       await write('shared', body('i')),

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashSecret, makeApiKeySecret } from '../../../src/auth/credentials.ts';
+import { createApiKeySecret, hashSecret } from '../../../src/auth/credentials.ts';
 import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import type { KeyScope } from '../../../src/schema/route.ts';
-import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { operatorAt } from '../../support/act.ts';
 import { KID } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
@@ -26,12 +26,12 @@ afterAll(async () => {
 });
 
 /** By a connection of its own, as `gpd apikeys create` beside the server. */
-async function makeKey(scope: KeyScope): Promise<{ id: string; key: string }> {
-  const key = makeApiKeySecret(scope, randomBytes);
+async function createKey(scope: KeyScope): Promise<{ id: string; key: string }> {
+  const key = createApiKeySecret(scope, randomBytes);
   const hash = hashSecret(key);
   const id = `key_${hash.slice(0, 26)}`;
   const times = { createdAt: Date.now(), revokedAt: null, lastUsedOn: null };
-  await makeApiKeyStore(database).insert(
+  await createApiKeyStore(database).insert(
     { id, kid: KID, scope, name: 'new', hash, ...times },
     operatorAt(Date.now()),
   );
@@ -44,8 +44,10 @@ describe('a key that was made a moment ago', () => {
   }, async () => {
     const answers: number[] = [];
     for (let i = 0; i < 25; i += 1) {
-      answers.push((await api.post('/v1/consent/can-process', CHECK, (await makeKey('secret')).key)).status);
-      answers.push((await api.get('/v1/ledger/vkey', (await makeKey('read-only')).key)).status);
+      answers.push(
+        (await api.post('/v1/consent/can-process', CHECK, (await createKey('secret')).key)).status,
+      );
+      answers.push((await api.get('/v1/ledger/vkey', (await createKey('read-only')).key)).status);
     }
     expect(answers).toEqual(Array.from({ length: 50 }, () => 200));
   });
@@ -59,18 +61,18 @@ describe('a key that was made a moment ago', () => {
 
   it('although somebody at the same address tries keys that nobody has', async () => {
     const guesses = Array.from({ length: 100 }, () =>
-      api.post('/v1/consent/can-process', CHECK, makeApiKeySecret('secret', randomBytes)),
+      api.post('/v1/consent/can-process', CHECK, createApiKeySecret('secret', randomBytes)),
     );
-    const { key } = await makeKey('secret');
+    const { key } = await createKey('secret');
     expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
     for (const guess of await Promise.all(guesses)) expectError(guess, 'unauthenticated');
   });
 });
 
 it('a key that is revoked stays revoked', async () => {
-  const { id, key } = await makeKey('secret');
+  const { id, key } = await createKey('secret');
   expect((await api.post('/v1/consent/can-process', CHECK, key)).status).toBe(200);
-  await makeApiKeyStore(database).revoke(id, operatorAt(Date.now()));
+  await createApiKeyStore(database).revoke(id, operatorAt(Date.now()));
   await expect
     .poll(async () => (await api.post('/v1/consent/can-process', CHECK, key)).status, {
       timeout: 20_000,

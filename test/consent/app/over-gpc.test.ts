@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase, execute, executeSealed } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import type { SealTarget } from '../../support/server.ts';
-import { type Api, makeBrowser, PURPOSE, startApi, type Written } from './support/api.ts';
+import { type Api, createBrowser, PURPOSE, startApi, type Written } from './support/api.ts';
 
 /** Contract-2 section 13: under the policy `ask` GPC presets no, and a yes to that purpose alone counts. */
 
@@ -71,7 +71,7 @@ describe('a grant under GPC', () => {
     const own = { purposes: ['news'], ...OVER };
     const session = await api.session('dora');
     expect((await api.post(GRANT, { principalId: 'dora', ...own }, session)).status).toBe(201);
-    const browser = makeBrowser();
+    const browser = createBrowser();
     const page = { origin: ORIGIN, 'sec-gpc': '1' };
     expect((await api.post(GRANT, { ...browser, ...own }, api.keys.publishable, page)).status).toBe(201);
     for (const id of ['dora', browser.principalId])
@@ -134,7 +134,7 @@ describe('a bundle under GPC', () => {
   const sent = async (principalId: string, { seq, hash }: Written, purposes: string[]) =>
     post(
       api.gpd.url,
-      makeBundle(target, {
+      createBundle(target, {
         consent: { purposes, gpc: true, principalId, proof: { seq, hash } },
       }),
     );
@@ -156,7 +156,7 @@ describe('a bundle under GPC', () => {
     expect(told.consentState.purposes).toEqual(['orders']);
     expectCore(await sent('lea', yes, [PURPOSE]), 'consent-missing');
     expectCore(await sent('kim', { ...yes, hash: 'f'.repeat(64) }, [PURPOSE]), 'consent-missing');
-    const bare = makeBundle(target, { consent: { purposes: [PURPOSE], gpc: true } });
+    const bare = createBundle(target, { consent: { purposes: [PURPOSE], gpc: true } });
     expectCore(await post(api.gpd.url, bare), 'consent-missing');
     await api.write('withdraw', { principalId: 'kim' });
     expectCore(await sent('kim', yes, [PURPOSE]), 'consent-missing');

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../../src/lib/errors.ts';
 import { ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
-import { type Api, bearer, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+import { type Api, bearer, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** Rate 429 → 401 → scope 403 → body 400 and 422 → 404 → ownership 403 → state 409 (contract section 1). */
 
@@ -98,10 +98,10 @@ describe('403 of ownership comes before 409', () => {
 
   it('a browser likewise', async () => {
     const headers = { 'idempotency-key': 'browser', origin: ORIGIN };
-    const browser = makeBrowser();
+    const browser = createBrowser();
     const own = { ...browser, purposes: [PURPOSE] };
     expect((await api.post(GRANT, own, api.keys.publishable, headers)).status).toBe(201);
-    const stolen = { ...own, principalId: makeBrowser().principalId };
+    const stolen = { ...own, principalId: createBrowser().principalId };
     expectError(await api.post(GRANT, stolen, api.keys.publishable, headers), 'not-your-principal');
   });
 });

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
-import { type Api, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+import { type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
 /** GPD_RATE_CONSENT: a bucket a key, and it is asked first. Who holds the key of the page has buckets by client (ADR 0035). */
 
@@ -86,7 +86,7 @@ describe('the limits of visitors, who share the key of the page', () => {
   afterEach(() => shop.stop());
 
   const from = (client: number) => ({ origin: ORIGIN, 'x-forwarded-for': `203.0.113.${client}` });
-  const write = (path: string, client: number, who = makeBrowser(), headers = from(client)) =>
+  const write = (path: string, client: number, who = createBrowser(), headers = from(client)) =>
     shop.post(path, { ...who, purposes: [PURPOSE] }, shop.keys.publishable, headers);
   const statuses = async (count: number, call: (i: number) => Promise<Reply>): Promise<number[]> => {
     const got: number[] = [];
@@ -96,15 +96,15 @@ describe('the limits of visitors, who share the key of the page', () => {
   const STRANGERS = [60, 61, 62, 63, 64];
 
   it('refusals by one network, of whatever kind, lock nobody else out', async () => {
-    const anna = makeBrowser();
+    const anna = createBrowser();
     expect((await write(GRANT, 1, anna)).status).toBe(201);
     for (const stranger of STRANGERS) {
       const bare = { ...from(stranger), origin: 'https://evil.example' };
-      const stolen = { ...makeBrowser(), principalId: anna.principalId };
+      const stolen = { ...createBrowser(), principalId: anna.principalId };
       expect(await statuses(4, () => shop.post(CHECK, check, shop.keys.publishable, from(stranger)))).toEqual(
         Array(4).fill(403),
       );
-      expect(await statuses(4, () => write(GRANT, stranger, makeBrowser(), bare))).toEqual(
+      expect(await statuses(4, () => write(GRANT, stranger, createBrowser(), bare))).toEqual(
         Array(4).fill(403),
       );
       expect(await statuses(4, () => write(GRANT, stranger, stolen))).toEqual(Array(4).fill(403));
@@ -114,7 +114,7 @@ describe('the limits of visitors, who share the key of the page', () => {
   });
 
   it('browsers that are new to the tenant are limited more tightly than those it knows', async () => {
-    const [one, two] = [makeBrowser(), makeBrowser()];
+    const [one, two] = [createBrowser(), createBrowser()];
     expect((await write(GRANT, 2, one)).status).toBe(201);
     expect((await write('/v1/consent/deny', 2, two)).status).toBe(201);
     expectLimited(await write(GRANT, 2));
@@ -124,7 +124,7 @@ describe('the limits of visitors, who share the key of the page', () => {
   });
 
   it('who withdraws or denies is not locked out by grants of strangers, nor by their own', async () => {
-    const [anna, bert] = [makeBrowser(), makeBrowser()];
+    const [anna, bert] = [createBrowser(), createBrowser()];
     await write(GRANT, 4, anna);
     await write('/v1/consent/deny', 5, bert);
     for (let stranger = 0; stranger < SHARED; stranger += 1) await write(GRANT, stranger + 100);

@@ -4,7 +4,7 @@ import { ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
-import { type Api, bearer, expireSession, makeBrowser, PURPOSE, startApi } from './support/api.ts';
+import { type Api, bearer, createBrowser, expireSession, PURPOSE, startApi } from './support/api.ts';
 
 /** Every credential on every route: the table is the specification (contract section 7). */
 
@@ -45,7 +45,7 @@ interface Route {
 }
 
 const ERASE = 'POST /v1/principals/erase';
-const browser = makeBrowser();
+const browser = createBrowser();
 const PERSON = 'session-person';
 const SECRET: readonly Who[] = ['secret', 'foreign secret'];
 const READERS: readonly Who[] = [...SECRET, 'read-only', 'operator'];

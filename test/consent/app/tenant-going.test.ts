@@ -6,7 +6,7 @@ import { KID, ORIGIN, OTHER, OTHER_ORIGIN } from '../../support/constants.ts';
 import { post } from '../../support/expect.ts';
 import { postJson, type Reply } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 import { bearer, PURPOSE } from './support/api.ts';
 
@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => gpd.stop());
 
-async function makeKey(kid: string): Promise<string> {
+async function createKey(kid: string): Promise<string> {
   const words = ['apikeys', 'create', kid, '--scope', 'secret', '--name', 't'];
   return (await gpd.json<{ key: string }>(words)).key;
 }
 
 it('a tenant that goes is 401 for its own callers and leaves no row; nobody else notices', async () => {
   const [acme, other] = gpd.targets as [SealTarget, SealTarget];
-  const keys: Record<string, string> = { [KID]: await makeKey(KID), [OTHER]: await makeKey(OTHER) };
+  const keys: Record<string, string> = { [KID]: await createKey(KID), [OTHER]: await createKey(OTHER) };
   const statuses = new Map<string, Set<number>>();
   let people = 0;
   const note = (what: string, { status }: Reply): number => {
@@ -55,7 +55,7 @@ it('a tenant that goes is 401 for its own callers and leaves no row; nobody else
   const visit = async (target: SealTarget, origin: string): Promise<number> => {
     people += 1;
     const signals = desktopChrome(String(people).padStart(32, 'a'));
-    return note(`${target.kid} visit`, await post(gpd.url, makeBundle(target, { signals }), { origin }));
+    return note(`${target.kid} visit`, await post(gpd.url, createBundle(target, { signals }), { origin }));
   };
 
   let over = false;

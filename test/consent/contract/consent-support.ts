@@ -1,14 +1,14 @@
-import { makeConsentAppender } from '../../../src/consent/append-store.ts';
+import { createConsentAppender } from '../../../src/consent/append-store.ts';
 import type { AppendRequest } from '../../../src/consent/plan-write.ts';
-import { makeConsentStateReader } from '../../../src/consent/state-store.ts';
+import { createConsentStateReader } from '../../../src/consent/state-store.ts';
 import type { TermsOf } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import type { ConsentChoice } from '../../../src/schema/consent.ts';
-import { makeStateMac, type StateMac } from '../../../src/tenants/state-mac.ts';
+import { createStateMac, type StateMac } from '../../../src/tenants/state-mac.ts';
 import { NOW } from '../../support/make.ts';
 
 export const WRAP_KEY = Buffer.alloc(32, 6);
-export const macOf = (kid: string): StateMac => makeStateMac(kid, Buffer.alloc(32, 4));
+export const macOf = (kid: string): StateMac => createStateMac(kid, Buffer.alloc(32, 4));
 export const termsOf = (kid: string): TermsOf => ({ kid, stateMac: macOf(kid) });
 const DAY_MS = 86_400_000;
 
@@ -21,7 +21,7 @@ interface RequestOptions {
   readonly notify?: AppendRequest['notify'];
 }
 
-export function makeRequest(kid: string, options: RequestOptions = {}): AppendRequest {
+export function createRequest(kid: string, options: RequestOptions = {}): AppendRequest {
   const { principal = 'ref-1', purposes = ['ads'], choice = 'granted', gpc, now = NOW } = options;
   const expiresAt = choice === 'granted' ? now + DAY_MS : null;
   const detail = { policyVersion: 2, gpc: gpc ?? false, source: 'backend', expiresAt } as const;
@@ -41,6 +41,6 @@ export function makeRequest(kid: string, options: RequestOptions = {}): AppendRe
   };
 }
 
-export const appender = (database: Database) => makeConsentAppender(database);
+export const appender = (database: Database) => createConsentAppender(database);
 export const readState = (database: Database, kid: string, purpose = 'ads', principal = 'ref-1') =>
-  makeConsentStateReader(database).read({ kid, principal, purpose, mac: macOf(kid) });
+  createConsentStateReader(database).read({ kid, principal, purpose, mac: macOf(kid) });

@@ -8,29 +8,29 @@ import type { Config } from '../../../src/config.ts';
 import { macTerms, publishPolicy, savePurposes } from '../../../src/consent/terms-store.ts';
 import { verifyLog } from '../../../src/consent/verify-service.ts';
 import type { Database } from '../../../src/db/engine.ts';
-import { LEDGER_SECRET, makeMasterKey, tenantSecretContext } from '../../../src/keys/master-key.ts';
+import { createMasterKey, LEDGER_SECRET, tenantSecretContext } from '../../../src/keys/master-key.ts';
 import { addCommitments, anchorBody, impersonalEntry, personalEntry } from '../../../src/ledger/entries.ts';
 import { appendLeaves, EMPTY_FRONTIER, encodeFrontier, leafHash } from '../../../src/ledger/merkle.ts';
-import { makeNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
+import { createNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
-import { checkpointFile, makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
+import { checkpointFile, createCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { currentCheckpoint, keepCheckpoints, NotSigned } from '../../../src/log/checkpoint-service.ts';
 import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
 import { readEntries, readHead } from '../../../src/log/entries.ts';
-import { createTenant } from '../../../src/ops/new-tenant-service.ts';
+import { addTenant } from '../../../src/ops/new-tenant-service.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { firstPurpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret } from '../../../src/tenants/secrets.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
-import { append, macOf, makeAppend, makeAppender, WRAP_KEY } from '../app/store/fixture.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
+import { append, createAppend, createAppender, macOf, WRAP_KEY } from '../app/store/fixture.ts';
 
 const SECRET = Buffer.alloc(32, 3);
-const masterKey = makeMasterKey(Buffer.alloc(32, 5), randomBytes);
+const masterKey = createMasterKey(Buffer.alloc(32, 5), randomBytes);
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
 /** What somebody can do who writes the database, and has no key. */
@@ -45,13 +45,13 @@ export function tamperedLogContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     /** A node with a data directory of its own. */
-    function makeNode(kid: string, database: Database, dataDir = tempDir('node')) {
+    function createNode(kid: string, database: Database, dataDir = tempDir('node')) {
       let now = NOW;
-      const book = makeCheckpointBook(dataDir, SECRET);
+      const book = createCheckpointBook(dataDir, SECRET);
       const keysOf = async () => {
         const wrapped = (await readTenantSecret(other, kid, LEDGER_SECRET)) ?? '';
         const seed = masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
-        const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, seed);
+        const signer = createNoteSigner(`gpd.example/ledger/${kid}`, seed);
         return { signer, principalWrap: WRAP_KEY, stateMac: macOf(kid) };
       };
       const deps = async () => {
@@ -73,20 +73,20 @@ export function tamperedLogContract(make: MakeDatabase): void {
         keep: async () => keepCheckpoints(await deps(), kid),
         /** As another process, which has read nothing yet. */
         async codes() {
-          const trusted = { book: makeCheckpointBook(dataDir, SECRET), keys: await keysOf() };
+          const trusted = { book: createCheckpointBook(dataDir, SECRET), keys: await keysOf() };
           const problems = (await verifyLog(database, kid, { trusted }))?.problems ?? [];
           return [...new Set(problems.map(({ code }) => code))].sort();
         },
       };
     }
-    type Node = ReturnType<typeof makeNode>;
+    type Node = ReturnType<typeof createNode>;
 
     /** anna grants and withdraws, bert grants; a policy is published; all of it is signed. */
-    async function makeLog(kid: string): Promise<Node> {
-      const node = makeNode(kid, db.database);
+    async function createLog(kid: string): Promise<Node> {
+      const node = createNode(kid, db.database);
       const config = { data_dir: dirname(node.file), base_url: 'https://gpd.example' } as Config;
       const store = { database: db.database, masterKey, serverSecret: SECRET };
-      await createTenant(store, config, { kid, origins: [], now: NOW });
+      await addTenant(store, config, { kid, origins: [], now: NOW });
       await db.database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
       await macEntries(kid);
       await publishPolicy(
@@ -95,10 +95,10 @@ export function tamperedLogContract(make: MakeDatabase): void {
         { text: 'We ask.', material: true },
         operatorAt(NOW),
       );
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       for (const choice of ['granted', 'withdrawn'] as const)
-        await append(appender, makeAppend(kid, { choice }));
-      await append(appender, makeAppend(kid, { principalId: 'bert' }));
+        await append(appender, createAppend(kid, { choice }));
+      await append(appender, createAppend(kid, { principalId: 'bert' }));
       await node.sign();
       expect(await node.codes()).toEqual([]);
       return node;
@@ -135,7 +135,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it('with entries taken off its end is signed no more, and verify says so', async () => {
       const kid = 'rolled-back';
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       await rollBack(kid, 5);
       await expect(node.sign()).rejects.toMatchObject({ problem: 'checkpoint-not-extended', status: 503 });
       expect(await node.codes()).toContain('checkpoint-not-extended');
@@ -149,7 +149,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it('is signed once an hour where nobody asks, and at once where somebody does', async () => {
       const kid = 'hourly';
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       const last = async () => (await node.book.all((await readHead(other, kid))?.vkey ?? '')).at(-1)?.size;
       await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
       await node.keep();
@@ -167,9 +167,9 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it('keeps of each log one checkpoint a day, those of the last day, and the last one', async () => {
       const kid = 'thinned';
-      await makeLog(kid);
-      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 8));
-      const book = makeCheckpointBook(tempDir('thin'), SECRET, 1);
+      await createLog(kid);
+      const signer = createNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 8));
+      const book = createCheckpointBook(tempDir('thin'), SECRET, 1);
       const day = Math.floor(NOW / DAY) * DAY;
       const times = [day - 9 * DAY, day - 9 * DAY + 1, day - 9 * DAY + 2, day - 5 * DAY, day, day + 1];
       let last = null;
@@ -208,26 +208,26 @@ export function tamperedLogContract(make: MakeDatabase): void {
       ],
     ])('is not signed where checkpoints.log %s', async (what, damage) => {
       const kid = `file-${what.replaceAll(' ', '-')}`;
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       const whole = readFileSync(node.file);
       damage(node.file);
       // A node on PostgreSQL that was never there before begins with what the others signed.
       const begins = what.includes('lock') && db.database.kind === 'postgres';
       expect(await node.codes()).toEqual(begins ? [] : ['checkpoint-missing']);
-      const after = makeNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length));
+      const after = createNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length));
       if (begins) expect(await after.sign()).toMatchObject({ size: 6 });
       else await expect(after.sign()).rejects.toMatchObject({ problem: 'checkpoint-missing' });
       writeFileSync(node.file, whole);
       expect(
-        await makeNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length)).codes(),
+        await createNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length)).codes(),
       ).toEqual([]);
     });
 
     it('is told by every node by itself, which keeps what the others signed', async () => {
       const kid = 'nodes';
-      const first = await makeLog(kid);
+      const first = await createLog(kid);
       if (db.database.kind !== 'postgres') return;
-      const second = makeNode(kid, other);
+      const second = createNode(kid, other);
       await second.keep();
       expect(await second.codes()).toEqual([]);
       await savePurposes(other, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
@@ -399,7 +399,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
         (tx, kid) =>
           tx('ledger_heads')
             .where({ kid })
-            .update({ vkey: makeNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 1)).vkey }),
+            .update({ vkey: createNoteSigner(`gpd.example/ledger/${kid}`, Buffer.alloc(32, 1)).vkey }),
         ['vkey-changed'],
       ],
       [
@@ -446,18 +446,20 @@ export function tamperedLogContract(make: MakeDatabase): void {
     it.each(people)('shows %s', async (_what, name, tamper, codes) => {
       if (!isAsked()) return;
       const kid = `tampered-${name}`;
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       await write((tx) => tamper(tx, kid));
       expect(await node.codes()).toEqual(codes);
     });
 
     /** Verdicts and audit rows of two hours, with one between that had none. */
-    async function makeSealed(kid: string): Promise<Node> {
-      const node = await makeLog(kid);
+    async function createSealed(kid: string): Promise<Node> {
+      const node = await createLog(kid);
       const actor = { role: 'dpo', ref: 'dora' } as const;
       for (const at of [BEGIN, BEGIN + 2 * HOUR]) {
         for (const n of [1, 2])
-          await makeRecorder(db.database).record(makeEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at }));
+          await createRecorder(db.database).record(
+            createEntry({ kid, id: `${kid}-${n}-${at}`, decidedAt: at }),
+          );
         await recordAudit(db.database, { kid, at, actor, action: 'dsar.exported', object: null, detail: {} });
       }
       for (const seal of [anchorVerdicts, anchorAudit])
@@ -477,7 +479,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it.each(tables)('shows an hour of %s that is gone, with its seal or without', async (...table) => {
       const kid = `hour-${table[0]}`;
-      const node = await makeSealed(kid);
+      const node = await createSealed(kid);
       await write((tx) => hourOf(tx, kid, table).delete());
       expect(await node.codes()).toEqual(['rows-missing']);
       await write((tx) => tx(table[1]).where({ kid }).delete());
@@ -493,7 +495,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
           [BEGIN + HOUR, 'empty'],
         ] as const) {
           const kid = `added-${table}-${name}`;
-          const node = await makeSealed(kid);
+          const node = await createSealed(kid);
           await write(async (tx) => {
             const { seq: _seq, ...row } = (await tx(table).where({ kid }).first()) as Record<string, unknown>;
             const id = table === 'decisions' ? { request_id: `req_${kid}_forged` } : {};
@@ -507,7 +509,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
     it.each(tables)('shows a seal of %s that is not the one in the log', async (_table, seals) => {
       if (!isAsked()) return;
       const kid = `seal-${seals}`;
-      const node = await makeSealed(kid);
+      const node = await createSealed(kid);
       await write((tx) =>
         tx(seals)
           .where({ kid, hour: BEGIN })
@@ -518,7 +520,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it('tells what expired from what is gone', async () => {
       const kid = 'expired';
-      const node = await makeSealed(kid);
+      const node = await createSealed(kid);
       const now = BEGIN + 10 * DAY;
       const taken = await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
       expect(taken.decisions).toBe(2);
@@ -559,7 +561,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
     // Guards against: one forged entry excused the deletion of every verdict and audit row, and the server signed it.
     it('signs no forged retention, which explains rows that somebody took', async () => {
       const kid = 'forged-retention';
-      const node = await makeSealed(kid);
+      const node = await createSealed(kid);
       await node.sign();
       const before = new Date(BEGIN + 30 * DAY).toISOString().replace('.000Z', 'Z');
       const at = BEGIN + 731 * DAY;
@@ -582,7 +584,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       ['audit.sealed', 'audit_log'],
     ] as const)('signs no second %s of an hour, which explains changed rows', async (type, table) => {
       const kid = `resealed-${table}`;
-      const node = await makeSealed(kid);
+      const node = await createSealed(kid);
       await node.sign();
       const commitments = (await other.read(table).where({ kid }).limit(1).pluck('commitment')) as string[];
       const body = anchorBody(BEGIN, BEGIN + HOUR, addCommitments(EMPTY_FRONTIER, commitments));
@@ -596,7 +598,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it('signs no forged erasure, which explains missing openings', async () => {
       const kid = 'forged-erasure';
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       await write(async (tx) => {
         for (const table of ['consent_state', 'consent_openings', 'consent_principals'])
           await tx(table).where({ kid }).delete();
@@ -613,7 +615,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
 
     it('finds a retention that goes further than the shortest one, and an entry of tomorrow, whoever wrote them', async () => {
       const kid = 'implausible';
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       const before = new Date(BEGIN).toISOString().replace('.000Z', 'Z');
       const body = { before, decisions: 1, audit: 0 };
       const entry = impersonalEntry({ type: 'retention.applied', at: NOW, purpose: null }, body);
@@ -628,7 +630,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
     // Guards against: the log was read from its beginning for every checkpoint.
     it('reads for a checkpoint only what came since the last one', async () => {
       const kid = 'since';
-      const node = await makeLog(kid);
+      const node = await createLog(kid);
       await write((tx) => tx('ledger_entries').where({ kid, seq: 1 }).update({ mac: null }));
       await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
       expect((await node.sign())?.size).toBe((await readHead(other, kid))?.size);

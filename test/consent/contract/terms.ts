@@ -6,7 +6,7 @@ import type { ConsentChoice } from '../../../src/schema/consent.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
 import { NOW } from '../../support/make.ts';
-import { appender, makeRequest, termsOf } from './consent-support.ts';
+import { appender, createRequest, termsOf } from './consent-support.ts';
 
 export function termsContract(make: MakeDatabase): void {
   describe('purposes, policies and sessions', () => {
@@ -21,7 +21,7 @@ export function termsContract(make: MakeDatabase): void {
     it('compares an imported record with what is known, by the time that it names', async () => {
       const kid = await addTenant(db.database, 'imported');
       const importing = (at: number | null, choice: ConsentChoice) => {
-        const request = makeRequest(kid, { choice });
+        const request = createRequest(kid, { choice });
         const [entry] = request.entries;
         const record = at === null ? {} : { recordedAt: isoTime(at) };
         const detail = { ...entry!.detail, source: 'import', ...record } as const;
@@ -33,7 +33,7 @@ export function termsContract(make: MakeDatabase): void {
       expect(await importing(NOW - 5, 'granted')).toEqual(written);
       expect(await importing(NOW - 5, 'granted')).toBe('outdated');
       expect(await importing(NOW - 5, 'withdrawn')).toEqual(written);
-      await appender(db.database).append(makeRequest(kid, { now: NOW }));
+      await appender(db.database).append(createRequest(kid, { now: NOW }));
       expect(await importing(NOW - 1, 'withdrawn')).toBe('outdated');
     });
 

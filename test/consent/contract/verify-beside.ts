@@ -8,14 +8,14 @@ import { impersonalEntry } from '../../../src/ledger/entries.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
 import { appendOne, lockHead } from '../../../src/log/entries.ts';
-import { makeContext } from '../../../src/ops/doctor/context.ts';
+import { createContext } from '../../../src/ops/doctor/context.ts';
 import { CHECKS, examine } from '../../../src/ops/doctor/doctor.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -71,7 +71,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
         const at = BEGIN + i * HOUR;
         for (const durable of ['one', 'two']) {
           const id = `${kid}-${durable}-${i}`;
-          await makeRecorder(db.database).record(makeEntry({ kid, id, durable, decidedAt: at }));
+          await createRecorder(db.database).record(createEntry({ kid, id, durable, decidedAt: at }));
         }
         const event = { kid, at, actor, action: 'dsar.exported', object: null, detail: {} } as const;
         await recordAudit(db.database, event);
@@ -161,7 +161,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
           ),
         );
       const look = (database: Database, only: string) => {
-        const context = makeContext(loadConfig({ environment: {} }), { version: '', now: NOW }, database);
+        const context = createContext(loadConfig({ environment: {} }), { version: '', now: NOW }, database);
         const tenants = async () => {
           const { readable } = await context.tenants();
           return { readable: readable.filter((tenant) => tenant.kid === only), damaged: [] };
@@ -181,7 +181,7 @@ export function verifyBesideContract(make: MakeDatabase): void {
       const count = (tx: Knex): Promise<unknown[]> => Promise.resolve(tx('sightings').where({ kid }));
       const seen = await other.snapshot(async (tx) => {
         const before = await count(tx);
-        await makeRecorder(db.database).record(makeEntry({ kid, id: 'moment' }));
+        await createRecorder(db.database).record(createEntry({ kid, id: 'moment' }));
         return [before, await count(tx)];
       });
       expect(seen).toEqual([[], []]);

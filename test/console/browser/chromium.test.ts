@@ -8,11 +8,11 @@ import { useBrowserConsole } from '../support/browser.ts';
 
 describeInChromium('the console in a browser', () => {
   const at = useBrowserConsole();
-  const { enter, makeCase } = at;
+  const { enter, createCase } = at;
 
   it('a reviewer signs in, claims, overturns, and the next verdict is human', async () => {
     const device = 'journey';
-    const { requestId, class: before } = await makeCase(device);
+    const { requestId, class: before } = await createCase(device);
     expect(before).toBe('undeclared_automation');
     const page = await enter('ada');
     const faults: string[] = [];
@@ -37,7 +37,7 @@ describeInChromium('the console in a browser', () => {
   });
 
   it('a dpo exports and erases a subject', async () => {
-    const { requestId } = await makeCase();
+    const { requestId } = await createCase();
     const page = await enter('dora', { acceptDownloads: true });
     const find = async (): Promise<void> => {
       await page.goto(`${at.site.url}/console/subjects`);
@@ -66,7 +66,7 @@ describeInChromium('the console in a browser', () => {
 
   it('a statement of an enemy runs nothing and turns nothing around', async () => {
     const statement = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>\u202eevil`;
-    const { requestId } = await makeCase(undefined, statement);
+    const { requestId } = await createCase(undefined, statement);
     const page = await enter('ada');
     await page.goto(`${at.site.url}/console/queue?q=${requestId}`);
     expect(await page.title()).not.toContain('owned');

@@ -10,7 +10,7 @@ import { type Console, startConsole } from '../support/console.ts';
 
 /** Firefox beside other work: each press is a page of its own. */
 
-async function makeCase(site: Console, device?: string) {
+async function createCase(site: Console, device?: string) {
   const decided = await site.decide(device);
   const statement = 'I am a person, and I type with a switch.';
   return { ...decided, contestId: await site.contest(decided.requestId, decided.visitorId, statement) };
@@ -56,7 +56,7 @@ describeInFirefox('the console in Firefox', () => {
   }
 
   it('a reviewer signs in, claims, overturns, and the next verdict is human', async () => {
-    const { contestId, class: before } = await makeCase(site, 'journey');
+    const { contestId, class: before } = await createCase(site, 'journey');
     expect(before).toBe('undeclared_automation');
     const page = await enter('ada');
     const faults: string[] = [];

@@ -7,10 +7,10 @@ import { useBrowserConsole } from '../support/browser.ts';
 
 describeInChromium('the console without a mouse, a script or a screen', () => {
   const at = useBrowserConsole();
-  const { enter, makeCase } = at;
+  const { enter, createCase } = at;
 
   it('by keyboard alone: j, k, o, c, ? and Tab', async () => {
-    const [first, second] = [await makeCase(), await makeCase()];
+    const [first, second] = [await createCase(), await createCase()];
     const page = await enter('grace');
     const focused = (): Promise<string | null> =>
       page.evaluate(() => document.activeElement?.getAttribute('href') ?? document.activeElement?.id ?? null);
@@ -73,7 +73,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
   });
 
   it('without JavaScript: the same case, from the sign-in to the ruling', async () => {
-    const { requestId } = await makeCase();
+    const { requestId } = await createCase();
     const page = await enter('ada', { javaScriptEnabled: false });
     await page.locator('tr', { hasText: requestId }).getByRole('button', { name: 'Claim' }).click();
     await page.getByLabel('Uphold it.').check();
@@ -87,7 +87,7 @@ describeInChromium('the console without a mouse, a script or a screen', () => {
   });
 
   it('printed, a case is the evidence without the forms', async () => {
-    const { contestId } = await makeCase();
+    const { contestId } = await createCase();
     const page = await enter('ada');
     await page.goto(`${at.site.url}/console/contests/${contestId}`);
     await page.emulateMedia({ media: 'print' });

@@ -29,11 +29,11 @@ describeInChromium('the looks of the console', () => {
   let site: Console;
   let browser: Browser;
   let enter: BrowserConsole['enter'];
-  let makeCase: BrowserConsole['makeCase'];
+  let createCase: BrowserConsole['createCase'];
 
   beforeAll(async () => {
     at = await startBrowserConsole();
-    ({ site, browser, enter, makeCase } = at);
+    ({ site, browser, enter, createCase } = at);
   });
   afterAll(() => at.stop());
 
@@ -74,7 +74,7 @@ describeInChromium('the looks of the console', () => {
     it.each(looks)(
       '%s: axe finds nothing, and nothing is wider than the window',
       async (_name, options) => {
-        const open = await makeCase();
+        const open = await createCase();
         const page = await enter('dora', options);
         const look = async (what: string): Promise<void> => {
           // With its style: a page that was just sent to has none for a moment.

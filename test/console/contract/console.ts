@@ -33,8 +33,8 @@ import { readTallies, readVisits, talliedUntil, tally } from '../../../src/right
 import { addKeyTraffic, purgeKeyTraffic, readKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 interface CaseParts {
   readonly i: number;
@@ -215,10 +215,10 @@ export function consoleContract(make: MakeDatabase): void {
 
     it('a device’s trail, its contests and the oldest decision', async () => {
       const kid = await addTenant(db.database, 'trail');
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       for (const i of [1, 2, 3]) {
         await recorder.record(
-          makeEntry({
+          createEntry({
             kid,
             id: `trail${i}`,
             durable: 'dev',
@@ -246,7 +246,7 @@ export function consoleContract(make: MakeDatabase): void {
 
     it('verdicts are counted once an hour and class, on two nodes at once, and not before they are settled', async () => {
       const kid = await addTenant(db.database, 'tally');
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const hour = Math.floor(NOW / HOUR) * HOUR;
       const entries = [
         [hour, 'human'],
@@ -255,7 +255,9 @@ export function consoleContract(make: MakeDatabase): void {
         [hour + HOUR, 'human'],
       ] as const;
       for (const [at, name] of entries) {
-        await recorder.record(makeEntry({ kid, id: `tally${at}`, decidedAt: at, verdict: { class: name } }));
+        await recorder.record(
+          createEntry({ kid, id: `tally${at}`, decidedAt: at, verdict: { class: name } }),
+        );
       }
       await recorder.idle();
       // The last two are less than a minute old: a batch may still commit beside them.

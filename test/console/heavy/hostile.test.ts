@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.stop());
 
-async function makeCase() {
+async function createCase() {
   const decided = await site.decide();
   const contestId = await site.contest(decided.requestId, decided.visitorId);
   return { ...decided, contestId, path: `/console/contests/${contestId}` };
@@ -103,7 +103,7 @@ describe('every field', () => {
   it.each(Object.entries(FORMS))(
     'of the form %s',
     async (route, fields) => {
-      const { path, requestId } = await makeCase();
+      const { path, requestId } = await createCase();
       const address = `/console${route}`.replace('/console/contests/:id', path);
       const good = { kind: 'request', id: requestId, outcome: 'upheld', text: REASON, basis: REASON };
       for (const field of fields) {
@@ -129,7 +129,7 @@ describe('every field', () => {
   it.each(Object.entries(QUERIES))(
     'of the address %s',
     async (route, fields) => {
-      const { contestId } = await makeCase();
+      const { contestId } = await createCase();
       for (const field of fields) {
         for (const [name, value] of Object.entries(HOSTILE)) {
           const query = encodeURIComponent(value.toWellFormed().slice(0, 8000));
@@ -146,7 +146,7 @@ describe('every field', () => {
   );
 
   it('bytes that are no text are refused or read as replacement characters', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const reply = await ask(site.url, `${path}/ask`, {
       method: 'POST',
       headers: {
@@ -166,7 +166,7 @@ describe('every field', () => {
 
 describe('secrets', () => {
   it('stand on no page: not the session, not a key, not a durable id, and the receipt of nobody’s ids', async () => {
-    const { path, requestId } = await makeCase();
+    const { path, requestId } = await createCase();
     const secret = await addApiKey(site.gpd);
     const pages = Object.entries(ROUTES)
       .filter(([, methods]) => methods.startsWith('GET'))
@@ -197,7 +197,7 @@ describe('secrets', () => {
 
 describe('a session that ends while somebody writes', () => {
   it('the basis of a hold is on the page, to be copied', async () => {
-    const { requestId } = await makeCase();
+    const { requestId } = await createCase();
     const visitor = await signIn(site.url, 'dpo-2');
     const token = await visitor.csrf();
     await idle(site, 'Dirk Privat');
@@ -216,7 +216,7 @@ describe('a session that ends while somebody writes', () => {
   });
 
   it('a question that was being asked is kept', async () => {
-    const { path } = await makeCase();
+    const { path } = await createCase();
     const visitor = await signIn(site.url, 'grace');
     const token = await visitor.csrf();
     await idle(site, 'Grace Hopper');
@@ -237,7 +237,7 @@ describe('two reviewers at once', () => {
   it('four eyes: two first rulings at one moment do not make a decision', async () => {
     await site.gpd.json(['tenants', 'set', KID, 'review.fourEyes=true']);
     try {
-      const { path, contestId } = await makeCase();
+      const { path, contestId } = await createCase();
       await expect.poll(async () => (await ada.get(path)).text).toContain('requires two reviewers');
       const replies = await Promise.all([resolve('ada', path, REASON), resolve('grace', path, REASON)]);
       // Each saw the case before the other's proposal: the later one is told so.

@@ -10,7 +10,7 @@ export interface BrowserConsole {
   readonly browser: Browser;
   /** Signs in at the identity provider's own page. */
   readonly enter: (account: string, options?: BrowserContextOptions) => Promise<Page>;
-  readonly makeCase: (
+  readonly createCase: (
     device?: string,
     statement?: string,
   ) => Promise<{ requestId: string; visitorId: string; class: string; contestId: string }>;
@@ -34,7 +34,7 @@ export async function startBrowserConsole(): Promise<BrowserConsole> {
       await page.waitForURL(/\/console\/queue/);
       return page;
     },
-    async makeCase(device, statement = 'I am a person, and I type with a switch.') {
+    async createCase(device, statement = 'I am a person, and I type with a switch.') {
       const decided = await site.decide(device);
       const contestId = await site.contest(decided.requestId, decided.visitorId, statement);
       return { ...decided, contestId };
@@ -47,7 +47,7 @@ export async function startBrowserConsole(): Promise<BrowserConsole> {
 }
 
 /** One for all tests of a file. */
-export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'makeCase'> {
+export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'createCase'> {
   let at: BrowserConsole;
   beforeAll(async () => {
     at = await startBrowserConsole();
@@ -58,6 +58,6 @@ export function useBrowserConsole(): Pick<BrowserConsole, 'site' | 'enter' | 'ma
       return at.site;
     },
     enter: (...who) => at.enter(...who),
-    makeCase: (...what) => at.makeCase(...what),
+    createCase: (...what) => at.createCase(...what),
   };
 }

@@ -8,7 +8,7 @@ import { ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { freePort } from '../../support/ports.ts';
 import { headlessChrome, type SampleSignals } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import {
   type Gpd,
   type GpdOptions,
@@ -98,7 +98,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     url: options.base ?? gpd.url,
     async decide(device = randomBytes(8).toString('hex'), signals = headlessChrome(device)) {
       if (!target) throw new Error('the installation was made elsewhere');
-      const reply = await post(options.base ?? gpd.url, makeBundle(target, { signals }));
+      const reply = await post(options.base ?? gpd.url, createBundle(target, { signals }));
       return reply.json() as { requestId: string; visitorId: string; class: string };
     },
     async contest(requestId, visitorId, statement, sub = 'subject-1') {
@@ -113,7 +113,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     },
     async fileCase(body) {
       if (!target) throw new Error('the installation was made elsewhere');
-      const reply = await post(gpd.url, makeBundle(target, { signals: headlessChrome() }), {
+      const reply = await post(gpd.url, createBundle(target, { signals: headlessChrome() }), {
         origin: ORIGIN,
       });
       const { transparencyToken: token } = reply.json() as { transparencyToken: string };
@@ -143,7 +143,7 @@ export interface Visitor {
 
 const jarKey = (url: URL): string => url.origin;
 
-export function makeVisitor(base: string): Visitor {
+export function createVisitor(base: string): Visitor {
   const jars = new Map<string, Map<string, string>>();
   const jarOf = (url: URL): Map<string, string> => {
     const found = jars.get(jarKey(url)) ?? new Map<string, string>();
@@ -223,7 +223,7 @@ export async function signIn(
   account: string,
   back = '/console',
 ): Promise<Visitor & { readonly last: Reply }> {
-  const visitor = makeVisitor(base);
+  const visitor = createVisitor(base);
   const last = await follow(visitor, base, `/console/login?back=${encodeURIComponent(back)}`, account);
   return { ...visitor, last };
 }

@@ -5,10 +5,10 @@ import { purgeNonces } from '../../../src/ingest/decisions-store.ts';
 import { isFresh } from '../../../src/ingest/open.ts';
 import { DAY, HOUR, isoTime, MINUTE } from '../../../src/lib/clock.ts';
 import { Unavailable } from '../../../src/lib/errors.ts';
-import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from '../../ops/contract/house.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
+import { addDecision, addRetiringKey, countOf, createHouse, privateKeyOf } from '../../ops/contract/house.ts';
+import { createEntry, NOW } from '../../support/make.ts';
 import { fc } from '../../support/property.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from './database.ts';
 
 const YEAR = 365 * DAY;
@@ -48,10 +48,10 @@ export function clockContract(make: MakeDatabase): void {
 
     it('years ahead: nothing that cannot be taken back goes in its first hour, and then a day of it an hour', () =>
       within(async ({ database }) => {
-        const before = makeHouse(database);
+        const before = createHouse(database);
         await before.round();
         await before.stop();
-        const house = makeHouse(database, NOW + 3 * YEAR);
+        const house = createHouse(database, NOW + 3 * YEAR);
         for (const after of [MINUTE, 30 * MINUTE]) {
           expect(await house.round(after)).toEqual([]);
           expect(await whatIsLeft(database)).toEqual(ALL);
@@ -61,7 +61,7 @@ export function clockContract(make: MakeDatabase): void {
         house.setClock(YEAR);
         await house.round(40 * MINUTE);
         await house.stop();
-        const next = makeHouse(database, house.at());
+        const next = createHouse(database, house.at());
         await next.round(10 * MINUTE);
         expect(await whatIsLeft(database)).toEqual(ALL);
         for (let hour = 0; hour < 2; hour += 1) await next.round(HOUR);
@@ -74,7 +74,7 @@ export function clockContract(make: MakeDatabase): void {
 
     it('years ahead for less than an hour: all goes on as before', () =>
       within(async ({ database }) => {
-        const house = makeHouse(database);
+        const house = createHouse(database);
         await house.round();
         house.setClock(YEAR);
         await house.round(30 * MINUTE);
@@ -88,10 +88,10 @@ export function clockContract(make: MakeDatabase): void {
 
     it('off for a week: after seven hours all is as ever', () =>
       within(async ({ database }) => {
-        const before = makeHouse(database);
+        const before = createHouse(database);
         await before.round();
         await before.stop();
-        const house = makeHouse(database, NOW + 7 * DAY);
+        const house = createHouse(database, NOW + 7 * DAY);
         for (let hour = 0; hour < 8; hour += 1) expect(await house.round(HOUR)).toEqual([]);
         expect(house.events).toEqual(['clock-ahead', 'clock-right']);
         expect(await whatIsLeft(database)).toEqual([]);
@@ -126,7 +126,7 @@ export function clockContract(make: MakeDatabase): void {
     it('the time cannot be committed: nothing runs', () =>
       within(async ({ database }) => {
         let away = false;
-        const house = makeHouse(database, NOW + YEAR, {
+        const house = createHouse(database, NOW + YEAR, {
           clockRule: {
             skewMs: SKEW,
             commit: () =>
@@ -161,14 +161,14 @@ export function clockContract(make: MakeDatabase): void {
               await purgeNonces(database, keepNoncesFrom(now, skewMs));
               if (!isFresh(clientTs, now, skewMs / 1000)) continue;
               const nonce = `run${run}-${dated}`;
-              const entry = makeEntry({
+              const entry = createEntry({
                 kid: KID,
                 id: `${run}-${i}`,
                 nonce,
                 datedAt: clientTs,
                 durable: null,
               });
-              if ((await makeRecorder(database).record(entry)) === 'recorded') taken.push(nonce);
+              if ((await createRecorder(database).record(entry)) === 'recorded') taken.push(nonce);
             }
             expect(new Set(taken).size).toBe(taken.length);
             all += taken.length;

@@ -7,7 +7,7 @@ import { rowsOf } from '../../../src/db/sql.ts';
 import { createLog } from '../../../src/log/entries.ts';
 import { insertTenant } from '../../../src/tenants/tenant-store.ts';
 import { termsOf } from '../../consent/contract/consent-support.ts';
-import { makeNewTenant } from '../../support/make.ts';
+import { createNewTenant } from '../../support/make.ts';
 
 /** One database of a suite's own. */
 export interface TestDatabase {
@@ -24,7 +24,7 @@ export type MakeDatabase = (schema?: 'present' | 'none') => Promise<TestDatabase
 /** Inserts a tenant with an empty log under a kid of its own and returns the kid: tests of one suite share a database. */
 export async function addTenant(database: Database, kid: string): Promise<string> {
   const inserted = await database.transaction(async (tx) => {
-    if (!(await insertTenant(tx, makeNewTenant(kid)))) return false;
+    if (!(await insertTenant(tx, createNewTenant(kid)))) return false;
     await createLog(tx, { kid, origin: `gpd.example/ledger/${kid}`, vkey: `key of ${kid}` });
     await macTerms(tx, termsOf(kid));
     return true;

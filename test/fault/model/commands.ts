@@ -5,7 +5,7 @@ import { expectCore, INGEST, sessionOf } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { fc } from '../../support/property.ts';
 import { browserHeaders, desktopChrome, headlessChrome } from '../../support/samples.ts';
-import { makeBundle, makeNonce } from '../../support/seal.ts';
+import { createBundle, createNonce } from '../../support/seal.ts';
 import { type Device, forgetDevice, type Model, type Person, type Real, type Request } from './world.ts';
 
 /** What may be done, in any order; each command asks the application and holds the answer against the oracle. */
@@ -82,7 +82,7 @@ const visit = (i: number): Command =>
     () => true,
     async (model, real) => {
       const device = pick(model.devices, i);
-      const bundle = makeBundle(real.target, { signals: signalsOf(device) });
+      const bundle = createBundle(real.target, { signals: signalsOf(device) });
       remember(model, device, await ingest(real, bundle), bundle);
     },
   );
@@ -94,8 +94,8 @@ const clash = (i: number): Command =>
     () => true,
     async (model, real) => {
       const device = pick(model.devices, i);
-      const nonce = makeNonce();
-      const bundles = [0, 1].map(() => makeBundle(real.target, { nonce, signals: signalsOf(device) }));
+      const nonce = createNonce();
+      const bundles = [0, 1].map(() => createBundle(real.target, { nonce, signals: signalsOf(device) }));
       const replies = await Promise.all(bundles.map((bundle) => ingest(real, bundle)));
       expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 409]);
       const won = replies.findIndex(({ status }) => status === 200);
@@ -248,7 +248,7 @@ const overturn = (): Command =>
 const me = (i: number, action: 'view' | 'forget', own: boolean): Command =>
   command(`me ${action}(${i}${own ? '' : ', of another session'})`, hasRequests, async (model, real) => {
     const { token, session, device, alive } = pickRequest(model, i);
-    const cookie = `gp_session=${own ? session : makeNonce(32)}`;
+    const cookie = `gp_session=${own ? session : createNonce(32)}`;
     const reply = await real.post('/me', { token, action }, '', { cookie, origin: ORIGIN });
     if (!own) return expectRefused(reply, 401, 'unauthenticated');
     if (action === 'view') return expectRefused(reply, 404, 'no-retained-data');

@@ -29,7 +29,7 @@ export interface FakeClock {
   now(): number;
 }
 
-export function makeFakeClock(directory: string): FakeClock {
+export function createFakeClock(directory: string): FakeClock {
   const file = join(directory, 'faketime');
   let offset = 0;
   const set = (seconds: number): void => {

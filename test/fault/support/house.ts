@@ -45,7 +45,7 @@ export interface HouseOptions {
 const bearer = (credential: string): Record<string, string> =>
   credential === '' ? {} : { authorization: `Bearer ${credential}` };
 
-export async function makeHouse(options: HouseOptions = {}): Promise<House> {
+export async function createHouse(options: HouseOptions = {}): Promise<House> {
   const idp = await startIdp();
   const dataDir = options.dataDir ?? join(tempDir('fault'), 'gpd-data');
   const own: Environment = { ...options.settings, GPD_DATA_DIR: dataDir };

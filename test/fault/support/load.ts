@@ -6,7 +6,7 @@ import { REASON } from '../../support/constants.ts';
 import { INGEST } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import type { House } from './house.ts';
 
 /** What people and backends do all day, and a book of what they were told: the judge holds the server to it. */
@@ -99,7 +99,7 @@ export const send = (house: House, bundle: SealedBundle): Promise<Reply> =>
   house.post(INGEST, bundle, '', browserHeaders());
 
 export async function visit(house: House, book: Book): Promise<IngestResponse | null> {
-  const bundle = makeBundle(house.target);
+  const bundle = createBundle(house.target);
   const reply = await told(book, 200, INGEST, () => send(house, bundle));
   const answer = reply ? (reply.json() as IngestResponse) : null;
   book.visits.push({ bundle, answer });

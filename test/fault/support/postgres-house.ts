@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { type PostgresServer, startPostgres } from '../../support/postgres.ts';
-import { type House, makeHouse, type Rows } from './house.ts';
+import { createHouse, type House, type Rows } from './house.ts';
 
 /** An installation on a PostgreSQL of its own that syncs what it commits. */
 export interface PostgresHouse {
@@ -9,7 +9,7 @@ export interface PostgresHouse {
   stop(): Promise<void>;
 }
 
-export async function makePostgresHouse(): Promise<PostgresHouse> {
+export async function createPostgresHouse(): Promise<PostgresHouse> {
   const postgres = await startPostgres({ durable: true });
   const connectionString = await postgres.freshUrl();
   const sql = async (statement: string): Promise<Rows> => {
@@ -21,7 +21,7 @@ export async function makePostgresHouse(): Promise<PostgresHouse> {
       await client.end();
     }
   };
-  const house = await makeHouse({ settings: { GPD_DATABASE_URL: connectionString }, sql });
+  const house = await createHouse({ settings: { GPD_DATABASE_URL: connectionString }, sql });
   return {
     house,
     postgres,

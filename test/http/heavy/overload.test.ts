@@ -5,7 +5,7 @@ import { expectCore, expectError, post } from '../../support/expect.ts';
 import type { Reply } from '../../support/http.ts';
 import { ask } from '../../support/http.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 
 const SENT = MAX_UNDER_WAY + 800;
 
@@ -25,7 +25,7 @@ describe('more bundles than places', () => {
     const firstRefused = new Promise<Reply>((resolve) => {
       early = resolve;
     });
-    const bundles = Array.from({ length: SENT }, () => makeBundle(gpd.targets[0]!));
+    const bundles = Array.from({ length: SENT }, () => createBundle(gpd.targets[0]!));
     const answers = Promise.all(
       bundles.map(async (bundle) => {
         const reply = await post(gpd.url, bundle);

@@ -3,7 +3,7 @@ import { execute } from '../../support/database.ts';
 import { expectCore, INGEST, post, REQUEST_ID } from '../../support/expect.ts';
 import { ask, lastReply, openWire, type Wire } from '../../support/http.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 
 const HEAD = `POST ${INGEST} HTTP/1.1\r\nHost: gpd.test\r\nContent-Type: application/json\r\n`;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -39,7 +39,7 @@ describe.concurrent('slow senders', () => {
       const { text, ms } = await wire.closed;
       return { name, reply: lastReply(text), ms };
     });
-    const meanwhile = await post(gpd.url, makeBundle(gpd.targets[0]!));
+    const meanwhile = await post(gpd.url, createBundle(gpd.targets[0]!));
     expectCore(meanwhile, 'ok');
     for (const { name, reply, ms } of await Promise.all(waiting)) {
       expect({ name, status: reply.status }).toEqual({ name, status: 408 });
@@ -62,7 +62,7 @@ describe.concurrent('slow senders', () => {
 
 /** A bundle of which half has been sent. */
 async function halfSent(gpd: GpdProcess): Promise<{ wire: Wire; rest: string }> {
-  const body = JSON.stringify(makeBundle(gpd.targets[0]!));
+  const body = JSON.stringify(createBundle(gpd.targets[0]!));
   const wire = await openWire(gpd.port);
   wire.send(`${HEAD}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 500)}`);
   await pause(100);
@@ -150,7 +150,7 @@ describe.concurrent('SIGTERM', () => {
     const acme = gpd.targets[0]!;
     const given: string[] = [];
     const sending = Array.from({ length: 200 }, async () => {
-      const reply = await post(gpd.url, makeBundle(acme)).catch(() => null);
+      const reply = await post(gpd.url, createBundle(acme)).catch(() => null);
       if (reply?.status === 200) given.push(expectCore(reply, 'ok').requestId);
     });
     await vi.waitFor(() => expect(given.length).toBeGreaterThan(5), { timeout: 10_000, interval: 1 });

@@ -3,7 +3,7 @@ import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { makeBundle, type PlaintextParts } from '../../support/seal.ts';
+import { createBundle, type PlaintextParts } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 function gpcSignals(): Record<string, unknown> {
@@ -34,14 +34,14 @@ describe('the consent gate', () => {
   it.each(refused)('451 and not a row written: %s', async (_name, parts, headers) => {
     const before = await dumpDatabase(gpd.dataDir);
     for (let i = 0; i < 3; i += 1) {
-      expectCore(await post(gpd.url, makeBundle(acme, parts()), headers), 'consent-missing');
+      expectCore(await post(gpd.url, createBundle(acme, parts()), headers), 'consent-missing');
     }
     expect(await dumpDatabase(gpd.dataDir)).toEqual(before);
   });
 
   it('sees the rows of a bundle with consent, so that the comparison above can fail', async () => {
     const before = await dumpDatabase(gpd.dataDir);
-    expectCore(await post(gpd.url, makeBundle(acme)), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme)), 'ok');
     const after = await dumpDatabase(gpd.dataDir);
     const changed = Object.keys(after).filter((name) => String(after[name]) !== String(before[name]));
     expect(changed).toEqual(expect.arrayContaining(['decisions', 'nonces', 'sightings', 'visitor_index']));
@@ -61,7 +61,7 @@ describe('the consent gate', () => {
     const gpc = gpcSource !== 'none';
     const reply = await post(
       gpd.url,
-      makeBundle(acme, { consent, signals }),
+      createBundle(acme, { consent, signals }),
       headers as Record<string, string>,
     );
     const { consentState } = expectCore(reply, gpc ? 'consent-missing' : 'ok');
@@ -70,12 +70,12 @@ describe('the consent gate', () => {
   });
 
   it.each(['0', 'true', '11', ''])('Sec-GPC: %j is no signal', async (value) => {
-    const { consentState } = expectCore(await post(gpd.url, makeBundle(acme), { 'sec-gpc': value }), 'ok');
+    const { consentState } = expectCore(await post(gpd.url, createBundle(acme), { 'sec-gpc': value }), 'ok');
     expect(consentState.gpcSource).toBe('none');
   });
 
   it('says of a replay under what consent it stood', async () => {
-    const bundle = makeBundle(acme, { consent: { version: 12 } });
+    const bundle = createBundle(acme, { consent: { version: 12 } });
     expectCore(await post(gpd.url, bundle), 'ok');
     const { consentState } = expectCore(await post(gpd.url, bundle), 'replay');
     expect(consentState).toMatchObject({ purposes: ['device-identification'], version: 12 });
@@ -91,17 +91,17 @@ describe.concurrent('a purpose that GPC does not touch', () => {
     };
     const consent = { purposes: ['device-identification', 'security', 'ads'], gpc: true };
     const purposesNow = async (): Promise<readonly string[]> => {
-      const reply = await post(gpd.url, makeBundle(acme, { consent }));
+      const reply = await post(gpd.url, createBundle(acme, { consent }));
       return (reply.json() as { consentState: { purposes: string[] } }).consentState.purposes;
     };
     await gpcPolicy('security', 'ignore');
     await vi.waitFor(async () => expect(await purposesNow()).toEqual(['security']), SEEN_WITHIN);
-    expectCore(await post(gpd.url, makeBundle(acme, { consent })), 'consent-missing');
+    expectCore(await post(gpd.url, createBundle(acme, { consent })), 'consent-missing');
 
     await gpcPolicy('device-identification', 'ignore');
     const both = ['device-identification', 'security'];
     await vi.waitFor(async () => expect(await purposesNow()).toEqual(both), SEEN_WITHIN);
-    const { consentState } = expectCore(await post(gpd.url, makeBundle(acme, { consent })), 'ok');
+    const { consentState } = expectCore(await post(gpd.url, createBundle(acme, { consent })), 'ok');
     expect(consentState).toMatchObject({ gpc: true, gpcSource: 'bundle' });
     await gpd.stop();
   });
@@ -111,10 +111,10 @@ describe.concurrent('consent.basis = ledger', () => {
   it('gives no verdict on an assertion', async () => {
     const gpd = await startGpd();
     await gpd.json(['tenants', 'set', KID, 'consent.basis=ledger']);
-    const status = async (): Promise<number> => (await post(gpd.url, makeBundle(gpd.targets[0]!))).status;
+    const status = async (): Promise<number> => (await post(gpd.url, createBundle(gpd.targets[0]!))).status;
     await vi.waitFor(async () => expect(await status()).toBe(451), SEEN_WITHIN);
     const before = await dumpDatabase(gpd.dataDir);
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'consent-missing');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'consent-missing');
     expect(await dumpDatabase(gpd.dataDir)).toEqual(before);
     await gpd.stop();
   });

@@ -5,7 +5,7 @@ import { execute } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { headlessChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 
 type Scope = 'publishable' | 'secret' | 'read-only' | 'operator';
@@ -19,7 +19,7 @@ interface MadeKey {
 let gpd: Gpd;
 const keys = new Map<string, MadeKey>();
 
-const makeKey = (kid: string, scope: Scope): Promise<MadeKey> =>
+const createKey = (kid: string, scope: Scope): Promise<MadeKey> =>
   gpd.json(['apikeys', 'create', kid, '--scope', scope, '--name', 'test']);
 
 const secretOf = (name: string): string => keys.get(name)?.key ?? '';
@@ -36,15 +36,15 @@ beforeAll(async () => {
   ];
   gpd = await startGpd({ tenants });
   for (const scope of ['secret', 'read-only', 'operator', 'publishable'] as const)
-    keys.set(`${KID} ${scope}`, await makeKey(KID, scope));
-  keys.set('other secret', await makeKey('other', 'secret'));
+    keys.set(`${KID} ${scope}`, await createKey(KID, scope));
+  keys.set('other secret', await createKey('other', 'secret'));
   const last = async (): Promise<number> => (await find('x', secretOf('other secret'))).status;
   await vi.waitFor(async () => expect(await last()).toBe(404), SEEN_WITHIN);
 });
 afterAll(() => gpd.stop());
 
 async function decide(signals?: Record<string, unknown>): Promise<ReturnType<typeof expectCore>> {
-  const bundle = makeBundle(gpd.targets[0]!, signals && { signals });
+  const bundle = createBundle(gpd.targets[0]!, signals && { signals });
   return expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'ok');
 }
 
@@ -148,7 +148,7 @@ describe('GET /v1/decisions/{requestId}', () => {
   });
 
   it('404 for a bundle that was refused', async () => {
-    const refused = expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
+    const refused = expectCore(await post(gpd.url, createBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
     expectError(await find(refused.requestId, secretOf(`${KID} secret`)), 'no-such-decision');
   });
 
@@ -169,7 +169,7 @@ describe('GET /v1/decisions/{requestId}', () => {
 
   it('refuses a revoked key within 5 s, and only that one', async () => {
     const { requestId } = await decide();
-    const doomed = await makeKey(KID, 'secret');
+    const doomed = await createKey(KID, 'secret');
     await vi.waitFor(async () => expect((await find(requestId, doomed.key)).status).toBe(200), SEEN_WITHIN);
     await gpd.json(['apikeys', 'revoke', doomed.id]);
     await vi.waitFor(

@@ -4,7 +4,7 @@ import { KID } from '../../support/constants.ts';
 import { expectCore, expectError, INGEST, post } from '../../support/expect.ts';
 import { ask, lastReply, openWire } from '../../support/http.ts';
 import { browserHeaders } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 let gpd: Gpd;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => gpd.stop());
 
-type Bundle = ReturnType<typeof makeBundle>;
+type Bundle = ReturnType<typeof createBundle>;
 
 /** JSON text of a bundle whose fields are texts already. */
 function jsonText(fields: readonly (readonly [name: string, value: string])[]): string {
@@ -110,21 +110,21 @@ const malformed: readonly (readonly [string, (bundle: Bundle) => unknown])[] = [
 
 describe('a body that is no SealedBundle', () => {
   it.each(malformed)('400 malformed-sealed-bundle: %s', async (_name, make) => {
-    const body = make(makeBundle(acme));
+    const body = make(createBundle(acme));
     expectError(await post(gpd.url, body), 'malformed-sealed-bundle');
   });
 });
 
 describe('a body that is one, however it is written', () => {
   it('white space, order of fields and escapes do not matter', async () => {
-    const { kid, iv, ct, epk } = makeBundle(acme);
+    const { kid, iv, ct, epk } = createBundle(acme);
     const text = `\r\n{ "ct" : "${ct}",\t"\\u0065pk":"${epk}", "iv":"${iv}" , "kid":"\\u0061${kid.slice(1)}"}\n `;
     expectCore(await post(gpd.url, text), 'ok');
   });
 
   it('a kid may have 64 characters of each allowed kind', async () => {
     const kid = `aZ09._-${'x'.repeat(57)}`;
-    expectCore(await post(gpd.url, { ...makeBundle(acme), kid }), 'decrypt-failed');
+    expectCore(await post(gpd.url, { ...createBundle(acme), kid }), 'decrypt-failed');
   });
 });
 
@@ -135,7 +135,7 @@ describe('the media type', () => {
     'Application/JSON;charset="utf-8"',
     'application/json ;x=y',
   ])('takes %s', async (type) => {
-    expectCore(await post(gpd.url, makeBundle(acme), { 'content-type': type }), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme), { 'content-type': type }), 'ok');
   });
 
   it.each([
@@ -146,17 +146,17 @@ describe('the media type', () => {
     'application/problem+json',
     '',
   ])('415 for %j', async (type) => {
-    expectError(await post(gpd.url, makeBundle(acme), { 'content-type': type }), 'unsupported-media-type');
+    expectError(await post(gpd.url, createBundle(acme), { 'content-type': type }), 'unsupported-media-type');
   });
 
   it('415 without one', async () => {
-    const options = { method: 'POST', headers: browserHeaders(), body: JSON.stringify(makeBundle(acme)) };
+    const options = { method: 'POST', headers: browserHeaders(), body: JSON.stringify(createBundle(acme)) };
     expectError(await ask(gpd.url, INGEST, options), 'unsupported-media-type');
   });
 
   it('415 for a body whose transfer is coded, which Node passes over', async () => {
     const send = async (coding: string) => {
-      const body = JSON.stringify(makeBundle(acme));
+      const body = JSON.stringify(createBundle(acme));
       const head = `POST ${INGEST} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}`;
       const wire = await openWire(gpd.port);
       wire.send(`${head}\r\nConnection: close\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
@@ -167,16 +167,16 @@ describe('the media type', () => {
   });
 
   it.each(['gzip', 'br', 'deflate', 'gzip, identity'])('415 for a body in %s', async (encoding) => {
-    const body = gzipSync(JSON.stringify(makeBundle(acme)));
+    const body = gzipSync(JSON.stringify(createBundle(acme)));
     expectError(await post(gpd.url, body, { 'content-encoding': encoding }), 'unsupported-media-type');
   });
 
   it('takes Content-Encoding: identity', async () => {
-    expectCore(await post(gpd.url, makeBundle(acme), { 'content-encoding': 'identity' }), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme), { 'content-encoding': 'identity' }), 'ok');
   });
 
   it('takes the query part of an address for nothing', async () => {
-    const body = JSON.stringify(makeBundle(acme));
+    const body = JSON.stringify(createBundle(acme));
     const headers = { ...browserHeaders(), 'content-type': 'application/json' };
     const reply = await ask(gpd.url, `${INGEST}?kid=other`, { method: 'POST', headers, body });
     expect(expectCore(reply, 'ok').class).toBe('human');

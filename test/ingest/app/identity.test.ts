@@ -4,7 +4,7 @@ import { KID, ORIGIN } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, post } from '../../support/expect.ts';
 import { browserHeaders, desktopChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 const OTHER_ORIGIN = 'https://other.example:8443';
@@ -26,7 +26,7 @@ async function identify(
   signals: Record<string, unknown>,
   { target = acme, headers = {} }: { target?: SealTarget; headers?: Record<string, string> } = {},
 ): Promise<IngestResponse> {
-  return expectCore(await post(gpd.url, makeBundle(target, { signals }), headers), 'ok');
+  return expectCore(await post(gpd.url, createBundle(target, { signals }), headers), 'ok');
 }
 
 describe('who it is', () => {

@@ -47,7 +47,7 @@ const TYPES: Readonly<Record<string, number>> = {
 };
 
 /** @param prefix the bits of the network, for instance `11001011` for 203.0.0.0/8 */
-export function makeMmdb(prefix: string, record: Value): Buffer {
+export function createMmdb(prefix: string, record: Value): Buffer {
   const count = prefix.length;
   const nodes = prefix.split('').map((bit, i) => {
     const hit = i === count - 1 ? count + 16 : i + 1;

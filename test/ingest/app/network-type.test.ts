@@ -4,13 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { openNetworkTypes, UNKNOWN_NETWORKS } from '../../../src/ingest/network-type-files.ts';
 import { parseAddress } from '../../../src/lib/ip.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeMmdb } from './mmdb.ts';
+import { createMmdb } from './mmdb.ts';
 
 const PREFIX_203 = '11001011';
 
-async function open(record: Parameters<typeof makeMmdb>[1]) {
+async function open(record: Parameters<typeof createMmdb>[1]) {
   const file = join(tempDir('mmdb'), 'networks.mmdb');
-  writeFileSync(file, makeMmdb(PREFIX_203, record));
+  writeFileSync(file, createMmdb(PREFIX_203, record));
   return openNetworkTypes(file);
 }
 
@@ -46,9 +46,9 @@ describe('GPD_MMDB_FILE', () => {
       writeFileSync(`${file}.new`, content);
       renameSync(`${file}.new`, file);
     };
-    replace(makeMmdb(PREFIX_203, { is_hosting_provider: false }));
+    replace(createMmdb(PREFIX_203, { is_hosting_provider: false }));
     const { isHosting, refresh } = await openNetworkTypes(file);
-    replace(makeMmdb(PREFIX_203, { is_hosting_provider: true }));
+    replace(createMmdb(PREFIX_203, { is_hosting_provider: true }));
     expect(isHosting(inside)).toBe(false);
     await refresh();
     expect(isHosting(inside)).toBe(true);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { browserHeaders } from '../../support/samples.ts';
-import { flipByte, makeBundle, makeNonce, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
+import { createBundle, createNonce, flipByte, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 let gpd: Gpd;
@@ -32,7 +32,7 @@ function hybrid(epk: string): string {
 }
 
 function withTag(length: number) {
-  const bundle = makeBundle(acme);
+  const bundle = createBundle(acme);
   const sealed = Buffer.from(bundle.ct, 'base64');
   return { ...bundle, ct: sealed.subarray(0, sealed.length - 16 + length).toString('base64') };
 }
@@ -52,56 +52,56 @@ const stranger = createECDH('prime256v1').generateKeys();
 const unopened: readonly (readonly [string, () => unknown])[] = [
   ['another key', () => seal({ kid: KID, publicKey: stranger }, makePlaintext())],
   ['the key of another tenant', () => seal({ ...other, kid: KID }, makePlaintext())],
-  ['the kid of another tenant', () => ({ ...makeBundle(acme), kid: 'other' })],
-  ['an unknown kid', () => makeBundle({ ...acme, kid: 'nobody' })],
-  ['an unknown kid with a good key of ours', () => ({ ...makeBundle(acme), kid: 'ACME' })],
-  ['a changed iv', () => ({ ...makeBundle(acme), iv: makeBundle(acme).iv })],
-  ['another ephemeral key', () => ({ ...makeBundle(acme), epk: makeBundle(acme).epk })],
-  ['a hybrid point', () => ({ ...makeBundle(acme), epk: hybrid(makeBundle(acme).epk) })],
+  ['the kid of another tenant', () => ({ ...createBundle(acme), kid: 'other' })],
+  ['an unknown kid', () => createBundle({ ...acme, kid: 'nobody' })],
+  ['an unknown kid with a good key of ours', () => ({ ...createBundle(acme), kid: 'ACME' })],
+  ['a changed iv', () => ({ ...createBundle(acme), iv: createBundle(acme).iv })],
+  ['another ephemeral key', () => ({ ...createBundle(acme), epk: createBundle(acme).epk })],
+  ['a hybrid point', () => ({ ...createBundle(acme), epk: hybrid(createBundle(acme).epk) })],
   [
     'its own point in hybrid form',
     () => {
-      const bundle = makeBundle(acme);
+      const bundle = createBundle(acme);
       return { ...bundle, epk: hybrid(bundle.epk) };
     },
   ],
   [
     'a point off the curve',
     () => {
-      const bundle = makeBundle(acme);
+      const bundle = createBundle(acme);
       return { ...bundle, epk: flipByte(bundle.epk, -1) };
     },
   ],
   [
     'the point at zero',
-    () => ({ ...makeBundle(acme), epk: Buffer.from(`04${'00'.repeat(64)}`, 'hex').toString('base64') }),
+    () => ({ ...createBundle(acme), epk: Buffer.from(`04${'00'.repeat(64)}`, 'hex').toString('base64') }),
   ],
   [
     'coordinates beyond the field',
-    () => ({ ...makeBundle(acme), epk: Buffer.from(`04${'ff'.repeat(64)}`, 'hex').toString('base64') }),
+    () => ({ ...createBundle(acme), epk: Buffer.from(`04${'ff'.repeat(64)}`, 'hex').toString('base64') }),
   ],
   [
     'the recipient itself as ephemeral key',
-    () => ({ ...makeBundle(acme), epk: acme.publicKey.toString('base64') }),
+    () => ({ ...createBundle(acme), epk: acme.publicKey.toString('base64') }),
   ],
   [
     'a flipped bit in the ciphertext',
     () => {
-      const bundle = makeBundle(acme);
+      const bundle = createBundle(acme);
       return { ...bundle, ct: flipByte(bundle.ct, 0) };
     },
   ],
   ...[0, 4, 8, 12, 15].map((length) => [`a tag of ${length} bytes`, () => withTag(length)] as const),
-  ['a ct shorter than a tag', () => ({ ...makeBundle(acme), ct: 'AAAA' })],
+  ['a ct shorter than a tag', () => ({ ...createBundle(acme), ct: 'AAAA' })],
   ['a symmetric bundle under another key', () => sealUnder(KID, Buffer.alloc(32, 1), makePlaintext())],
   [
     'a symmetric bundle with an epk beside it',
-    () => ({ ...sealUnder(KID, sharedKey, makePlaintext()), epk: makeBundle(acme).epk }),
+    () => ({ ...sealUnder(KID, sharedKey, makePlaintext()), epk: createBundle(acme).epk }),
   ],
   [
     'an asymmetric bundle without its epk',
     () => {
-      const { epk: _epk, ...rest } = makeBundle(acme);
+      const { epk: _epk, ...rest } = createBundle(acme);
       return rest;
     },
   ],
@@ -118,12 +118,13 @@ const unopened: readonly (readonly [string, () => unknown])[] = [
     (field) => [`no ${field}`, () => seal(acme, without(field))] as const,
   ),
   ...[0, 15, 65, 100].map(
-    (bytes) => [`a nonce of ${bytes} bytes`, () => makeBundle(acme, { nonce: makeNonce(bytes) })] as const,
+    (bytes) =>
+      [`a nonce of ${bytes} bytes`, () => createBundle(acme, { nonce: createNonce(bytes) })] as const,
   ),
-  ['a nonce in base64', () => makeBundle(acme, { nonce: Buffer.alloc(17, 0xfb).toString('base64') })],
-  ['a nonce with loose bits', () => makeBundle(acme, { nonce: `${makeNonce().slice(0, 21)}B` })],
+  ['a nonce in base64', () => createBundle(acme, { nonce: Buffer.alloc(17, 0xfb).toString('base64') })],
+  ['a nonce with loose bits', () => createBundle(acme, { nonce: `${createNonce().slice(0, 21)}B` })],
   ['a clientTs that is a string', () => seal(acme, { ...makePlaintext(), clientTs: String(Date.now()) })],
-  ['a clientTs with a fraction', () => makeBundle(acme, { clientTs: Date.now() + 0.5 })],
+  ['a clientTs with a fraction', () => createBundle(acme, { clientTs: Date.now() + 0.5 })],
   ['a receipt that is null', () => seal(acme, { ...makePlaintext(), consent: null })],
   ['purposes that are a string', () => seal(acme, withReceipt({ purposes: 'device-identification' }))],
   ['a gpc that is a string', () => seal(acme, withReceipt({ gpc: 'false' }))],
@@ -148,7 +149,7 @@ describe('a bundle that does not open', () => {
   it.each(unopened)('is decrypt-failed like a bad tag: %s', async (_name, make) => {
     const sent = make() as { kid: string };
     // Of the same tenant: whose pages may read the answer goes by the kid.
-    const bad = makeBundle(sent.kid === other.kid ? other : acme);
+    const bad = createBundle(sent.kid === other.kid ? other : acme);
     const reference = await post(gpd.url, { ...bad, ct: flipByte(bad.ct, -1) }, { origin: ORIGIN });
     const reply = await post(gpd.url, sent, { origin: ORIGIN });
     const { requestId: _id, ...body } = expectCore(reply, 'decrypt-failed');
@@ -169,7 +170,7 @@ describe('a bundle that does not open', () => {
 describe('a bundle that opens', () => {
   const nonces = [16, 17, 32, 64];
   it.each(nonces)('may have a nonce of %i bytes', async (bytes) => {
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce: makeNonce(bytes) })), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce: createNonce(bytes) })), 'ok');
   });
 
   it('may carry proof, principal and unknown fields inside consent and signals', async () => {
@@ -177,13 +178,13 @@ describe('a bundle that opens', () => {
     const receipt = { proof, principalId: 'u-1' };
     expectCore(await post(gpd.url, seal(acme, withReceipt(receipt))), 'ok');
     const signals = { ...(makePlaintext()['signals'] as object), later: { any: ['thing', null] } };
-    expectCore(await post(gpd.url, makeBundle(acme, { signals })), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme, { signals })), 'ok');
   });
 
   it('is tied to its tenant: one nonce serves two of them', async () => {
-    const nonce = makeNonce();
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce })), 'ok');
-    expectCore(await post(gpd.url, makeBundle(other, { nonce })), 'ok');
+    const nonce = createNonce();
+    expectCore(await post(gpd.url, createBundle(acme, { nonce })), 'ok');
+    expectCore(await post(gpd.url, createBundle(other, { nonce })), 'ok');
     expectCore(await post(gpd.url, sealUnder(KID, sharedKey, makePlaintext({ nonce }))), 'replay');
   });
 });
@@ -195,7 +196,7 @@ describe('the clock skew of GPD_MAX_CLOCK_SKEW=20', () => {
     [19_500, 'ok'],
     [22_500, 'stale'],
   ] as const)('%i ms: %s', async (offset, reason) => {
-    const bundle = makeBundle(acme, { clientTs: Date.now() + offset });
+    const bundle = createBundle(acme, { clientTs: Date.now() + offset });
     expectCore(await post(gpd.url, bundle, browserHeaders(ORIGIN)), reason);
   });
 });

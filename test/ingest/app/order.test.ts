@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { KID } from '../../support/constants.ts';
 import { expectCore, expectError, post } from '../../support/expect.ts';
-import { makeBundle, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
+import { createBundle, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 /** Contract 3.1: of two things that are wrong with a request, the cheaper refusal comes first. */
@@ -15,7 +15,7 @@ describe('the order of refusals', () => {
   beforeAll(async () => {
     [gpd, limited] = await Promise.all([startGpd(), startGpd({ settings: { GPD_RATE_INGEST: '1/600' } })]);
     acme = gpd.targets[0]!;
-    expectCore(await post(limited.url, makeBundle(limited.targets[0]!)), 'ok');
+    expectCore(await post(limited.url, createBundle(limited.targets[0]!)), 'ok');
   });
   afterAll(() => Promise.all([gpd.stop(), limited.stop()]));
 
@@ -28,7 +28,7 @@ describe('the order of refusals', () => {
   });
 
   it('rate before opening', async () => {
-    expectError(await post(limited.url, makeBundle(acme)), 'rate-limited');
+    expectError(await post(limited.url, createBundle(acme)), 'rate-limited');
   });
 
   it('size before envelope and before media type', async () => {
@@ -36,7 +36,7 @@ describe('the order of refusals', () => {
   });
 
   it('envelope before opening', async () => {
-    const bundle = { ...makeBundle({ ...acme, kid: 'nobody' }), extra: 1 };
+    const bundle = { ...createBundle({ ...acme, kid: 'nobody' }), extra: 1 };
     expectError(await post(gpd.url, bundle), 'malformed-sealed-bundle');
   });
 
@@ -48,18 +48,18 @@ describe('the order of refusals', () => {
   });
 
   it('freshness before consent', async () => {
-    expectCore(await post(gpd.url, makeBundle(acme, { clientTs: 0, consent: nobody })), 'stale');
-    expectCore(await post(gpd.url, makeBundle(acme, { clientTs: 0 }), { 'sec-gpc': '1' }), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { clientTs: 0, consent: nobody })), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { clientTs: 0 }), { 'sec-gpc': '1' }), 'stale');
   });
 
   it('freshness before replay', async () => {
     const nonce = makePlaintext()['nonce'] as string;
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce })), 'ok');
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce, clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce })), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, clientTs: 0 })), 'stale');
   });
 
   it('consent before replay', async () => {
-    const bundle = makeBundle(acme);
+    const bundle = createBundle(acme);
     expectCore(await post(gpd.url, bundle), 'ok');
     expectCore(await post(gpd.url, bundle, { 'sec-gpc': '1' }), 'consent-missing');
     expectCore(await post(gpd.url, bundle), 'replay');
@@ -67,8 +67,8 @@ describe('the order of refusals', () => {
 
   it('a refused nonce is not claimed', async () => {
     const nonce = makePlaintext()['nonce'] as string;
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce, consent: nobody })), 'consent-missing');
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce, clientTs: 0 })), 'stale');
-    expectCore(await post(gpd.url, makeBundle(acme, { nonce })), 'ok');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, consent: nobody })), 'consent-missing');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce, clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { nonce })), 'ok');
   });
 });

@@ -5,7 +5,7 @@ import { dumpDatabase, execute } from '../../support/database.ts';
 import { expectCore, expectError, INGEST, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { headlessChrome } from '../../support/samples.ts';
-import { flipByte, makeBundle, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
+import { createBundle, flipByte, makePlaintext, seal, sealUnder } from '../../support/seal.ts';
 import { type Gpd, type SealTarget, startGpd } from '../../support/server.ts';
 
 /** Table E1 of the interface, row by row. */
@@ -19,7 +19,7 @@ describe('ingest outcomes', () => {
   afterAll(() => gpd.stop());
 
   it('200 ok: a person is identified and gets a token', async () => {
-    const body = expectCore(await post(gpd.url, makeBundle(acme), { origin: ORIGIN }), 'ok');
+    const body = expectCore(await post(gpd.url, createBundle(acme), { origin: ORIGIN }), 'ok');
     expect(body).toMatchObject({ class: 'human', confidence: 0.6, deviceId: null, declaredAgentId: null });
     expect(body.visitorId).toMatch(/^[A-Za-z0-9_-]{22}$/);
     expect(body.transparencyToken).toMatch(/^[A-Za-z0-9_-]{60,}$/);
@@ -30,7 +30,7 @@ describe('ingest outcomes', () => {
   it('200 ok: a driven browser is automation', async () => {
     const signals = headlessChrome();
     const agent = { 'user-agent': String(signals.page['userAgent']) };
-    const body = expectCore(await post(gpd.url, makeBundle(acme, { signals }), agent), 'ok');
+    const body = expectCore(await post(gpd.url, createBundle(acme, { signals }), agent), 'ok');
     expect(body.class).toBe('undeclared_automation');
     expect(body.smartSignals.bot).toBe(true);
     expect(body.suspectScore).toBeGreaterThanOrEqual(0.9);
@@ -45,14 +45,14 @@ describe('ingest outcomes', () => {
 
   it('451 consent-missing', async () => {
     const body = expectCore(
-      await post(gpd.url, makeBundle(acme, { consent: { purposes: [] } })),
+      await post(gpd.url, createBundle(acme, { consent: { purposes: [] } })),
       'consent-missing',
     );
     expect(body.consentState).toMatchObject({ purposes: [], gpc: false, gpcSource: 'none', version: 3 });
   });
 
   it('409 replay', async () => {
-    const bundle = makeBundle(acme);
+    const bundle = createBundle(acme);
     expectCore(await post(gpd.url, bundle), 'ok');
     expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'replay');
   });
@@ -68,12 +68,12 @@ describe('ingest outcomes', () => {
     ['old', -301_000],
     ['future-dated', 301_000],
   ])('400 stale: %s', async (_name, offset) => {
-    const bundle = makeBundle(acme, { clientTs: Date.now() + offset });
+    const bundle = createBundle(acme, { clientTs: Date.now() + offset });
     expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), 'stale');
   });
 
   it('400 decrypt-failed: a bad tag', async () => {
-    const bundle = makeBundle(acme);
+    const bundle = createBundle(acme);
     const reply = await post(gpd.url, { ...bundle, ct: flipByte(bundle.ct, -1) });
     const { consentState } = expectCore(reply, 'decrypt-failed');
     const nothing = {
@@ -88,7 +88,7 @@ describe('ingest outcomes', () => {
   });
 
   it('400 decrypt-failed: no opener for an unknown kid', async () => {
-    const reply = await post(gpd.url, makeBundle({ ...acme, kid: 'nobody' }));
+    const reply = await post(gpd.url, createBundle({ ...acme, kid: 'nobody' }));
     expectCore(reply, 'decrypt-failed');
   });
 
@@ -108,8 +108,8 @@ describe('ingest outcomes', () => {
   it('gives a fresh cookie each time, whatever the browser sent', async () => {
     const inbound = 'A'.repeat(43);
     const seen = new Set([inbound]);
-    const stale = makeBundle(acme, { clientTs: 0 });
-    for (const bundle of [makeBundle(acme), stale, makeBundle({ ...acme, kid: 'nobody' }), stale]) {
+    const stale = createBundle(acme, { clientTs: 0 });
+    for (const bundle of [createBundle(acme), stale, createBundle({ ...acme, kid: 'nobody' }), stale]) {
       seen.add(sessionOf(await post(gpd.url, bundle, { cookie: `gp_session=${inbound}` })));
     }
     expect(seen.size).toBe(5);
@@ -122,13 +122,13 @@ describe('ingest outcomes', () => {
   });
 
   it('writes for a 200 and for nothing else', async () => {
-    const used = makeBundle(acme);
+    const used = createBundle(acme);
     const earlier = await dumpDatabase(gpd.dataDir);
     expectCore(await post(gpd.url, used), 'ok');
     const before = await dumpDatabase(gpd.dataDir);
     expect(before).not.toEqual(earlier);
     expectCore(await post(gpd.url, used), 'replay');
-    expectCore(await post(gpd.url, makeBundle(acme, { clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, createBundle(acme, { clientTs: 0 })), 'stale');
     expectCore(await post(gpd.url, { ...used, ct: flipByte(used.ct, 0) }), 'decrypt-failed');
     expectCore(await post(gpd.url, sealUnder('nobody', Buffer.alloc(32), makePlaintext())), 'unknown-key');
     expectError(await post(gpd.url, '{}'), 'malformed-sealed-bundle');
@@ -145,13 +145,13 @@ describe('a fault', () => {
     await expect.poll(async () => (await ask(gpd.url, decision, { headers: bearer })).status).toBe(404);
     await execute(gpd.dataDir, 'DROP TABLE decisions');
     const target = gpd.targets[0]!;
-    const body = expectCore(await post(gpd.url, makeBundle(target), { origin: ORIGIN }), 'unknown');
+    const body = expectCore(await post(gpd.url, createBundle(target), { origin: ORIGIN }), 'unknown');
     const outside = await ask(gpd.url, decision, { headers: bearer });
     expectError(outside, 'internal');
     for (const id of [body.requestId, String(outside.headers['x-request-id'])])
       expect(gpd.logs()).toContain(id);
     // It goes on: a fault is one request's.
-    expectCore(await post(gpd.url, makeBundle(target, { clientTs: 0 })), 'stale');
+    expectCore(await post(gpd.url, createBundle(target, { clientTs: 0 })), 'stale');
     await gpd.stop();
   });
 });

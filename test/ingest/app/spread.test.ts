@@ -3,9 +3,9 @@ import { purgeNetworks } from '../../../src/ingest/devices-store.ts';
 import type { KnownDevice } from '../../../src/ingest/ports.ts';
 import { isShared } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { makeSqlite, type SqliteFile } from '../../agents/support/sqlite.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeLookup, makeRecorder } from '../../support/recorder.ts';
+import { createSqlite, type SqliteFile } from '../../agents/support/sqlite.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createLookup, createRecorder } from '../../support/recorder.ts';
 
 /** The real recorder and the real lookup on a real SQLite file: networks a day, pairs a week. */
 
@@ -15,7 +15,7 @@ type Spread = KnownDevice['spread'];
 
 let file: SqliteFile;
 beforeAll(async () => {
-  file = await makeSqlite();
+  file = await createSqlite();
 });
 afterAll(() => file.close());
 
@@ -29,7 +29,7 @@ interface Seen {
 let clock = NOW;
 /** A lookup of its own: the totals of a tenant are remembered for ten seconds. */
 function look({ kid, durable, network, day = TODAY }: Seen): Promise<KnownDevice> {
-  return makeLookup(file.database, () => clock)({ kid, durable, network, day });
+  return createLookup(file.database, () => clock)({ kid, durable, network, day });
 }
 
 let requests = 0;
@@ -39,7 +39,7 @@ async function sight(seen: Seen): Promise<Spread> {
   const id = requests;
   const { kid, durable, network, day = TODAY } = seen;
   const known = await look(seen);
-  const entry = makeEntry({
+  const entry = createEntry({
     kid,
     durable,
     network,
@@ -47,7 +47,7 @@ async function sight(seen: Seen): Promise<Spread> {
     id: String(id),
     marked: known.marked,
   });
-  await makeRecorder(file.database).record(entry);
+  await createRecorder(file.database).record(entry);
   return known.spread;
 }
 

@@ -4,7 +4,7 @@ import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask, postJson, type Reply } from '../../support/http.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 
 /** A second bundle of one session: what was seen since the moment of load (contract-2 section 18, ADR 0054). */
@@ -39,7 +39,7 @@ interface Sent {
 }
 
 function send({ after, session, signals, tenant = 0, consent }: Sent = {}): Promise<Reply> {
-  const bundle = makeBundle(gpd.targets[tenant]!, {
+  const bundle = createBundle(gpd.targets[tenant]!, {
     clientTs: Date.now() + aheadMs,
     ...(signals && { signals }),
     ...(after !== undefined && { after }),

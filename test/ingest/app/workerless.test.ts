@@ -3,7 +3,7 @@ import { KID, ORIGIN } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { expectCore, post } from '../../support/expect.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { startGpd } from '../../support/server.ts';
 
 /** Who serves no worker file is told by doctor: a verdict looks the same without it. */
@@ -12,7 +12,10 @@ it('bundles without a worker are counted by hour, and doctor tells where most ar
   const gpd = await startGpd({ tenants: [{ kid: KID, origins: [ORIGIN] }] });
   const send = async (signals: Record<string, unknown>, reason: 'ok' | 'consent-missing' = 'ok') => {
     const consent = { purposes: [], gpc: false, version: 3, issuedAt: Date.now() };
-    const bundle = makeBundle(gpd.targets[0]!, { signals, ...(reason === 'ok' ? {} : { consent }) } as never);
+    const bundle = createBundle(gpd.targets[0]!, {
+      signals,
+      ...(reason === 'ok' ? {} : { consent }),
+    } as never);
     expectCore(await post(gpd.url, bundle, { origin: ORIGIN }), reason);
   };
   const line = async () => {

@@ -8,8 +8,8 @@ import {
   withLater,
 } from '../../../src/ingest/decisions-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 export function decisionContract(make: MakeDatabase): void {
   describe('decisions and nonces', () => {
@@ -24,8 +24,8 @@ export function decisionContract(make: MakeDatabase): void {
     const nonces = (): Promise<string[]> => other.read('nonces').orderBy('nonce').pluck('nonce');
 
     it("finds a tenant's own decision; another tenant's looks like none", async () => {
-      const entry = makeEntry({ kid: 'own', id: '1' });
-      await makeRecorder(db.database).record(entry);
+      const entry = createEntry({ kid: 'own', id: '1' });
+      await createRecorder(db.database).record(entry);
       expect(await findDecision(other, 'own', 'req_1')).toEqual({
         verdict: entry.verdict,
         restricted: false,
@@ -41,7 +41,7 @@ export function decisionContract(make: MakeDatabase): void {
       const id = (n: number): string => `req_${n}`;
       for (let n = 0; n <= MAX_UPDATES + 1; n++) {
         const after = n === 0 ? {} : { after: id(n - 1) };
-        await makeRecorder(db.database).record({ ...makeEntry({ kid, id: `${n}` }), ...after });
+        await createRecorder(db.database).record({ ...createEntry({ kid, id: `${n}` }), ...after });
       }
       let queries = 0;
       other.read.on('query', () => {
@@ -61,41 +61,43 @@ export function decisionContract(make: MakeDatabase): void {
 
     it('forgets a nonce once it is past its time, and not in its last millisecond', async () => {
       await db.database.transaction((tx) => tx('nonces').delete());
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       for (const [id, datedAt] of [
         ['past', NOW - 1],
         ['due', NOW],
         ['future', NOW + 1],
       ] as const)
-        await recorder.record(makeEntry({ kid: 'purge', id, nonce: id, datedAt }));
+        await recorder.record(createEntry({ kid: 'purge', id, nonce: id, datedAt }));
       expect(await purgeNonces(db.database, NOW)).toBe(1);
       expect(await nonces()).toEqual(['due', 'future']);
       expect(await purgeNonces(db.database, NOW)).toBe(0);
-      expect(await recorder.record(makeEntry({ kid: 'purge', id: 'again', nonce: 'past' }))).toBe('recorded');
-      expect(await recorder.record(makeEntry({ kid: 'purge', id: 'late', nonce: 'due' }))).toBe('replay');
+      expect(await recorder.record(createEntry({ kid: 'purge', id: 'again', nonce: 'past' }))).toBe(
+        'recorded',
+      );
+      expect(await recorder.record(createEntry({ kid: 'purge', id: 'late', nonce: 'due' }))).toBe('replay');
     });
 
     it('never says that a nonce is new that it may have forgotten, though the clock went back', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const forgottenTo = NOW + 3_600_000;
       const bundle = { kid: 'back', nonce: 'once', datedAt: NOW + 300_000 };
-      expect(await recorder.record(makeEntry({ ...bundle, id: 'first' }))).toBe('recorded');
+      expect(await recorder.record(createEntry({ ...bundle, id: 'first' }))).toBe('recorded');
       await purgeNonces(db.database, forgottenTo);
       await purgeNonces(db.database, NOW);
       expect(await nonces()).not.toContain('once');
-      expect(await recorder.record(makeEntry({ ...bundle, id: 'again' }))).toBe('stale');
+      expect(await recorder.record(createEntry({ ...bundle, id: 'again' }))).toBe('stale');
       expect(await findDecision(other, 'back', 'req_again')).toBeNull();
       const later = { ...bundle, nonce: 'later', datedAt: forgottenTo };
-      expect(await recorder.record(makeEntry({ ...later, id: 'later' }))).toBe('recorded');
+      expect(await recorder.record(createEntry({ ...later, id: 'later' }))).toBe('recorded');
       await db.database.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
     });
 
     it('goes through many in small steps, of every tenant', async () => {
       await db.database.transaction((tx) => tx('nonces').delete());
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       await Promise.all(
         Array.from({ length: 1200 }, (_, i) =>
-          recorder.record(makeEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, datedAt: i })),
+          recorder.record(createEntry({ kid: `kid-${i % 3}`, id: `s${i}`, durable: null, datedAt: i })),
         ),
       );
       expect(await purgeNonces(db.database, 1199)).toBe(1199);
@@ -104,10 +106,10 @@ export function decisionContract(make: MakeDatabase): void {
 
     it('counts each once when two nodes purge at the same time', async () => {
       await db.database.transaction((tx) => tx('nonces').delete());
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       await Promise.all(
         Array.from({ length: 2000 }, (_, i) =>
-          recorder.record(makeEntry({ kid: 'both', id: `b${i}`, durable: null, datedAt: 2000 + i })),
+          recorder.record(createEntry({ kid: 'both', id: `b${i}`, durable: null, datedAt: 2000 + i })),
         ),
       );
       const gone = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW)));
@@ -119,9 +121,9 @@ export function decisionContract(make: MakeDatabase): void {
     it('does not wait for the rows that another node deletes', async () => {
       if (db.database.kind === 'sqlite') return;
       await db.database.transaction((tx) => tx('nonces').delete());
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       for (const id of ['w1', 'w2', 'w3'])
-        await recorder.record(makeEntry({ kid: 'waits', id, durable: null }));
+        await recorder.record(createEntry({ kid: 'waits', id, durable: null }));
       await other.transaction(async (tx) => {
         await tx('nonces').where({ nonce: 'nonce-w2' }).delete();
         expect(await purgeNonces(db.database, NOW + 1)).toBe(2);

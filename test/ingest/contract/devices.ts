@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { lookUpDevices, makeTotals, purgeNetworks } from '../../../src/ingest/devices-store.ts';
+import { createTotals, lookUpDevices, purgeNetworks } from '../../../src/ingest/devices-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
-import { DAY, makeEntry, NOW } from '../../support/make.ts';
-import { makeLookup, makeRecorder } from '../../support/recorder.ts';
+import { createEntry, DAY, NOW } from '../../support/make.ts';
+import { createLookup, createRecorder } from '../../support/recorder.ts';
 
 const UNKNOWN = { seen: false, neverAutomation: false, marked: false };
 
@@ -11,7 +11,7 @@ const clock = (): number => NOW;
 
 /** What is known of a device on a network it was never on. */
 async function ask(database: Database, kid: string, durable: string, network = 'elsewhere', day = DAY) {
-  return makeLookup(database)({ kid, durable, network, day });
+  return createLookup(database)({ kid, durable, network, day });
 }
 
 async function addOverride(database: Database, kid: string, durable: string): Promise<void> {
@@ -29,7 +29,7 @@ export function deviceContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('knows a device by its tenant and its durable id, and no other', async () => {
-      await makeRecorder(db.database).record(makeEntry({ kid: 'k1', id: 'a', durable: 'seen' }));
+      await createRecorder(db.database).record(createEntry({ kid: 'k1', id: 'a', durable: 'seen' }));
       expect(await ask(other, 'k1', 'seen')).toMatchObject({
         seen: true,
         neverAutomation: false,
@@ -43,7 +43,7 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('tells an override, with and without a sighting', async () => {
-      await makeRecorder(db.database).record(makeEntry({ kid: 'k4', id: 'a', durable: 'both' }));
+      await createRecorder(db.database).record(createEntry({ kid: 'k4', id: 'a', durable: 'both' }));
       await addOverride(db.database, 'k4', 'both');
       await addOverride(db.database, 'k4', 'override-only');
       expect(await ask(other, 'k4', 'both')).toMatchObject({ seen: true, neverAutomation: true });
@@ -52,17 +52,17 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('answers a thousand questions of one turn in their order', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const networks = (i: number): number => (i % 10 === 0 ? 1 + ((i / 10) % 7) : 0);
       const known = Array.from({ length: 1000 }, (_, i) =>
         Array.from({ length: networks(i) }, (_, n) =>
-          makeEntry({ kid: 'k6', id: `d${i}-${n}`, durable: `d${i}`, network: `n${n}` }),
+          createEntry({ kid: 'k6', id: `d${i}-${n}`, durable: `d${i}`, network: `n${n}` }),
         ),
       ).flat();
       await Promise.all(known.map((entry) => recorder.record(entry)));
       const answers = await lookUpDevices(
         other.read,
-        makeTotals(clock),
+        createTotals(clock),
         Array.from({ length: 1000 }, (_, i) => ({ kid: 'k6', durable: `d${i}`, network: 'new', day: DAY })),
       );
       expect(answers.map(({ seen, spread }) => [seen, spread.pairsOfWeek])).toEqual(
@@ -71,11 +71,11 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('answers the same question twice in one turn', async () => {
-      await makeRecorder(db.database).record(makeEntry({ kid: 'k10', id: 'a', durable: 'seen' }));
+      await createRecorder(db.database).record(createEntry({ kid: 'k10', id: 'a', durable: 'seen' }));
       const query = { kid: 'k10', durable: 'seen', network: 'n', day: DAY };
       const answers = await lookUpDevices(
         other.read,
-        makeTotals(clock),
+        createTotals(clock),
         ['seen', 'none', 'seen'].map((durable) => ({ ...query, durable })),
       );
       expect(answers.map(({ seen }) => seen)).toEqual([true, false, true]);
@@ -87,9 +87,9 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('counts the networks of a day and a week, this sighting included', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const sight = (id: string, network: string, day: number, durable = 'spread') =>
-        recorder.record(makeEntry({ kid: 'k7', id, durable, network, day }));
+        recorder.record(createEntry({ kid: 'k7', id, durable, network, day }));
       await sight('1', 'n1', DAY);
       await sight('2', 'n2', DAY);
       await sight('3', 'n1', DAY);
@@ -110,13 +110,13 @@ export function deviceContract(make: MakeDatabase): void {
 
     it('asks for the total of a tenant once in ten seconds', async () => {
       let now = NOW;
-      const lookUp = makeLookup(other, () => now);
+      const lookUp = createLookup(other, () => now);
       const total = async (): Promise<number> => {
         const query = { kid: 'k8', durable: 'd', network: 'n', day: DAY };
         return (await lookUp(query)).spread.tenantPairsOfWeek;
       };
       expect(await total()).toBe(0);
-      await makeRecorder(db.database).record(makeEntry({ kid: 'k8', id: 'a' }));
+      await createRecorder(db.database).record(createEntry({ kid: 'k8', id: 'a' }));
       now += 9_999;
       expect(await total()).toBe(0);
       now += 1;
@@ -124,9 +124,9 @@ export function deviceContract(make: MakeDatabase): void {
     });
 
     it('forgets marks after their day and counts after their week', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       for (const day of [DAY, DAY - 1, DAY - 7, DAY - 8])
-        await recorder.record(makeEntry({ kid: 'k9', id: `${day}`, durable: 'd', day }));
+        await recorder.record(createEntry({ kid: 'k9', id: `${day}`, durable: 'd', day }));
       await purgeNetworks(db.database, NOW);
       const days = (table: string): Promise<number[]> =>
         other.read(table).where({ kid: 'k9' }).orderBy('day').pluck('day');

@@ -9,8 +9,8 @@ import { readDevice } from '../../../src/rights/dsar/store.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { durableOfVisitor } from '../../../src/rights/link-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 /** `retention.days` of a new tenant. */
 const RETENTION = 90;
@@ -34,8 +34,8 @@ export function epochContract(make: MakeDatabase): void {
         epoch,
         epochEndsAt: epochEnd(epoch, epochDays),
       };
-      const entry = makeEntry({ ...options, durable: 'mine', decidedAt: at });
-      expect(await makeRecorder(db.database).record(entry)).toBe('recorded');
+      const entry = createEntry({ ...options, durable: 'mine', decidedAt: at });
+      expect(await createRecorder(db.database).record(entry)).toBe('recorded');
       return entry.identified?.visitorId ?? '';
     }
     async function retain(kid: string, now: number): Promise<void> {

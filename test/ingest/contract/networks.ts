@@ -5,8 +5,8 @@ import { ofStoredDays } from '../../../src/ingest/devices-store.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { DAY, makeEntry, NOW } from '../../support/make.ts';
-import { makeLookup, makeRecorder } from '../../support/recorder.ts';
+import { createEntry, DAY, NOW } from '../../support/make.ts';
+import { createLookup, createRecorder } from '../../support/recorder.ts';
 
 export function networkContract(make: MakeDatabase): void {
   describe('an erasure and the networks of a device', () => {
@@ -19,8 +19,8 @@ export function networkContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const visit = (kid: string, durable: string, network: string, day = DAY) =>
-      makeRecorder(db.database).record(
-        makeEntry({ kid, id: `${kid}-${durable}-${network}-${day}`, durable, network, day }),
+      createRecorder(db.database).record(
+        createEntry({ kid, id: `${kid}-${durable}-${network}-${day}`, durable, network, day }),
       );
     const erase = (kid: string, ...durables: string[]) =>
       db.database.transaction(async (tx) => {
@@ -31,7 +31,7 @@ export function networkContract(make: MakeDatabase): void {
       });
     const pairsOf = async (kid: string): Promise<number> => {
       const asked = { kid, durable: 'nobody', network: 'nowhere', day: DAY };
-      return (await makeLookup(other)(asked)).spread.tenantPairsOfWeek;
+      return (await createLookup(other)(asked)).spread.tenantPairsOfWeek;
     };
     const left = (table: string, kid: string): Promise<readonly string[]> =>
       other.read(table).where({ kid }).orderBy('durable').pluck('durable');

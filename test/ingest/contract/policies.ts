@@ -5,8 +5,8 @@ import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { DAY, makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, DAY, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 const policy = tenantPolicySchema.parse({
   weights: { M7: 0.05 },
@@ -54,15 +54,15 @@ export function policyContract(make: MakeDatabase): void {
     });
 
     it('counts what the shadow would have said, for recorded verdicts only', async () => {
-      const recorders = [makeRecorder(db.database), makeRecorder(other)];
+      const recorders = [createRecorder(db.database), createRecorder(other)];
       const record = (n: number, id: string, shadow: 'human' | 'unknown', day = DAY) =>
         recorders[n]!.record(
-          makeEntry({ kid: 'shadowed', id, shadow: { policyVersion: 'p1', class: shadow, day } }),
+          createEntry({ kid: 'shadowed', id, shadow: { policyVersion: 'p1', class: shadow, day } }),
         );
       await Promise.all([record(0, 'a', 'human'), record(0, 'b', 'human'), record(1, 'c', 'unknown')]);
       await record(1, 'd', 'human', DAY + 1);
       await record(0, 'a', 'human');
-      await recorders[0]!.record(makeEntry({ kid: 'shadowed', id: 'without' }));
+      await recorders[0]!.record(createEntry({ kid: 'shadowed', id: 'without' }));
       const counts = await readShadowCounts(other, 'shadowed');
       expect(counts.sort((a, b) => b.verdicts - a.verdicts)).toEqual([
         { policyVersion: 'p1', live: 'human', shadow: 'human', verdicts: 3 },

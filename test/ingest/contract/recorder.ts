@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
-import { makeRecorder as makeWholeRecorder } from '../../../src/ingest/store.ts';
+import { createRecorder as createWholeRecorder } from '../../../src/ingest/store.ts';
 import { commitVerdict } from '../../../src/ledger/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
-import { DAY, makeConsentState, makeEntry, NOW, type TestEntry } from '../../support/make.ts';
-import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
+import { createConsentState, createEntry, DAY, NOW, type TestEntry } from '../../support/make.ts';
+import { createRecorder, ensureTenant } from '../../support/recorder.ts';
 
 const TABLES = ['nonces', 'sightings', 'visitor_index', 'decisions'] as const;
 
@@ -20,7 +20,7 @@ async function sighting(database: Database, kid: string, durable = 'durable-1'):
 }
 
 const record = (database: Database, entry: TestEntry): Promise<string> =>
-  makeRecorder(database).record(entry);
+  createRecorder(database).record(entry);
 
 export function recorderContract(make: MakeDatabase): void {
   describe('Recorder', () => {
@@ -33,8 +33,8 @@ export function recorderContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('writes the nonce, the sighting, the index entry and the decision before it answers', async () => {
-      const entry = makeEntry({ kid: 'durable', id: 'd1', decidedAt: NOW + 7 });
-      expect(await makeRecorder(db.database).record(entry)).toBe('recorded');
+      const entry = createEntry({ kid: 'durable', id: 'd1', decidedAt: NOW + 7 });
+      expect(await createRecorder(db.database).record(entry)).toBe('recorded');
       expect(await counts(other, 'durable')).toEqual([1, 1, 1, 1]);
       expect(await other.read('nonces').where({ kid: 'durable' })).toEqual([
         { kid: 'durable', nonce: 'nonce-d1', dated_at: NOW },
@@ -48,19 +48,19 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('counts the values of a device once, however many of its first visits are recorded at once', async () => {
-      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const recorder = createWholeRecorder(db.database, () => performance.now());
       const kid = 'counted-once';
       const device = { kid, durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, kid);
       const sight = (id: string, network = 'n'): Promise<Recorded> => {
         const asked = { ...device, network };
         return recorder.record({
-          claim: makeEntry({ ...asked, id }).claim,
+          claim: createEntry({ ...asked, id }).claim,
           device: asked,
           decide(known) {
             const signals = [{ name: 'gpu', value: 'keyed' }];
             const summary = { signals, joint: 'j', expiresAt: NOW + DAY };
-            return makeEntry({ ...asked, id, marked: known?.marked === true, summary });
+            return createEntry({ ...asked, id, marked: known?.marked === true, summary });
           },
         });
       };
@@ -80,17 +80,17 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('settles a sighting on what is known of its device, and of two at once on the same', async () => {
-      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const recorder = createWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, 'settled');
       const known: (KnownDevice | null)[] = [];
       const sight = (id: string, asked: DeviceQuery | null = device): Promise<Recorded> =>
         recorder.record({
-          claim: makeEntry({ ...device, id }).claim,
+          claim: createEntry({ ...device, id }).claim,
           device: asked,
           decide(what) {
             known.push(what);
-            return makeEntry({ ...device, id, marked: what?.marked ?? false });
+            return createEntry({ ...device, id, marked: what?.marked ?? false });
           },
         });
       await Promise.all([sight('s1'), sight('s2')]);
@@ -107,16 +107,16 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('tells each sighting of a batch what is known of its own device', async () => {
-      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const recorder = createWholeRecorder(db.database, () => performance.now());
       const told = new Map<string, string>();
       const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
         recorder.record({
-          claim: makeEntry({ kid, id }).claim,
+          claim: createEntry({ kid, id }).claim,
           device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
           decide(known) {
             const { pairsOfWeek = 0, tenantPairsOfWeek = 0 } = known?.spread ?? {};
             told.set(id, known ? `${known.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody');
-            return makeEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
+            return createEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
           },
         });
       await ensureTenant(db.database, 'own-c');
@@ -125,7 +125,7 @@ export function recorderContract(make: MakeDatabase): void {
         for (let i = 0; i < count; i += 1)
           await record(
             db.database,
-            makeEntry({ kid, id: `${durable}${i}`, durable, network: `network-${i}` }),
+            createEntry({ kid, id: `${durable}${i}`, durable, network: `network-${i}` }),
           );
       await Promise.all([
         sight('m1', 'own-a', null),
@@ -159,12 +159,12 @@ export function recorderContract(make: MakeDatabase): void {
         },
       };
       await ensureTenant(db.database, 'anew');
-      const written = await makeWholeRecorder(twice, () => performance.now()).record({
-        claim: makeEntry({ kid: 'anew', id: 'r' }).claim,
+      const written = await createWholeRecorder(twice, () => performance.now()).record({
+        claim: createEntry({ kid: 'anew', id: 'r' }).claim,
         device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
         decide() {
           rounds += 1;
-          return makeEntry({ kid: 'anew', id: `r${rounds}` });
+          return createEntry({ kid: 'anew', id: `r${rounds}` });
         },
       });
       expect(written).toMatchObject({ verdict: { requestId: 'req_r2' } });
@@ -173,16 +173,16 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('leaves what cannot be settled to its caller alone', async () => {
-      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const recorder = createWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'unsettled', durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, 'unsettled');
       const sight = (id: string): Promise<Recorded> =>
         recorder.record({
-          claim: makeEntry({ kid: 'unsettled', id }).claim,
+          claim: createEntry({ kid: 'unsettled', id }).claim,
           device,
           decide() {
             if (id === 'u2') throw new RangeError('of u2 alone');
-            return makeEntry({ kid: 'unsettled', id });
+            return createEntry({ kid: 'unsettled', id });
           },
         });
       const outcomes = await Promise.allSettled(['u1', 'u2', 'u3'].map(sight));
@@ -192,12 +192,12 @@ export function recorderContract(make: MakeDatabase): void {
         { status: 'fulfilled', value: { verdict: { requestId: 'req_u3' } } },
       ]);
       expect(await counts(other, 'unsettled')).toEqual([2, 1, 1, 2]);
-      expect(await record(db.database, makeEntry({ kid: 'unsettled', id: 'u2' }))).toBe('recorded');
+      expect(await record(db.database, createEntry({ kid: 'unsettled', id: 'u2' }))).toBe('recorded');
     });
 
     it('commits to exactly the bytes that it stores', async () => {
-      const entry = makeEntry({ kid: 'committed', id: 'c1' });
-      await makeRecorder(db.database).record(entry);
+      const entry = createEntry({ kid: 'committed', id: 'c1' });
+      await createRecorder(db.database).record(entry);
       const row = await other.read('decisions').where({ kid: 'committed' }).first();
       expect(row.verdict).toBe(JSON.stringify(entry.verdict));
       const salt = Buffer.from(entry.salt, 'base64url');
@@ -205,19 +205,19 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('says replay to a nonce that was claimed, and writes nothing', async () => {
-      const recorder = makeRecorder(db.database);
-      await recorder.record(makeEntry({ kid: 'replayed', id: 'r1', nonce: 'n' }));
-      const again = makeEntry({ kid: 'replayed', id: 'r2', nonce: 'n', durable: 'another' });
+      const recorder = createRecorder(db.database);
+      await recorder.record(createEntry({ kid: 'replayed', id: 'r1', nonce: 'n' }));
+      const again = createEntry({ kid: 'replayed', id: 'r2', nonce: 'n', durable: 'another' });
       expect(await recorder.record(again)).toBe('replay');
-      expect(await makeRecorder(other).record(again)).toBe('replay');
+      expect(await createRecorder(other).record(again)).toBe('replay');
       expect(await counts(other, 'replayed')).toEqual([1, 1, 1, 1]);
     });
 
     it('tells what is new from what is not within one batch', async () => {
-      const recorder = makeRecorder(db.database);
-      await recorder.record(makeEntry({ kid: 'mixed', id: 'x0', nonce: 'old' }));
+      const recorder = createRecorder(db.database);
+      await recorder.record(createEntry({ kid: 'mixed', id: 'x0', nonce: 'old' }));
       const nonces = ['old', 'new', 'new', 'old', 'other'];
-      const batch = nonces.map((nonce, i) => makeEntry({ kid: 'mixed', id: `x${i + 1}`, nonce }));
+      const batch = nonces.map((nonce, i) => createEntry({ kid: 'mixed', id: `x${i + 1}`, nonce }));
       expect(await Promise.all(batch.map((entry) => recorder.record(entry)))).toEqual([
         'replay',
         'recorded',
@@ -232,19 +232,19 @@ export function recorderContract(make: MakeDatabase): void {
 
     it('claims a nonce for each tenant apart', async () => {
       const entries = ['tenant-a', 'tenant-b', 'tenant'].map((kid) =>
-        makeEntry({ kid, id: 'x', nonce: 'n' }),
+        createEntry({ kid, id: 'x', nonce: 'n' }),
       );
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       expect(await Promise.all(entries.map((entry) => recorder.record(entry)))).toEqual(
         Array(3).fill('recorded'),
       );
     });
 
     it('records one of 100 duplicates that reach two nodes at once', async () => {
-      const recorders = [makeRecorder(db.database), makeRecorder(other)];
+      const recorders = [createRecorder(db.database), createRecorder(other)];
       const answers = await Promise.all(
         Array.from({ length: 100 }, (_, i) =>
-          recorders[i % 2]!.record(makeEntry({ kid: 'duplicates', id: `dup-${i}`, nonce: 'one' })),
+          recorders[i % 2]!.record(createEntry({ kid: 'duplicates', id: `dup-${i}`, nonce: 'one' })),
         ),
       );
       expect(answers.filter((answer) => answer === 'recorded')).toHaveLength(1);
@@ -254,37 +254,37 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('leaves neither nonce nor sighting when the decision cannot be written', async () => {
-      const recorder = makeRecorder(db.database);
-      await recorder.record(makeEntry({ kid: 'atomic', id: 'same' }));
-      const clash = makeEntry({ kid: 'atomic', id: 'same', nonce: 'fresh', durable: 'fresh-device' });
+      const recorder = createRecorder(db.database);
+      await recorder.record(createEntry({ kid: 'atomic', id: 'same' }));
+      const clash = createEntry({ kid: 'atomic', id: 'same', nonce: 'fresh', durable: 'fresh-device' });
       await expect(recorder.record(clash)).rejects.toThrow();
       expect(await counts(other, 'atomic')).toEqual([1, 1, 1, 1]);
       expect(await sighting(other, 'atomic')).toMatchObject({ seen: 1 });
-      const retried = makeEntry({ kid: 'atomic', id: 'new', nonce: 'fresh', durable: 'fresh-device' });
+      const retried = createEntry({ kid: 'atomic', id: 'new', nonce: 'fresh', durable: 'fresh-device' });
       expect(await recorder.record(retried)).toBe('recorded');
     });
 
     it('writes nothing of what fails, all that is beside it once, and serves the next batch', async () => {
-      const recorder = makeRecorder(db.database);
-      await recorder.record(makeEntry({ kid: 'batch', id: 'same' }));
+      const recorder = createRecorder(db.database);
+      await recorder.record(createEntry({ kid: 'batch', id: 'same' }));
       const batch = ['a', 'b', 'same', 'c'].map((id) =>
-        makeEntry({ kid: 'batch', id, nonce: `batch-${id}` }),
+        createEntry({ kid: 'batch', id, nonce: `batch-${id}` }),
       );
       const failed = await Promise.allSettled(batch.map((entry) => recorder.record(entry)));
       expect(failed.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
       expect(await counts(other, 'batch')).toEqual([4, 1, 1, 4]);
       expect(await sighting(other, 'batch')).toMatchObject({ seen: 4 });
-      const next = ['d', 'e'].map((id) => makeEntry({ kid: 'batch', id }));
+      const next = ['d', 'e'].map((id) => createEntry({ kid: 'batch', id }));
       expect(await Promise.all(next.map((entry) => recorder.record(entry)))).toEqual(
         Array(2).fill('recorded'),
       );
     });
 
     it('counts a device that comes many times in one batch', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const times = [5, 1, 9, 3].map((ms) => NOW + ms);
       await Promise.all(
-        times.map((decidedAt, i) => recorder.record(makeEntry({ kid: 'often', id: `o${i}`, decidedAt }))),
+        times.map((decidedAt, i) => recorder.record(createEntry({ kid: 'often', id: `o${i}`, decidedAt }))),
       );
       const expected = { first_at: NOW + 1, last_at: NOW + 9, seen: 4 };
       expect(await sighting(other, 'often')).toEqual(expected);
@@ -293,7 +293,7 @@ export function recorderContract(make: MakeDatabase): void {
 
     it('adds up the sightings of later batches and other nodes, whatever their order', async () => {
       const record = (database: Database, id: string, decidedAt: number) =>
-        makeRecorder(database).record(makeEntry({ kid: 'sums', id, decidedAt }));
+        createRecorder(database).record(createEntry({ kid: 'sums', id, decidedAt }));
       await record(db.database, 's1', NOW);
       await record(other, 's2', NOW + 100);
       await record(db.database, 's3', NOW + 50);
@@ -305,10 +305,10 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('indexes the visitorId of a new epoch beside the old one', async () => {
-      const recorder = makeRecorder(db.database);
-      await recorder.record(makeEntry({ kid: 'epochs', id: 'e1', epoch: 680 }));
-      await recorder.record(makeEntry({ kid: 'epochs', id: 'e2', epoch: 680 }));
-      await recorder.record(makeEntry({ kid: 'epochs', id: 'e3', epoch: 681 }));
+      const recorder = createRecorder(db.database);
+      await recorder.record(createEntry({ kid: 'epochs', id: 'e1', epoch: 680 }));
+      await recorder.record(createEntry({ kid: 'epochs', id: 'e2', epoch: 680 }));
+      await recorder.record(createEntry({ kid: 'epochs', id: 'e3', epoch: 681 }));
       const rows = await other.read('visitor_index').where({ kid: 'epochs' }).orderBy('epoch');
       expect(rows.map((row) => [row.durable, row.epoch])).toEqual([
         ['durable-1', 680],
@@ -318,22 +318,22 @@ export function recorderContract(make: MakeDatabase): void {
     });
 
     it('keeps the decision of who was not identified, and no sighting', async () => {
-      await makeRecorder(db.database).record(makeEntry({ kid: 'nobody', id: 'n1', durable: null }));
+      await createRecorder(db.database).record(createEntry({ kid: 'nobody', id: 'n1', durable: null }));
       expect(await counts(other, 'nobody')).toEqual([1, 0, 0, 1]);
     });
 
     it('takes any text in a verdict: NUL, lone surrogates, other scripts', async () => {
       const purposes = ['a\u0000b', '\ud800', 'Ünïcödé', '🐢', "'; DROP TABLE decisions; --", '?'];
-      const verdict = { consentState: makeConsentState({ purposes }) };
-      await makeRecorder(db.database).record(makeEntry({ kid: 'unicode', id: 'u1', verdict }));
+      const verdict = { consentState: createConsentState({ purposes }) };
+      await createRecorder(db.database).record(createEntry({ kid: 'unicode', id: 'u1', verdict }));
       const stored = await findDecision(other, 'unicode', 'req_u1');
       expect(stored?.verdict.consentState.purposes).toEqual(purposes);
     });
 
     it('records a thousand at once, each whole', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const entries = Array.from({ length: 1000 }, (_, i) =>
-        makeEntry({ kid: 'many', id: `m${i}`, durable: `device-${i % 10}`, decidedAt: NOW + i }),
+        createEntry({ kid: 'many', id: `m${i}`, durable: `device-${i % 10}`, decidedAt: NOW + i }),
       );
       const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
       expect(new Set(answers)).toEqual(new Set(['recorded']));
@@ -344,9 +344,9 @@ export function recorderContract(make: MakeDatabase): void {
 
     it('is idle when all that was handed over is written', async () => {
       await ensureTenant(db.database, 'idle');
-      const recorder = makeWholeRecorder(db.database, () => performance.now());
+      const recorder = createWholeRecorder(db.database, () => performance.now());
       const pending = Array.from({ length: 50 }, (_, i) => {
-        const entry = makeEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` });
+        const entry = createEntry({ kid: 'idle', id: `idle-${i}`, durable: `d${i}` });
         return recorder.record({ claim: entry.claim, device: null, decide: () => entry });
       });
       await recorder.idle();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { makeRecorder } from '../../../src/ingest/store.ts';
+import { createRecorder } from '../../../src/ingest/store.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import type { RowTarget } from '../../../src/rights/erase/find.ts';
 import { placeHold, releaseHold } from '../../../src/rights/erase/hold.ts';
@@ -15,7 +15,7 @@ import {
   someoneWaits,
   type TestDatabase,
 } from '../../db/contract/database.ts';
-import { DAY, makeEntry, NOW } from '../../support/make.ts';
+import { createEntry, DAY, NOW } from '../../support/make.ts';
 
 /** Whoever was told a visitorId reaches by it what is stored of the device, whatever ran beside the visit. */
 export function visitorIdContract(make: MakeDatabase): void {
@@ -30,10 +30,11 @@ export function visitorIdContract(make: MakeDatabase): void {
 
     const DEVICE = 'the-device';
     const visit = (database: Database, kid: string, id: string, decidedAt = NOW): Promise<unknown> =>
-      makeRecorder(database, () => performance.now()).record({
-        claim: makeEntry({ kid, id }).claim,
+      createRecorder(database, () => performance.now()).record({
+        claim: createEntry({ kid, id }).claim,
         device: { kid, durable: DEVICE, network: 'n', day: DAY },
-        decide: (known) => makeEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
+        decide: (known) =>
+          createEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
       });
 
     const target = (kid: string): RowTarget => ({
@@ -53,7 +54,7 @@ export function visitorIdContract(make: MakeDatabase): void {
     const decisions = (kid: string): Promise<string[]> =>
       other.read('decisions').where({ kid }).orderBy('request_id').pluck('request_id');
     const visitorIdOf = (kid: string): string =>
-      makeEntry({ kid, id: 'x', durable: DEVICE }).identified?.visitorId ?? '';
+      createEntry({ kid, id: 'x', durable: DEVICE }).identified?.visitorId ?? '';
     const reached = (kid: string): Promise<string | null> => durableOfVisitor(other, kid, visitorIdOf(kid));
 
     const heldVisit = (kid: string, id: string, decidedAt = NOW) =>

@@ -6,7 +6,7 @@ import { expectCore, post, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { makeBundle, makePlaintext, seal } from '../../support/seal.ts';
+import { createBundle, makePlaintext, seal } from '../../support/seal.ts';
 import type { SealTarget } from '../../support/server.ts';
 
 describe.concurrent('durable before the 200', () => {
@@ -15,7 +15,7 @@ describe.concurrent('durable before the 200', () => {
     const key = await addApiKey(gpd);
     const acme = gpd.targets[0]!;
     const signals = desktopChrome();
-    const bundles = Array.from({ length: 20 }, () => makeBundle(acme, { signals }));
+    const bundles = Array.from({ length: 20 }, () => createBundle(acme, { signals }));
     const answers = await Promise.all(bundles.map((bundle) => post(gpd.url, bundle)));
     await gpd.kill9();
 
@@ -29,7 +29,7 @@ describe.concurrent('durable before the 200', () => {
       expect(decisionResponseSchema.parse(reply.json())).toMatchObject({ requestId, visitorId });
     }
     for (const bundle of bundles) expectCore(await post(again.url, bundle), 'replay');
-    expect(expectCore(await post(again.url, makeBundle(acme, { signals })), 'ok').confidence).toBe(0.99);
+    expect(expectCore(await post(again.url, createBundle(acme, { signals })), 'ok').confidence).toBe(0.99);
     await again.stop();
   });
 
@@ -76,7 +76,7 @@ describe('200 copies of one bundle at once', () => {
   afterAll(() => gpd.stop());
 
   it('are one 200 and 199 times 409', async () => {
-    const bundle = makeBundle(acme);
+    const bundle = createBundle(acme);
     const replies = await Promise.all(Array.from({ length: 200 }, () => post(gpd.url, bundle)));
     const ok = replies.filter((reply) => reply.status === 200);
     expect(ok).toHaveLength(1);
@@ -89,7 +89,7 @@ describe('200 copies of one bundle at once', () => {
   it('200 sightings of one device at once are all counted', async () => {
     const signals = desktopChrome();
     const replies = await Promise.all(
-      Array.from({ length: 200 }, () => post(gpd.url, makeBundle(acme, { signals }))),
+      Array.from({ length: 200 }, () => post(gpd.url, createBundle(acme, { signals }))),
     );
     const ids = new Set(replies.map((reply) => expectCore(reply, 'ok').visitorId));
     expect(ids.size).toBe(1);
@@ -101,7 +101,7 @@ describe('200 copies of one bundle at once', () => {
 describe.concurrent('a database that another program has locked', () => {
   it('answers 503 with Retry-After, writes nothing and takes the same bundle afterwards', async () => {
     const gpd = await startProcess();
-    const bundle = makeBundle(gpd.targets[0]!);
+    const bundle = createBundle(gpd.targets[0]!);
     const unlock = await lockDatabase(gpd.dataDir);
     const reply = await post(gpd.url, bundle);
     expect(reply.status).toBe(503);

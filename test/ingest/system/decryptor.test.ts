@@ -3,16 +3,16 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { chooseDecryptor, type Decryptor } from '../../../src/ingest/decrypt/decrypt-worker.ts';
 import type { KeyMaterial } from '../../../src/ingest/decrypt/messages.ts';
 import type { Unsealed } from '../../../src/ingest/open.ts';
-import { makeSymmetricOpener } from '../../../src/seal/open.ts';
+import { createSymmetricOpener } from '../../../src/seal/open.ts';
 import { sealSymmetric, sealTo } from '../../../src/seal/seal.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
-import { makePair } from '../../seal/support.ts';
+import { createPair } from '../../seal/support.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeIngestTenant, seededRandom } from '../../support/make.ts';
+import { createIngestTenant, seededRandom } from '../../support/make.ts';
 
 const BUILT = new URL('../../../dist/ingest/decrypt/worker.js', import.meta.url);
 const random = seededRandom('test/app/opening');
-const [newest, older, foreign] = [makePair(random(32)), makePair(random(32)), makePair(random(32))];
+const [newest, older, foreign] = [createPair(random(32)), createPair(random(32)), createPair(random(32))];
 const shared = random(32);
 const keys: KeyMaterial = {
   generations: [
@@ -49,7 +49,7 @@ afterEach(async () => {
 function start({ entry = BUILT, processors = 2, ended = [], tenant }: World = {}) {
   const faults: unknown[] = [];
   const used: string[] = [];
-  const here = tenant ?? makeIngestTenant([older.scalar]);
+  const here = tenant ?? createIngestTenant([older.scalar]);
   const deps = {
     tenants: (kid: string) => {
       if (kid === 'damaged') throw new Error('of damaged alone');
@@ -120,8 +120,8 @@ describe('opening in a thread', () => {
   });
 
   it('opens here where there is one processor, or no thread', async () => {
-    const symmetricOpener = makeSymmetricOpener(shared);
-    const tenant = makeIngestTenant([newest.scalar], { symmetricOpener });
+    const symmetricOpener = createSymmetricOpener(shared);
+    const tenant = createIngestTenant([newest.scalar], { symmetricOpener });
     for (const world of [{ processors: 1 }, { entry: null }]) {
       const { opening } = start({ ...world, tenant });
       expect(opening.open(sealed('here'))).toEqual(opened('here'));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KnownDevice } from '../../../src/ingest/ports.ts';
 import { type DecideInput, decide, readGiver } from '../../../src/ingest/verdict/decide.ts';
 import type { Classification } from '../../../src/ingest/verdict/score.ts';
-import { makeConsentState, NOW } from '../../support/make.ts';
+import { createConsentState, NOW } from '../../support/make.ts';
 
 /** Classification, identity, a verified agent and a reviewer's override become one verdict (contract 3.4). */
 
@@ -62,7 +62,7 @@ function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
     defenses: [],
     declaredAgentId: null,
     needsAttestation: false,
-    consentState: makeConsentState(),
+    consentState: createConsentState(),
     policyVersion: 'p',
     monitor: false,
     incomplete: false,

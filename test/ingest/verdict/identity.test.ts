@@ -4,17 +4,17 @@ import type { Identity } from '../../../src/ingest/ports.ts';
 import type { Facts } from '../../../src/ingest/verdict/facts.ts';
 import { confidenceOf, currentEpoch, identify, visitorIdOf } from '../../../src/ingest/verdict/identity.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
-import { makeIngestTenant, NOW } from '../../support/make.ts';
-import { makeFacts, makeRawSignals, type makeSignals } from '../../support/make-signals.ts';
+import { createIngestTenant, NOW } from '../../support/make.ts';
+import { createFacts, createRawSignals, type createSignals } from '../../support/make-signals.ts';
 
-type Changes = Parameters<typeof makeSignals>[0];
+type Changes = Parameters<typeof createSignals>[0];
 
-const tenant = makeIngestTenant();
+const tenant = createIngestTenant();
 type Defenses = Facts['defenses'];
 const PLAIN: Defenses = [];
 
 function identityOf(changes: Changes = {}, defenses = PLAIN, epoch = 680, who = tenant): Identity | null {
-  return identify(who, makeFacts(changes, {}, { defenses }), epoch);
+  return identify(who, createFacts(changes, {}, { defenses }), epoch);
 }
 
 const durable = (changes?: Changes, defenses?: Defenses): string | undefined =>
@@ -26,7 +26,7 @@ const firefox = (version: string): string =>
   `Mozilla/5.0 (X11; Linux x86_64; rv:${version}) Gecko/20100101 Firefox/${version}`;
 const safari = (version: string): string =>
   `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/${version} Safari/605.1.15`;
-const uaData = makeRawSignals()['page']?.['uaData'] as object;
+const uaData = createRawSignals()['page']?.['uaData'] as object;
 
 describe('the id', () => {
   it.each<[string, Changes]>([
@@ -191,16 +191,20 @@ describe('the identity floor', () => {
 
 describe('durableId and visitorId', () => {
   it('are a tenant’s own', () => {
-    const other = makeIngestTenant([], { kid: 'other', identityKey: sha256('i2'), durableKey: sha256('d2') });
+    const other = createIngestTenant([], {
+      kid: 'other',
+      identityKey: sha256('i2'),
+      durableKey: sha256('d2'),
+    });
     expect(identityOf({}, PLAIN, 680, other)?.durable).not.toBe(durable());
-    const sameKeys = makeIngestTenant([], { kid: 'other' });
+    const sameKeys = createIngestTenant([], { kid: 'other' });
     expect(identityOf({}, PLAIN, 680, sameKeys)?.visitorId).not.toBe(identityOf()?.visitorId);
   });
 
   it('hang on each key of the tenant', () => {
     for (const change of [{ identityKey: sha256('x') }, { durableKey: sha256('x') }])
-      expect(identityOf({}, PLAIN, 680, makeIngestTenant([], change))?.durable).not.toBe(durable());
-    const rekeyed = makeIngestTenant([], { epochKey: (epoch) => sha256(`other ${epoch}`) });
+      expect(identityOf({}, PLAIN, 680, createIngestTenant([], change))?.durable).not.toBe(durable());
+    const rekeyed = createIngestTenant([], { epochKey: (epoch) => sha256(`other ${epoch}`) });
     expect(identityOf({}, PLAIN, 680, rekeyed)?.durable).toBe(durable());
     expect(identityOf({}, PLAIN, 680, rekeyed)?.visitorId).not.toBe(identityOf()?.visitorId);
   });

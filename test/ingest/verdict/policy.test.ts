@@ -8,7 +8,7 @@ import {
 } from '../../../src/ingest/verdict/policy.ts';
 import { classify } from '../../../src/ingest/verdict/score.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
-import { makeFacts } from '../../support/make-signals.ts';
+import { createFacts } from '../../support/make-signals.ts';
 
 const policy = (over: object) => tenantPolicySchema.parse(over);
 
@@ -24,7 +24,7 @@ describe('a tenant’s policy', () => {
     expect(rules).toHaveLength(RULES.length - 1);
     expect(rules.find(({ id }) => id === 'A1')).toEqual({ ...RULES[0], weight: 0.1 });
     expect(RULES[0]?.weight).toBe(0.9);
-    const facts = makeFacts({ page: { webdriver: true } });
+    const facts = createFacts({ page: { webdriver: true } });
     expect(classify(facts, rules)).toMatchObject({ class: 'undeclared_automation', score: 0.1 });
     expect(classify(facts, applyPolicy(policy({ off: ['A1'] })).rules).class).toBe('human');
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readAgent } from '../../../src/ingest/verdict/facts.ts';
 import { isCoarse, normaliseGpu, stableInputs } from '../../../src/ingest/verdict/identity.ts';
-import { makeFacts } from '../../support/make-signals.ts';
+import { createFacts } from '../../support/make-signals.ts';
 
 describe('normaliseGpu', () => {
   it.each<[string, string | null]>([
@@ -62,16 +62,16 @@ describe('normaliseGpu', () => {
 
 describe('software graphics', () => {
   it('are those without a renderer that says something, where graphics are told at all', () => {
-    expect(isCoarse(makeFacts())).toBe(false);
-    expect(isCoarse(makeFacts({ graphics: { renderer: null } }))).toBe(true);
-    expect(isCoarse(makeFacts({ graphics: { renderer: 'llvmpipe' } }))).toBe(true);
-    expect(isCoarse(makeFacts({ graphics: null }))).toBe(false);
+    expect(isCoarse(createFacts())).toBe(false);
+    expect(isCoarse(createFacts({ graphics: { renderer: null } }))).toBe(true);
+    expect(isCoarse(createFacts({ graphics: { renderer: 'llvmpipe' } }))).toBe(true);
+    expect(isCoarse(createFacts({ graphics: null }))).toBe(false);
   });
 });
 
 describe('the screen', () => {
   const screenOf = (userAgent: string, [width, height]: readonly [number, number], dpr: number | null) => {
-    const facts = makeFacts({ screen: { width, height, dpr } }, {}, { agent: readAgent(userAgent) });
+    const facts = createFacts({ screen: { width, height, dpr } }, {}, { agent: readAgent(userAgent) });
     return stableInputs(facts)['screen'];
   };
   const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0';

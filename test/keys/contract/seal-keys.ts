@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { planGenerate, planRotate } from '../../../src/keys/generation.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeGenerationRow, NOW } from '../../support/make.ts';
+import { createGenerationRow, NOW } from '../../support/make.ts';
 
 export function sealKeyContract(make: MakeDatabase): void {
   describe('SealKeyStore', () => {
@@ -19,28 +19,34 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('keeps every field of every state, and lists by generation', async () => {
       const kid = await addTenant(db.database, 'every-state');
-      const store = makeSealKeyStore(db.database);
+      const store = createSealKeyStore(db.database);
       const keys = [
-        makeGenerationRow({ kid, generation: 10, state: 'staged', wrappedPrivate: 'w10', publishedAt: null }),
-        makeGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt: NOW + 604_800_000 }),
-        makeGenerationRow({
+        createGenerationRow({
+          kid,
+          generation: 10,
+          state: 'staged',
+          wrappedPrivate: 'w10',
+          publishedAt: null,
+        }),
+        createGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt: NOW + 604_800_000 }),
+        createGenerationRow({
           kid,
           generation: 1,
           state: 'destroyed',
           wrappedPrivate: null,
           destroyedAt: 8_640_000_000_000_000,
         }),
-        makeGenerationRow({ kid, generation: 3 }),
+        createGenerationRow({ kid, generation: 3 }),
       ];
       await store.change(kid, () => ({ ok: true, changed: keys, result: keys[0]! }), operatorAt(NOW));
       expect(await store.list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
-      expect(await makeSealKeyStore(other).list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
+      expect(await createSealKeyStore(other).list(kid)).toEqual([keys[2], keys[1], keys[3], keys[0]]);
     });
 
     it('overwrites a destroyed private key', async () => {
       const kid = await addTenant(db.database, 'overwrite');
-      const gone = makeGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
-      await makeSealKeyStore(db.database).change(
+      const gone = createGenerationRow({ kid, state: 'destroyed', wrappedPrivate: null, destroyedAt: NOW });
+      await createSealKeyStore(db.database).change(
         kid,
         () => ({ ok: true, changed: [gone], result: gone }),
         operatorAt(NOW),
@@ -52,7 +58,7 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('writes nothing when the plan throws or one of its rows cannot be written', async () => {
       const kid = await addTenant(db.database, 'throws');
-      const store = makeSealKeyStore(db.database);
+      const store = createSealKeyStore(db.database);
       const before = await readSnapshot(other, -1);
       await expect(
         store.change(
@@ -63,25 +69,25 @@ export function sealKeyContract(make: MakeDatabase): void {
           operatorAt(NOW),
         ),
       ).rejects.toThrow('no plan');
-      const good = makeGenerationRow({ kid, generation: 2, state: 'staged' });
-      const bad = makeGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
+      const good = createGenerationRow({ kid, generation: 2, state: 'staged' });
+      const bad = createGenerationRow({ kid, generation: 3, publicKey: null as unknown as string });
       await expect(
         store.change(kid, () => ({ ok: true, changed: [good, bad], result: good }), operatorAt(NOW)),
       ).rejects.toThrow();
-      expect(await store.list(kid)).toEqual([makeGenerationRow({ kid })]);
+      expect(await store.list(kid)).toEqual([createGenerationRow({ kid })]);
       expect((await readSnapshot(other, -1)).revision).toBe(before.revision);
     });
 
     it('lets two nodes rotate at once without two published keys or one number twice', async () => {
       const kid = await addTenant(db.database, 'race');
-      const stores = [makeSealKeyStore(db.database), makeSealKeyStore(other)];
-      const makeKey = (generation: number, state: 'staged' | 'published') =>
-        makeGenerationRow({ kid, generation, state, wrappedPrivate: `w${generation}` });
+      const stores = [createSealKeyStore(db.database), createSealKeyStore(other)];
+      const createKey = (generation: number, state: 'staged' | 'published') =>
+        createGenerationRow({ kid, generation, state, wrappedPrivate: `w${generation}` });
       const plans = await Promise.all(
         Array.from({ length: 8 }, (_, i) =>
           stores[i % 2]!.change(
             kid,
-            (keys) => planRotate(keys, makeKey, { now: NOW + i, graceMs: 1000, force: true }),
+            (keys) => planRotate(keys, createKey, { now: NOW + i, graceMs: 1000, force: true }),
             operatorAt(NOW),
           ),
         ),
@@ -97,15 +103,15 @@ export function sealKeyContract(make: MakeDatabase): void {
 
     it('stages one generation however many ask at once', async () => {
       const kid = await addTenant(db.database, 'stage-race');
-      const makeKey = (generation: number, state: 'staged' | 'published') =>
-        makeGenerationRow({ kid, generation, state, publishedAt: null });
+      const createKey = (generation: number, state: 'staged' | 'published') =>
+        createGenerationRow({ kid, generation, state, publishedAt: null });
       const plans = await Promise.all(
         [db.database, other, db.database, other].map((node) =>
-          makeSealKeyStore(node).change(kid, (keys) => planGenerate(keys, makeKey), operatorAt(NOW)),
+          createSealKeyStore(node).change(kid, (keys) => planGenerate(keys, createKey), operatorAt(NOW)),
         ),
       );
       expect(plans.filter((plan) => plan?.ok)).toHaveLength(1);
-      expect(await makeSealKeyStore(other).list(kid)).toHaveLength(2);
+      expect(await createSealKeyStore(other).list(kid)).toHaveLength(2);
     });
   });
 }

@@ -18,7 +18,7 @@ interface CostlyLog {
 }
 
 /** Leaves are counters in one block of memory, so that a million of them are cheap. */
-function makeLargeLog(size: number): CostlyLog {
+function createLargeLog(size: number): CostlyLog {
   const block = Buffer.alloc(size * HASH_BYTES);
   for (let i = 0; i < size; i += 1) block.writeUInt32BE(i, i * HASH_BYTES);
   const leafAt = (i: number): Buffer => block.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES);
@@ -55,7 +55,7 @@ describe('the cost of an inclusion proof', () => {
     [1_000, 2],
     [1_000_000, 3],
   ])('at %i entries is bounded by its %i levels of tiles', async (size, levels) => {
-    const log = makeLargeLog(size);
+    const log = createLargeLog(size);
     const proofs = Array.from({ length: PROOFS }, (_, i) => Math.floor((i * size) / PROOFS));
     await inclusionProof(0, size, log.reader);
     [log.calls, log.hashes] = [0, 0];

@@ -5,29 +5,29 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { inclusionProof, leafHash, rootAt } from '../../../src/ledger/merkle.ts';
-import { makeNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
+import { createNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
 import { formatTlogProof } from '../../../src/ledger/tiles.ts';
 import { describeWithTool } from '../../support/tools.ts';
-import { makeLog } from '../support.ts';
+import { createLog } from '../support.ts';
 
 /** docs/verify.py, which ships with every package: Python and openssl, and nothing of gpd. */
 
 const verifier = fileURLToPath(new URL('../../../docs/verify.py', import.meta.url));
-const signer = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
-const other = makeNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 4));
+const signer = createNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 3));
+const other = createNoteSigner('consent.example/ledger/shop', Buffer.alloc(32, 4));
 const entries = Array.from({ length: 700 }, (_, i) => Buffer.from(`{"n":${i}}`));
-const { reader } = makeLog(entries.map(leafHash));
+const { reader } = createLog(entries.map(leafHash));
 
 const checkpointOver = async (size: number): Promise<string> =>
   signCheckpoint(size, await rootAt(size, reader), signer);
 
-async function makeProof(index: number, size: number): Promise<string> {
+async function createProof(index: number, size: number): Promise<string> {
   const hashes = await inclusionProof(index, size, reader);
   return formatTlogProof({ entry: entries[index]!, index, hashes, checkpoint: await checkpointOver(size) });
 }
 
 /** As `gpd consent export` writes it. */
-const makeExport = (size: number): string[] =>
+const createExport = (size: number): string[] =>
   entries.slice(0, size).map((entry, seq) => {
     return JSON.stringify({ seq, hash: leafHash(entry).toString('hex'), entry: entry.toString() });
   });
@@ -64,7 +64,7 @@ describeWithTool('docs/verify.py', missingVerifier(), () => {
       [256, 700],
       [699, 700],
     ] as const) {
-      const { status, stdout, stderr } = verify(await makeProof(index, size), vkey);
+      const { status, stdout, stderr } = verify(await createProof(index, size), vkey);
       expect([status, stderr]).toEqual([0, '']);
       const leaf = leafHash(entries[index]!).toString('hex');
       expect(stdout).toBe(`OK entry ${index} of ${size} leaf ${leaf}\n{"n":${index}}\n`);
@@ -91,7 +91,7 @@ describeWithTool('docs/verify.py', missingVerifier(), () => {
     ['an index in words', 'proof', change('index 256', 'index 3e2')],
     ['nothing', 'proof', () => ''],
   ])('refuses a proof with %s, and names the check: %s', async (_name, check, damage) => {
-    const good = await makeProof(256, 700);
+    const good = await createProof(256, 700);
     const bad = damage(good);
     expect(bad).not.toBe(good);
     const { status, stdout, stderr } = verify(bad, vkey);
@@ -100,7 +100,7 @@ describeWithTool('docs/verify.py', missingVerifier(), () => {
   });
 
   it('refuses another key, and one whose parts do not belong together', async () => {
-    const proof = await makeProof(256, 700);
+    const proof = await createProof(256, 700);
     const [name, , key] = signer.vkey.split('+');
     const otherId = other.vkey.split('+')[1];
     expect(verify(proof, other.vkey)).toMatchObject({
@@ -120,7 +120,7 @@ describeWithTool('docs/verify.py', missingVerifier(), () => {
 
   it('recomputes an exported log, at any size', async () => {
     for (const size of [1, 2, 3, 255, 256, 700]) {
-      const log = `${makeExport(size).join('\n')}\n`;
+      const log = `${createExport(size).join('\n')}\n`;
       const { status, stdout, stderr } = verify(log, await checkpointOver(size), vkey);
       expect([status, stderr]).toEqual([0, '']);
       const root = (await rootAt(size, reader)).toString('base64');
@@ -143,7 +143,7 @@ describeWithTool('docs/verify.py', missingVerifier(), () => {
     ['a torn line', 'log', at(6, (line) => line.slice(0, 20))],
     ['nothing', 'log', () => []],
   ])('refuses a log with %s, and names the check: %s', async (_name, check, damage) => {
-    const lines = makeExport(20);
+    const lines = createExport(20);
     const bad = damage(lines);
     expect(bad).not.toEqual(lines);
     const { status, stderr } = verify(`${bad.join('\n')}\n`, await checkpointOver(20), vkey);

@@ -9,8 +9,8 @@ import { insertContest } from '../../../src/rights/contests/store.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { WORDS } from '../../rights/contract/contest-texts.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -27,7 +27,7 @@ export function anchorsContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const record = (kid: string, id: string, decidedAt: number, durable = id) =>
-      makeRecorder(db.database).record(makeEntry({ kid, id, decidedAt, durable }));
+      createRecorder(db.database).record(createEntry({ kid, id, decidedAt, durable }));
     const seals = async (kid: string): Promise<readonly { type: string; count: number; from: string }[]> =>
       (await readEntries(other, kid, 0, 100)).flatMap(({ entry }) => {
         const { type, body } = JSON.parse(entry) as { type: string; body: { count: number; from: string } };

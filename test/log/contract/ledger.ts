@@ -2,19 +2,19 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { EMPTY_ROOT, leafHash, nodeHash } from '../../../src/ledger/merkle.ts';
-import { makeNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
+import { createNoteSigner, signCheckpoint } from '../../../src/ledger/note.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
-import { makeCheckpointBook } from '../../../src/log/checkpoint-files.ts';
+import { createCheckpointBook } from '../../../src/log/checkpoint-files.ts';
 import { addCosignatures, listCosigned, putCheckpoint } from '../../../src/log/checkpoint-store.ts';
 import {
   type AppendedEntry,
   appendEntries,
+  createHashReader,
   lockHead,
-  makeHashReader,
   readEntries,
   readHead,
 } from '../../../src/log/entries.ts';
-import { makeLogService } from '../../../src/log/service.ts';
+import { createLogService } from '../../../src/log/service.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
@@ -93,7 +93,7 @@ export function ledgerContract(make: MakeDatabase): void {
       await append(db.database, kid, list.slice(0, 255));
       await append(db.database, kid, list.slice(255, 256));
       await append(other, kid, list.slice(256));
-      const reader = makeHashReader(other, kid);
+      const reader = createHashReader(other, kid);
       const leaves = leavesOf(list);
       expect(await reader.read(0, 250, 260)).toEqual(leaves.slice(250, 260));
       expect(await reader.read(1, 0, 2)).toEqual([
@@ -171,7 +171,7 @@ export function ledgerContract(make: MakeDatabase): void {
     it('tells one checkpoint a second, though two nodes sign at one moment', async () => {
       const kid = await addTenant(db.database, 'signed');
       await append(db.database, kid, texts(3));
-      const signer = makeNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
+      const signer = createNoteSigner(`gpd.example/ledger/${kid}`, randomBytes(32));
       await db.database.transaction((tx) => tx('ledger_heads').where({ kid }).update({ vkey: signer.vkey }));
       let go = (): void => {};
       const held = new Promise<void>((resolve) => {
@@ -191,9 +191,9 @@ export function ledgerContract(make: MakeDatabase): void {
       };
       const begin = { kid, vkey: signer.vkey, text: signCheckpoint(0, sha256(''), signer), signedAt: 0 };
       const nodeOf = async (database: Database, now: number) => {
-        const book = makeCheckpointBook(tempDir('book'), Buffer.alloc(32));
+        const book = createCheckpointBook(tempDir('book'), Buffer.alloc(32));
         await book.keep(begin, null);
-        return makeLogService({
+        return createLogService({
           database,
           book,
           keysOf: () => ({ signer, stateMac: MACS }),

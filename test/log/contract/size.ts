@@ -17,8 +17,8 @@ import {
   type TestDatabase,
 } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
 
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
@@ -36,8 +36,8 @@ export function sizeContract(make: MakeDatabase): void {
 
     /** In portions, as many as may wait. */
     const recordAll = async (kid: string, ids: readonly string[], momentOf: (i: number) => number) => {
-      const recorder = makeRecorder(db.database);
-      const entries = ids.map((id, i) => makeEntry({ kid, id, decidedAt: momentOf(i), durable: id }));
+      const recorder = createRecorder(db.database);
+      const entries = ids.map((id, i) => createEntry({ kid, id, decidedAt: momentOf(i), durable: id }));
       for (let i = 0; i < entries.length; i += 1000)
         await Promise.all(entries.slice(i, i + 1000).map((entry) => recorder.record(entry)));
     };

@@ -16,18 +16,18 @@ import {
 import { insertWebhook, listWebhooks, removeWebhook } from '../../../src/notify/webhooks.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
 import type { Webhook } from '../../../src/tenants/tenant-store.ts';
-import { appender, makeRequest } from '../../consent/contract/consent-support.ts';
+import { appender, createRequest } from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 const LEASE_MS = 60_000;
 
 /** Four decisions and a grant, the oldest first. */
 type Seqs = readonly [number, number, number, number, number];
 
-function makeWebhook(kid: string, id: string, over: Partial<Webhook> = {}): Webhook {
+function createWebhook(kid: string, id: string, over: Partial<Webhook> = {}): Webhook {
   const base = { url: 'https://hook.example/ü', events: ['decision.recorded'] as const, allowPrivate: false };
   return { kid, id, ...base, wrappedSecret: 'wrapped', createdAt: NOW, ...over };
 }
@@ -43,17 +43,17 @@ export function webhookContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const record = (kid: string, id: string, webhooks: readonly string[]) =>
-      makeRecorder(db.database).record(makeEntry({ kid, id, webhooks }));
+      createRecorder(db.database).record(createEntry({ kid, id, webhooks }));
 
     it('keeps a webhook with all its fields, and takes it away with what waits for it', async () => {
       const kid = await addTenant(db.database, 'kept');
       const [one, two] = [
-        makeWebhook(kid, 'w1'),
-        makeWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 }),
+        createWebhook(kid, 'w1'),
+        createWebhook(kid, 'w2', { allowPrivate: true, createdAt: NOW + 1 }),
       ];
       expect(await insertWebhook(db.database, one, operatorAt(NOW))).toBe(true);
       expect(await insertWebhook(db.database, two, operatorAt(NOW))).toBe(true);
-      expect(await insertWebhook(db.database, makeWebhook('nobody', 'w1'), operatorAt(NOW))).toBe(false);
+      expect(await insertWebhook(db.database, createWebhook('nobody', 'w1'), operatorAt(NOW))).toBe(false);
       expect(await listWebhooks(other, kid)).toEqual([one, two]);
       expect(await listWebhooks(other)).toEqual([one, two]);
       await record(kid, 'r1', ['w1', 'w2']);
@@ -70,8 +70,8 @@ export function webhookContract(make: MakeDatabase): void {
     it('puts an event into the outbox with what it tells of, or neither', async () => {
       await record('together', 'same', ['w']);
       await expect(
-        makeRecorder(db.database).record(
-          makeEntry({ kid: 'together', id: 'same', nonce: 'other', webhooks: ['w'] }),
+        createRecorder(db.database).record(
+          createEntry({ kid: 'together', id: 'same', nonce: 'other', webhooks: ['w'] }),
         ),
       ).rejects.toThrow();
       expect(await record('together', 'same', ['w'])).toBe('replay');
@@ -79,9 +79,9 @@ export function webhookContract(make: MakeDatabase): void {
     });
 
     it('takes a full batch for several webhooks', async () => {
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       const entries = Array.from({ length: 400 }, (_, i) =>
-        makeEntry({ kid: 'full', id: `f${i}`, durable: null, webhooks: ['w1', 'w2', 'w3'] }),
+        createEntry({ kid: 'full', id: `f${i}`, durable: null, webhooks: ['w1', 'w2', 'w3'] }),
       );
       const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
       expect(new Set(answers)).toEqual(new Set(['recorded']));
@@ -96,12 +96,12 @@ export function webhookContract(make: MakeDatabase): void {
         outbox = await make();
         second = await outbox.connect();
         const kid = await addTenant(outbox.database, 'acme');
-        await insertWebhook(outbox.database, makeWebhook(kid, 'w'), operatorAt(NOW));
-        const recorder = makeRecorder(outbox.database);
+        await insertWebhook(outbox.database, createWebhook(kid, 'w'), operatorAt(NOW));
+        const recorder = createRecorder(outbox.database);
         for (let i = 0; i < 4; i += 1)
-          await recorder.record(makeEntry({ kid, id: `d${i}`, webhooks: ['w'], decidedAt: NOW + i }));
+          await recorder.record(createEntry({ kid, id: `d${i}`, webhooks: ['w'], decidedAt: NOW + i }));
         const notify = () => [{ webhook: 'w', event: 'consent.granted' as const, sealed: 'sealed' }];
-        await appender(outbox.database).append(makeRequest(kid, { notify, now: NOW + 4 }));
+        await appender(outbox.database).append(createRequest(kid, { notify, now: NOW + 4 }));
       });
       afterEach(() => outbox.close());
 
@@ -196,8 +196,8 @@ export function webhookContract(make: MakeDatabase): void {
       });
 
       it('is forgotten where its webhook is gone', async () => {
-        await makeRecorder(outbox.database).record(
-          makeEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
+        await createRecorder(outbox.database).record(
+          createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
         );
         await purgeOutbox(second, NOW + 1);
         expect((await countOutbox(outbox.database, 'acme')).map(({ webhook }) => webhook)).toEqual(['w']);
@@ -210,12 +210,12 @@ export function webhookContract(make: MakeDatabase): void {
       beforeEach(async () => {
         outbox = await make();
         await addTenant(outbox.database, 'acme');
-        const recorder = makeRecorder(outbox.database);
+        const recorder = createRecorder(outbox.database);
         for (const { kid, webhook } of lanes)
-          await insertWebhook(outbox.database, makeWebhook(kid, webhook), operatorAt(NOW));
+          await insertWebhook(outbox.database, createWebhook(kid, webhook), operatorAt(NOW));
         for (let i = 0; i < 30; i += 1)
-          await recorder.record(makeEntry({ kid: 'acme', id: `d${i}`, webhooks: ['w1'], decidedAt: NOW }));
-        await recorder.record(makeEntry({ kid: 'acme', id: 'e', webhooks: ['w2'], decidedAt: NOW + 1 }));
+          await recorder.record(createEntry({ kid: 'acme', id: `d${i}`, webhooks: ['w1'], decidedAt: NOW }));
+        await recorder.record(createEntry({ kid: 'acme', id: 'e', webhooks: ['w2'], decidedAt: NOW + 1 }));
       });
       afterEach(() => outbox.close());
 

@@ -6,7 +6,7 @@ import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
 import { KID, OTHER } from '../../support/constants.ts';
 import { execute } from '../../support/database.ts';
 import { expectCore, expectError, post, SEEN_WITHIN } from '../../support/expect.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { initGpd, startGpd } from '../../support/server.ts';
 
 /** Finding 5: a restore brought back what somebody had ended since the backup. */
@@ -15,7 +15,7 @@ let api: Api;
 let backup: string;
 let env: Record<string, string>;
 let session: string;
-let old: ReturnType<typeof makeBundle>;
+let old: ReturnType<typeof createBundle>;
 let revoked: string;
 let target: { kid: string; publicKey: Buffer };
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await api.gpd.json(['staff', 'invite', 'Rosa', '--role', 'dpo', '--tenant', KID]);
   await api.gpd.json(['backup', backup]);
   await api.gpd.json(['staff', 'remove', 'Rosa', '--yes']);
-  old = makeBundle(target);
+  old = createBundle(target);
   expectCore(await post(url, old), 'ok');
   const keys = await api.gpd.json<readonly { id: string; scope: string }[]>(['apikeys', 'list', KID]);
   revoked = String(keys.find(({ scope }) => scope === 'read-only')?.id);
@@ -64,7 +64,7 @@ describe('after a restore', () => {
     expect((await fetch(`${gpd.url}/_fp/pubkey?kid=${KID}`)).status).toBe(404);
     // Nobody knows any more that this one was taken before.
     expectCore(await post(gpd.url, old), 'stale');
-    expectCore(await post(gpd.url, makeBundle(target)), 'ok');
+    expectCore(await post(gpd.url, createBundle(target)), 'ok');
     expect((await runGpd(['doctor', '--all'], { env })).stdout).toMatch(/pass +host\.clock/);
     await gpd.stop();
   });

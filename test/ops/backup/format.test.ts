@@ -3,11 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { beginBackup, CHUNK_BYTES, openBackup, SEALED_CHUNK_BYTES } from '../../../src/keys/backup-format.ts';
-import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { decryptBytes, encryptBytes, readHead } from '../../../src/ops/backup-stream.ts';
 import { tempDir } from '../../support/command.ts';
 
-const masterKey = makeMasterKey(Buffer.alloc(32, 7), randomBytes);
+const masterKey = createMasterKey(Buffer.alloc(32, 7), randomBytes);
 const facts = {
   createdAt: '2026-11-20T12:00:00.000Z',
   gpd: '0.1.0',
@@ -59,7 +59,9 @@ describe('gpd-backup/1', () => {
   it('says what is in it without a key, and opens under its own master key alone', async () => {
     const { file } = await write(Buffer.from('x'));
     expect((await readHead(file)).header).toMatchObject({ ...facts, v: 1 });
-    await expect(read(file, makeMasterKey(Buffer.alloc(32, 8), randomBytes))).rejects.toThrow('another key');
+    await expect(read(file, createMasterKey(Buffer.alloc(32, 8), randomBytes))).rejects.toThrow(
+      'another key',
+    );
   });
 
   it('uses another key for every file', async () => {

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import { makeBackup } from '../../../src/ops/backup.ts';
+import { createBackup } from '../../../src/ops/backup.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { own } from '../../cli/support/own.ts';
 import { gpdJson, runGpd, tempDir } from '../../support/command.ts';
@@ -65,7 +65,7 @@ it('a backup beside `keys rewrap` fails, for no master key would open it', async
   await json('keys', 'rewrap', '--yes');
   const folder = tempDir('backups');
   const by = { actorOf: () => undefined, at: Date.now() };
-  const made = makeBackup(store, config, join(folder, 'b'), { version: 'test', by, onProgress: () => {} });
+  const made = createBackup(store, config, join(folder, 'b'), { version: 'test', by, onProgress: () => {} });
   await expect(made).rejects.toThrow('the master key changed during the backup: run it again');
   await store.database.close();
   expect(existsSync(join(folder, 'b'))).toBe(false);

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY } from '../../../src/lib/clock.ts';
-import { makeDaySalts } from '../../../src/ops/day-salt-service.ts';
-import { makeDaySalt } from '../../../src/ops/limits.ts';
+import { createDaySalts } from '../../../src/ops/day-salt-service.ts';
+import { createDaySalt } from '../../../src/ops/limits.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 
 export function daySaltContract(make: MakeDatabase): void {
@@ -25,16 +25,16 @@ export function daySaltContract(make: MakeDatabase): void {
 
     it('is random, one for all nodes, and gone from the database with its day', async () => {
       const now = 100 * DAY;
-      const nodes = [db.database, other].map((database) => makeDaySalts(database, () => now, randomBytes));
+      const nodes = [db.database, other].map((database) => createDaySalts(database, () => now, randomBytes));
       await Promise.all(nodes.map(({ renew }) => renew()));
       const hashes = nodes.map(({ saltOf }) =>
-        makeDaySalt({ serverSecret: secret, saltOf, clock: () => now }, 'network')('203.0.113.0/24'),
+        createDaySalt({ serverSecret: secret, saltOf, clock: () => now }, 'network')('203.0.113.0/24'),
       );
       expect(hashes[0]).toBe(hashes[1]);
       expect((await saltsIn(other)).map(({ name }) => name).sort()).toEqual(['day-salt 100', 'day-salt 101']);
       const [today] = nodes;
       const forgotten = today?.saltOf(100) ?? '';
-      const tomorrow = makeDaySalts(other, () => now + DAY, randomBytes);
+      const tomorrow = createDaySalts(other, () => now + DAY, randomBytes);
       await tomorrow.renew();
       const left = await saltsIn(db.database);
       expect(left.map(({ name }) => name).sort()).toEqual(['day-salt 101', 'day-salt 102']);
@@ -42,13 +42,13 @@ export function daySaltContract(make: MakeDatabase): void {
       // What midnight needs was made before.
       expect(today?.saltOf(101)).toBe(tomorrow.saltOf(101));
       // The master key alone makes no salt again.
-      const again = makeDaySalts(other, () => now, randomBytes);
+      const again = createDaySalts(other, () => now, randomBytes);
       await again.renew();
       expect(again.saltOf(100)).not.toBe(forgotten);
     });
 
     it('is one of this process alone while the database cannot give one', () => {
-      const salts = makeDaySalts(db.database, () => 0, randomBytes);
+      const salts = createDaySalts(db.database, () => 0, randomBytes);
       expect(salts.saltOf(7)).toBe(salts.saltOf(7));
       expect(salts.saltOf(7)).not.toBe(salts.saltOf(8));
     });

@@ -3,14 +3,14 @@ import type { Database } from '../../../src/db/engine.ts';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import type { JobFailure } from '../../../src/lib/jobs.ts';
 import { type HousekeepingDeps, startHousekeeping } from '../../../src/ops/housekeeping.ts';
-import { makeSealKeyStore } from '../../../src/tenants/seal-keys.ts';
+import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeGenerationRow, NOW } from '../../support/make.ts';
+import { createGenerationRow, NOW } from '../../support/make.ts';
 
 const SKEW_MS = 5 * MINUTE;
 
 /** Housekeeping whose rounds come when the test says so, at the time that it says. */
-export function makeHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
+export function createHouse(database: Database, begin = NOW, over: Partial<HousekeepingDeps> = {}) {
   let now = begin;
   let ticks = 0;
   const failures: JobFailure[] = [];
@@ -68,10 +68,10 @@ export function addDecision(database: Database, kid: string, id: string, at: num
 
 /** A private key whose grace ends then. */
 export async function addRetiringKey(database: Database, kid: string, retiresAt = NOW - HOUR): Promise<void> {
-  await makeSealKeyStore(database).change(
+  await createSealKeyStore(database).change(
     kid,
     () => {
-      const result = makeGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt });
+      const result = createGenerationRow({ kid, generation: 2, state: 'retiring', retiresAt });
       return { ok: true, changed: [result], result };
     },
     operatorAt(NOW),
@@ -79,7 +79,7 @@ export async function addRetiringKey(database: Database, kid: string, retiresAt 
 }
 
 export async function privateKeyOf(database: Database, kid: string): Promise<string | null | undefined> {
-  const keys = await makeSealKeyStore(database).list(kid);
+  const keys = await createSealKeyStore(database).list(kid);
   return keys.find(({ generation }) => generation === 2)?.wrappedPrivate;
 }
 

@@ -6,10 +6,10 @@ import { Unavailable } from '../../../src/lib/errors.ts';
 import { readJobFailures, recordRound } from '../../../src/ops/job-store.ts';
 import { retainTenant, runRetention } from '../../../src/ops/retention.ts';
 import { removeTenant } from '../../../src/rights/tenant-rows-store.ts';
-import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { NOW } from '../../support/make.ts';
-import { addDecision, addRetiringKey, countOf, makeHouse, privateKeyOf } from './house.ts';
+import { addDecision, addRetiringKey, countOf, createHouse, privateKeyOf } from './house.ts';
 
 const KIDS = ['aaa', 'bbb', 'ccc'];
 const sql = (database: Database, text: string, values: readonly string[] = []): Promise<unknown> =>
@@ -36,7 +36,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     afterEach(() => db.close());
 
     it('the settings of one tenant cannot be read: the others are listed, and every kid', async () => {
-      const store = makeTenantStore(db.database);
+      const store = createTenantStore(db.database);
       expect(await listKids(db.database)).toEqual(KIDS);
       expect((await store.list()).map(({ kid }) => kid)).toEqual(['aaa', 'ccc']);
       await expect(store.get('bbb')).rejects.toThrow();
@@ -44,7 +44,7 @@ export function housekeepingContract(make: MakeDatabase): void {
 
     it('a fault of one tenant stops that tenant’s job alone, and is complained of once', async () => {
       let ended: string[] = [];
-      const house = makeHouse(db.database, NOW, {
+      const house = createHouse(db.database, NOW, {
         async recordEnded() {
           ended = await db.database
             .read('seal_keys')
@@ -93,10 +93,10 @@ export function housekeepingContract(make: MakeDatabase): void {
 
     it('another cause, and the same after it recovered, are complained of again', async () => {
       // The key that this round destroys is in the audit log of an hour that is over then.
-      const earlier = makeHouse(db.database);
+      const earlier = createHouse(db.database);
       await earlier.round();
       await earlier.stop();
-      const house = makeHouse(db.database, NOW + 2 * HOUR);
+      const house = createHouse(db.database, NOW + 2 * HOUR);
       expect(await house.round()).toEqual(['seal-verdicts aaa', 'seal-audit aaa', 'retention bbb']);
       const head = "UPDATE ledger_heads SET frontier = ? WHERE kid = 'aaa'";
       const [{ frontier }] = (await db.database.read('ledger_heads').where({ kid: 'ccc' })) as [
@@ -192,7 +192,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     const held: (() => void)[] = [];
     const hold = (): Promise<void> => new Promise((resolve) => held.push(resolve));
     const seen = (count: number) => vi.waitFor(() => expect(held).toHaveLength(count));
-    const house = makeHouse(db.database, NOW, { flushKeyUse: hold, thinCheckpoints: hold });
+    const house = createHouse(db.database, NOW, { flushKeyUse: hold, thinCheckpoints: hold });
     const at = (minutes: number): string => new Date(NOW + minutes * MINUTE).toISOString();
     const rounds = [house.round()];
     await seen(1);
@@ -221,7 +221,7 @@ export function housekeepingContract(make: MakeDatabase): void {
     const database = new Proxy(db.database, {
       get: (real, name) => (away && name === 'transaction' ? refuse : Reflect.get(real, name)),
     });
-    const house = makeHouse(database);
+    const house = createHouse(database);
     expect(await house.round()).toEqual([]);
     away = true;
     expect(await house.round()).toHaveLength(1);

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config.ts';
 import type { Database } from '../../../src/db/engine.ts';
-import { makeSharedLimiter } from '../../../src/http/limiter.ts';
+import { createSharedLimiter } from '../../../src/http/limiter.ts';
 import { sha256Text } from '../../../src/lib/crypto.ts';
-import { makeLimiters } from '../../../src/ops/limits.ts';
-import { makeSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
+import { createLimiters } from '../../../src/ops/limits.ts';
+import { createSharedCounter, purgeCounters } from '../../../src/ops/rate-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 
 /** Every GPD_RATE_* is off. */
@@ -25,7 +25,7 @@ export function rateCounterContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('counts hits one after another over all nodes', async () => {
-      const counters = [makeSharedCounter(db.database), makeSharedCounter(other)];
+      const counters = [createSharedCounter(db.database), createSharedCounter(other)];
       const hit = { bucket: 'ingest', client: 'serial', windowEnds: 60_000 };
       const totals: number[] = [];
       for (let i = 0; i < 10; i += 1) totals.push(await counters[i % 2]!(hit));
@@ -33,7 +33,7 @@ export function rateCounterContract(make: MakeDatabase): void {
     });
 
     it('gives each of many hits at once a total of its own, so that exactly the limit is let through', async () => {
-      const counters = [makeSharedCounter(db.database), makeSharedCounter(other)];
+      const counters = [createSharedCounter(db.database), createSharedCounter(other)];
       const hit = { bucket: 'ingest', client: 'burst', windowEnds: 60_000 };
       const totals = await Promise.all(Array.from({ length: 100 }, (_, i) => counters[i % 2]!(hit)));
       expect(totals.sort(ascending)).toEqual(range(100));
@@ -42,12 +42,12 @@ export function rateCounterContract(make: MakeDatabase): void {
     it('lets exactly a large limit through, of which each node counts a thousandth ahead', async () => {
       const asked: number[] = [];
       const limiters = [db.database, other].map((node) => {
-        const count = makeSharedCounter(node);
+        const count = createSharedCounter(node);
         const watched: typeof count = (hit) => {
           asked.push(hit.hits ?? 1);
           return count(hit);
         };
-        return makeSharedLimiter('consent', { points: 5000, seconds: 60 }, watched, () => 1);
+        return createSharedLimiter('consent', { points: 5000, seconds: 60 }, watched, () => 1);
       });
       const answers: number[] = [];
       // At once, as they come, and one by one: a lease that is under way is not taken for used.
@@ -58,17 +58,17 @@ export function rateCounterContract(make: MakeDatabase): void {
       expect(new Set(asked)).toEqual(new Set([5]));
       expect(asked.length).toBeLessThan(3000);
       // Its next window begins at nothing.
-      const later = makeSharedLimiter(
+      const later = createSharedLimiter(
         'consent',
         { points: 5000, seconds: 60 },
-        makeSharedCounter(other),
+        createSharedCounter(other),
         () => 60_001,
       );
       expect(await later('key')).toBe(0);
     });
 
     it('counts every bucket, client and window apart, in one turn', async () => {
-      const count = makeSharedCounter(db.database);
+      const count = createSharedCounter(db.database);
       const base = { bucket: 'ingest', client: 'apart', windowEnds: 60_000 };
       const hits = [
         base,
@@ -83,7 +83,7 @@ export function rateCounterContract(make: MakeDatabase): void {
     it('serves two nodes that count the same clients in opposite orders', async () => {
       const clients = range(60).map((n) => `client-${n}`);
       const submit = (node: Database, list: readonly string[]): Promise<number>[] => {
-        const count = makeSharedCounter(node);
+        const count = createSharedCounter(node);
         return list.map((client) => count({ bucket: 'cross', client, windowEnds: 60_000 }));
       };
       await Promise.all([...submit(db.database, clients), ...submit(other, [...clients].reverse())]);
@@ -94,7 +94,7 @@ export function rateCounterContract(make: MakeDatabase): void {
     it('knows the first use of a sign-in state on any node, by its hash, for as long as the state is good', async () => {
       const nodes = [db.database, other].map(
         (node) =>
-          makeLimiters(UNLIMITED, node, {
+          createLimiters(UNLIMITED, node, {
             serverSecret: randomBytes(32),
             saltOf: () => 'salt',
             clock: () => 0,
@@ -121,7 +121,7 @@ export function rateCounterContract(make: MakeDatabase): void {
     });
 
     it('forgets a window when one more has passed', async () => {
-      const count = makeSharedCounter(db.database);
+      const count = createSharedCounter(db.database);
       const hit = { bucket: 'purge', client: 'c' };
       for (const windowEnds of [1000, 2000, 3000]) await count({ ...hit, windowEnds });
       const left = (): Promise<number[]> =>

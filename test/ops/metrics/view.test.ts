@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { byLabel, parseExposition, quantile, totalOf } from '../../../src/cli/top/exposition.ts';
 import { topLines, viewOf, viewOfCounts } from '../../../src/cli/top/view.ts';
 import { topText } from '../../../src/cli/ui/top.tsx';
-import { makeRouteLabel } from '../../../src/ops/metrics/route-label.ts';
+import { createRouteLabel } from '../../../src/ops/metrics/route-label.ts';
 
 describe('the label of a path', () => {
-  const label = makeRouteLabel(['/_fp/i/v1', '/v1/decisions/{requestId}', '/v1/consent/proofs/{seq}']);
+  const label = createRouteLabel(['/_fp/i/v1', '/v1/decisions/{requestId}', '/v1/consent/proofs/{seq}']);
 
   it.each([
     ['/_fp/i/v1', '/_fp/i/v1'],

@@ -40,8 +40,8 @@ describeWithTool('a copy', await missingPostgres(), () => {
   it.each<[string, () => Promise<MakeDatabase>, () => Promise<MakeDatabase>]>([
     ['SQLite to PostgreSQL', onSqlite, () => onPostgres(sharedPostgres())],
     ['PostgreSQL to SQLite', () => onPostgres(sharedPostgres()), onSqlite],
-  ])('%s has every row of every table, and is compared', async (_name, makeFrom, makeTo) => {
-    const [from, to] = [await (await makeFrom())(), await (await makeTo())()];
+  ])('%s has every row of every table, and is compared', async (_name, createFrom, createTo) => {
+    const [from, to] = [await (await createFrom())(), await (await createTo())()];
     await fillAll(from.database);
     const [source, target] = [from.database, to.database];
     await target.transaction(emptyAll);

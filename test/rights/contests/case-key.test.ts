@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { hashCaseKey, makeCaseKey } from '../../../src/rights/contests/case-service.ts';
+import { createCaseKey, hashCaseKey } from '../../../src/rights/contests/case-service.ts';
 
 const SECRET = Buffer.alloc(32, 5);
 const hash = (text: string): string => hashCaseKey(SECRET, text);
 
 it('is 128 bits in Crockford base32, in groups of five', () => {
-  expect(makeCaseKey((size) => Buffer.alloc(size, 0xff))).toBe('7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z');
-  expect(makeCaseKey((size) => Buffer.alloc(size))).toBe('00000-00000-00000-00000-00000-0');
+  expect(createCaseKey((size) => Buffer.alloc(size, 0xff))).toBe('7ZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-ZZZZZ-Z');
+  expect(createCaseKey((size) => Buffer.alloc(size))).toBe('00000-00000-00000-00000-00000-0');
   const bytes = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex');
-  expect(makeCaseKey(() => bytes)).toBe('00041-06105-0R3GG-28A1C-60T3G-F');
-  const keys = new Set(Array.from({ length: 200 }, () => makeCaseKey(randomBytes)));
+  expect(createCaseKey(() => bytes)).toBe('00041-06105-0R3GG-28A1C-60T3G-F');
+  const keys = new Set(Array.from({ length: 200 }, () => createCaseKey(randomBytes)));
   expect(keys.size).toBe(200);
   for (const key of keys) expect(key).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){5}[0-9A-HJKMNP-TV-Z]$/);
 });

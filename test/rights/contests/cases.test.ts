@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DAY } from '../../../src/lib/clock.ts';
 import { contestTextsOf } from '../../../src/rights/contests/contest.ts';
-import { makeContestService } from '../../../src/rights/contests/service.ts';
+import { createContestService } from '../../../src/rights/contests/service.ts';
 import { caseFiledSchema, caseResponseSchema } from '../../../src/schema/rights.ts';
 import { KID, OTHER_ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
@@ -14,7 +14,7 @@ import { apiKey, type MeChange, type Rights, startRights, type Visit } from '../
 /** Contests without an account, over HTTP. */
 
 let rights: Rights;
-let reviewer: ReturnType<typeof makeContestService>;
+let reviewer: ReturnType<typeof createContestService>;
 let store: Awaited<ReturnType<typeof open>>;
 beforeAll(async () => {
   rights = await startRights({ settings: { GPD_TRUSTED_PROXIES: '127.0.0.1' } });
@@ -32,7 +32,7 @@ beforeAll(async () => {
     random: randomBytes,
     contestTexts: contestTextsOf(tenantOf),
   };
-  reviewer = makeContestService(deps);
+  reviewer = createContestService(deps);
 });
 afterAll(async () => {
   await store.database.close();
@@ -253,7 +253,7 @@ it('is due by the law of the tenant', async () => {
   };
   const { database } = store;
   const contestTexts = contestTextsOf(tenantOf);
-  const service = makeContestService({
+  const service = createContestService({
     database,
     tenantOf,
     clock: Date.now,

@@ -7,10 +7,10 @@ import { linkRequest } from '../../../src/rights/link-store.ts';
 import { createServices, loadTenants } from '../../../src/services.ts';
 import { openStore } from '../../../src/tenants/installation-files.ts';
 import { principalRef } from '../../../src/tenants/tenant.ts';
-import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { KID } from '../../support/constants.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
 
 /** Contests that are filed shortly before retention takes the decision: everything that leads to them stays as long as they do. */
@@ -34,7 +34,7 @@ async function open(days: number) {
   const config = loadConfig({ environment: { GPD_DATA_DIR: dataDir }, flags: {} });
   const store = await openStore(config);
   const { database } = store;
-  const [stored] = await makeTenantStore(database).list();
+  const [stored] = await createTenantStore(database).list();
   const settings = JSON.stringify({ ...stored?.settings, 'retention.days': days });
   await database.transaction((tx) => tx('tenants').where({ kid: KID }).update({ settings }));
   let now = NOW;
@@ -63,8 +63,8 @@ async function open(days: number) {
       expect(retained.failures).toEqual([]);
     },
     async visit(id: string, durable: string) {
-      const entry = makeEntry({ kid: KID, id, durable });
-      await makeRecorder(database).record(entry);
+      const entry = createEntry({ kid: KID, id, durable });
+      await createRecorder(database).record(entry);
       return claimant({ visitor: entry.identified?.visitorId ?? '', sub: durable });
     },
     async link(id: string, principalId: string) {

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
-import { hashCaseKey, makeCaseService } from '../../../src/rights/contests/case-service.ts';
-import { makeContestService } from '../../../src/rights/contests/service.ts';
+import { createCaseService, hashCaseKey } from '../../../src/rights/contests/case-service.ts';
+import { createContestService } from '../../../src/rights/contests/service.ts';
 import { eraseRows } from '../../../src/rights/erase/rows.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { WORDS } from './contest-texts.ts';
 
 const SECRET = Buffer.alloc(32, 9);
@@ -28,7 +28,7 @@ export function casesContract(make: MakeDatabase): void {
     async function house(kid: string) {
       await addTenant(db.database, kid);
       let now = Math.floor(NOW / DAY) * DAY + HOUR;
-      const wrapper = makeMasterKey(Buffer.alloc(32, 7), randomBytes);
+      const wrapper = createMasterKey(Buffer.alloc(32, 7), randomBytes);
       const tenant = {
         kid,
         rightsKey: Buffer.alloc(32, 4),
@@ -44,9 +44,9 @@ export function casesContract(make: MakeDatabase): void {
         random: randomBytes,
         contestTexts: WORDS,
       };
-      const contests = makeContestService(deps);
+      const contests = createContestService(deps);
       const markNetwork = (network: string): string => `${network} ${Math.floor(now / DAY)}`;
-      const cases = makeCaseService({ ...deps, contests, serverSecret: SECRET, markNetwork });
+      const cases = createCaseService({ ...deps, contests, serverSecret: SECRET, markNetwork });
       return {
         contests,
         cases,
@@ -55,7 +55,9 @@ export function casesContract(make: MakeDatabase): void {
           now = Math.floor(NOW / DAY) * DAY + time;
         },
         file: async (id: string, network = 'home') => {
-          await makeRecorder(db.database).record(makeEntry({ kid, id: `${kid}${id}`, durable: `d-${id}` }));
+          await createRecorder(db.database).record(
+            createEntry({ kid, id: `${kid}${id}`, durable: `d-${id}` }),
+          );
           return cases.file({ kid, requestId: `req_${kid}${id}`, network }, FILING);
         },
         rows: () => db.database.read('contests').where({ kid }).orderBy('filed_at'),

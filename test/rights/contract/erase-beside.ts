@@ -17,8 +17,8 @@ import {
   type MakeDatabase,
   type TestDatabase,
 } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { WORDS } from './contest-texts.ts';
 
 /** What another node commits while an erasure waits for it. */
@@ -64,7 +64,7 @@ export function eraseBesideContract(make: MakeDatabase): void {
       ['the request', { requests: ['req_a'] }],
     ])('takes the override of a ruling that commits meanwhile, by %s', async (what, over) => {
       const kid = await addTenant(db.database, `ruled-${what.slice(4)}`);
-      await makeRecorder(db.database).record(makeEntry({ kid, id: 'a', durable: 'mine' }));
+      await createRecorder(db.database).record(createEntry({ kid, id: 'a', durable: 'mine' }));
       const filing = { kid, contestId: `con_${kid}`, requestId: 'req_a', durable: 'mine', class: 'unknown' };
       const contest = fileContest({ ...filing, filedBy: 'anna', statement: null }, NOW);
       await db.database.transaction((tx) => insertContest(tx, WORDS, contest));

@@ -6,14 +6,14 @@ import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING, makeEraseService } from '../../../src/rights/erase/erase.ts';
+import { createEraseService, KEEP_NOTHING } from '../../../src/rights/erase/erase.ts';
 import { type Keep, NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { placeHold } from '../../../src/rights/erase/hold.ts';
 import { beginSteps } from '../../../src/rights/erase/rows.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { WORDS } from './contest-texts.ts';
 import { erasedTenant } from './erase-plan.ts';
@@ -32,7 +32,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const record = (kid: string, id: string, more: object = {}) =>
-      makeRecorder(db.database).record(makeEntry({ kid, id, durable: 'mine', ...more }));
+      createRecorder(db.database).record(createEntry({ kid, id, durable: 'mine', ...more }));
     const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
     const file = (kid: string, id: string) => {
       const filing = { kid, contestId: `con_${kid}_${id}`, requestId: `req_${id}`, durable: 'mine' };
@@ -42,7 +42,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
     const left = (kid: string, table = 'decisions'): Promise<string[]> =>
       other.read(table).where({ kid }).orderBy('request_id').pluck('request_id');
     const service = (database: Database, kid: string) =>
-      makeEraseService({
+      createEraseService({
         database,
         dataDir: tempDir('large'),
         logKey: Buffer.alloc(32, 3),
@@ -104,11 +104,11 @@ export function eraseLargeContract(make: MakeDatabase): void {
       const ids = Array.from({ length: 900 }, (_, i) => String(i).padStart(4, '0'));
       // Three of four are of the device; hours and ids in different orders.
       const momentOf = (i: number): number => BEGIN + ((i * 7) % 3) * HOUR + (i % 1000);
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       await Promise.all(
         ids.map((id, i) =>
           recorder.record(
-            makeEntry({ kid, id, decidedAt: momentOf(i), durable: i % 4 === 0 ? 'theirs' : 'mine' }),
+            createEntry({ kid, id, decidedAt: momentOf(i), durable: i % 4 === 0 ? 'theirs' : 'mine' }),
           ),
         ),
       );

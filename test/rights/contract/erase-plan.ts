@@ -7,7 +7,7 @@ import { DAY } from '../../../src/lib/clock.ts';
 import { lockHead } from '../../../src/log/entries.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
 import { insertContest, insertOverride } from '../../../src/rights/contests/store.ts';
-import { KEEP_NOTHING, makeEraseService, planErasure } from '../../../src/rights/erase/erase.ts';
+import { createEraseService, KEEP_NOTHING, planErasure } from '../../../src/rights/erase/erase.ts';
 import {
   asErased,
   type ErasureTarget,
@@ -19,7 +19,7 @@ import {
 import { placeHold } from '../../../src/rights/erase/hold.ts';
 import { linkRequest } from '../../../src/rights/link-store.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
-import { appender, macOf, makeRequest, WRAP_KEY } from '../../consent/contract/consent-support.ts';
+import { appender, createRequest, macOf, WRAP_KEY } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,
   holdTransaction,
@@ -27,8 +27,8 @@ import {
   type TestDatabase,
 } from '../../db/contract/database.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeEntry, makeTestTenant, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, createTestTenant, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { WORDS } from './contest-texts.ts';
 
 const PAUL = { ref: 'ref-1', id: 'id of ref-1' };
@@ -36,7 +36,7 @@ const FORGET: Keep = { openContests: true, override: true };
 
 /** A tenant whose consent evidence can be shredded. */
 export const erasedTenant = (kid: string): Tenant => ({
-  ...makeTestTenant(kid),
+  ...createTestTenant(kid),
   principalWrap: WRAP_KEY,
   stateMac: macOf(kid),
 });
@@ -60,10 +60,10 @@ export function erasePlanContract(make: MakeDatabase): void {
     /** Two devices with three visits each, of which one is contested and one linked; an override, consent, and somebody else. */
     async function fill(kid: string): Promise<void> {
       const summary = { signals: [], joint: 'j', expiresAt: NOW + DAY };
-      const recorder = makeRecorder(db.database);
+      const recorder = createRecorder(db.database);
       for (const durable of ['one', 'two', 'else'])
         for (const visit of ['a', 'b', 'c'])
-          await recorder.record(makeEntry({ kid, id: `${durable}-${visit}`, durable, summary }));
+          await recorder.record(createEntry({ kid, id: `${durable}-${visit}`, durable, summary }));
       for (const durable of ['one', 'else'])
         await within(async (tx) => {
           const requestId = `req_${durable}-a`;
@@ -79,13 +79,13 @@ export function erasePlanContract(make: MakeDatabase): void {
               linkedAt: NOW,
             });
         });
-      await appender(db.database).append(makeRequest(kid, { purposes: ['ads', 'mail'] }));
+      await appender(db.database).append(createRequest(kid, { purposes: ['ads', 'mail'] }));
     }
 
     async function compare(kid: string, target: ErasureTarget, keep: Keep, largeAbove?: number) {
       const plan = await planErasure(other, { kid, target, keep });
       const dataDir = tempDir('plan');
-      const eraser = makeEraseService({
+      const eraser = createEraseService({
         database: db.database,
         dataDir,
         logKey: Buffer.alloc(32, 3),

@@ -4,10 +4,16 @@ import type { Database } from '../../../src/db/engine.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorAudit, anchorVerdicts } from '../../../src/log/anchors.ts';
 import { readEntries } from '../../../src/log/entries.ts';
-import { appender, macOf, makeRequest, readState, WRAP_KEY } from '../../consent/contract/consent-support.ts';
+import {
+  appender,
+  createRequest,
+  macOf,
+  readState,
+  WRAP_KEY,
+} from '../../consent/contract/consent-support.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { shredPrincipal } from '../../support/shred-principal.ts';
 import { sealProblems } from '../../support/verify.ts';
 
@@ -48,7 +54,7 @@ export function erasureContract(make: MakeDatabase): void {
 
     it('erases once, however often and on however many nodes it is asked for', async () => {
       const kid = await addTenant(db.database, 'again');
-      await appender(db.database).append(makeRequest(kid));
+      await appender(db.database).append(createRequest(kid));
       const answers = await Promise.all(
         [db.database, other, db.database, other].map((node) => shred(node, kid)),
       );
@@ -59,10 +65,10 @@ export function erasureContract(make: MakeDatabase): void {
 
     it('begins with a new key after a new grant', async () => {
       const kid = await addTenant(db.database, 'anew');
-      await appender(db.database).append(makeRequest(kid));
+      await appender(db.database).append(createRequest(kid));
       const old = await wrappedKey(kid);
       await shred(db.database, kid);
-      await appender(other).append(makeRequest(kid));
+      await appender(other).append(createRequest(kid));
       expect(await readState(db.database, kid)).toMatchObject({
         erased: false,
         event: { choice: 'granted' },
@@ -72,7 +78,7 @@ export function erasureContract(make: MakeDatabase): void {
 
     describe('the hourly seal of verdicts', () => {
       const record = async (kid: string, id: string, decidedAt: number): Promise<void> => {
-        await makeRecorder(db.database).record(makeEntry({ kid, id, decidedAt }));
+        await createRecorder(db.database).record(createEntry({ kid, id, decidedAt }));
       };
 
       it('covers each hour that is over, once, on however many nodes', async () => {

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR, MINUTE } from '../../../src/lib/clock.ts';
-import { makeContestService } from '../../../src/rights/contests/service.ts';
+import { createContestService } from '../../../src/rights/contests/service.ts';
 import { notifyDueContests, notifyUnfinishedErasures } from '../../../src/rights/notices.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { WORDS } from './contest-texts.ts';
 
 /** Notices that time brings, told once by however many nodes. */
@@ -28,7 +28,7 @@ export function noticesContract(make: MakeDatabase): void {
         kid,
         rightsKey: Buffer.alloc(32, 4),
         settings: tenantSettingsSchema.parse({}),
-        wrapper: makeMasterKey(Buffer.alloc(32, 7), randomBytes),
+        wrapper: createMasterKey(Buffer.alloc(32, 7), randomBytes),
         webhooksFor: () => ['w1'],
       } as unknown as Tenant;
       const deps = {
@@ -38,7 +38,7 @@ export function noticesContract(make: MakeDatabase): void {
         random: randomBytes,
         contestTexts: WORDS,
       };
-      const contests = makeContestService(deps);
+      const contests = createContestService(deps);
       return {
         contests,
         rita: { kid, role: 'reviewer', ref: 'rita' } as const,
@@ -49,7 +49,7 @@ export function noticesContract(make: MakeDatabase): void {
           await Promise.all([1, 2].map(() => notifyUnfinishedErasures(deps, kid, at)));
         },
         file: async (id: string) => {
-          await makeRecorder(database).record(makeEntry({ kid, id: `${kid}${id}`, durable: `d-${id}` }));
+          await createRecorder(database).record(createEntry({ kid, id: `${kid}${id}`, durable: `d-${id}` }));
           const reach = { kid, durable: `d-${id}`, visitorId: null, linked: new Set<string>() };
           const requestId = `req_${kid}${id}`;
           const nobody = { principal: null, principalId: null };

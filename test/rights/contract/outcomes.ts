@@ -5,7 +5,7 @@ import type { Database } from '../../../src/db/engine.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { fileContest } from '../../../src/rights/contests/contest.ts';
-import { makeContestService } from '../../../src/rights/contests/service.ts';
+import { createContestService } from '../../../src/rights/contests/service.ts';
 import { insertContest } from '../../../src/rights/contests/store.ts';
 import { insertOutcome, readPatterns } from '../../../src/rights/outcomes.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
@@ -15,8 +15,8 @@ import type { ContestOutcome } from '../../../src/schema/rights.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { addTenant, type MakeDatabase, othersWait, type TestDatabase } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { WORDS } from './contest-texts.ts';
 
@@ -69,7 +69,7 @@ export function outcomesContract(make: MakeDatabase): void {
       const settings = tenantSettingsSchema.parse({});
       const tenant = { kid, rightsKey: Buffer.alloc(32, 4), settings, webhooksFor: () => [] };
       const contestsOf = (database: Database) =>
-        makeContestService({
+        createContestService({
           database,
           tenantOf: () => tenant as unknown as Tenant,
           clock: () => NOW,
@@ -79,8 +79,8 @@ export function outcomesContract(make: MakeDatabase): void {
       const idOf = (name: string): string => `req_${kid}-${name}`;
       return {
         decide: (name: string, verdict: object = {}) =>
-          makeRecorder(db.database).record(
-            makeEntry({
+          createRecorder(db.database).record(
+            createEntry({
               kid,
               id: `${kid}-${name}`,
               verdict: { class: 'undeclared_automation', rules: RULES, ...verdict },

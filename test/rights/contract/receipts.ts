@@ -3,11 +3,11 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HOUR, MINUTE } from '../../../src/lib/clock.ts';
 import { readJobFailures } from '../../../src/ops/job-store.ts';
-import { makeEraseService } from '../../../src/rights/erase/erase.ts';
+import { createEraseService } from '../../../src/rights/erase/erase.ts';
 import { emptyTally, scopeResults } from '../../../src/rights/erase/erasure.ts';
 import { insertErasure, receiptOfRequest, type StoredErasure } from '../../../src/rights/erase/receipts.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeHouse } from '../../ops/contract/house.ts';
+import { createHouse } from '../../ops/contract/house.ts';
 import { tempDir } from '../../support/command.ts';
 import { NOW } from '../../support/make.ts';
 import { readErasures } from '../support/eraser.ts';
@@ -43,7 +43,7 @@ export function receiptContract(make: MakeDatabase): void {
         .pluck('receipt_id')) as string[];
     const faults: unknown[] = [];
     const eraser = () =>
-      makeEraseService({
+      createEraseService({
         database: db.database,
         dataDir,
         logKey: Buffer.alloc(32, 3),
@@ -109,7 +109,7 @@ export function receiptContract(make: MakeDatabase): void {
     });
 
     it('every other one is finished; of each tenant one complaint, until it is mended', async () => {
-      const house = makeHouse(db.database, NOW, {
+      const house = createHouse(db.database, NOW, {
         resumeErasures: async () => (await eraser().resumeStale()).failures,
       });
       expect(await house.round()).toEqual(['resume-erasures bbb', 'resume-erasures ccc']);

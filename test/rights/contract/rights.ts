@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
 import { findSummary } from '../../../src/ingest/summary-store.ts';
-import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { DAY, HOUR } from '../../../src/lib/clock.ts';
 import { anchorVerdicts } from '../../../src/log/anchors.ts';
 import { lockHead } from '../../../src/log/entries.ts';
@@ -36,8 +36,8 @@ import {
   othersWait,
   type TestDatabase,
 } from '../../db/contract/database.ts';
-import { makeEntry, NOW } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { sealProblems } from '../../support/verify.ts';
 import { WORDS } from './contest-texts.ts';
 
@@ -52,7 +52,7 @@ export function rightsContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     const record = (kid: string, id: string, more: object = {}) =>
-      makeRecorder(db.database).record(makeEntry({ kid, id, ...more }));
+      createRecorder(db.database).record(createEntry({ kid, id, ...more }));
     const contestOn = (kid: string, id: string, durable = 'durable-1'): Contest =>
       fileContest(
         {
@@ -150,7 +150,9 @@ export function rightsContract(make: MakeDatabase): void {
         await expect(findContest(other.read, WORDS, { contestId: two.contestId })).rejects.toThrow(
           'does not open',
         );
-        const stranger = contestTextsOf(() => ({ wrapper: makeMasterKey(Buffer.alloc(32, 8), randomBytes) }));
+        const stranger = contestTextsOf(() => ({
+          wrapper: createMasterKey(Buffer.alloc(32, 8), randomBytes),
+        }));
         await expect(findContest(other.read, stranger, { contestId: one.contestId })).rejects.toThrow(
           'does not open',
         );
@@ -244,8 +246,8 @@ export function rightsContract(make: MakeDatabase): void {
     it('an override that is kept names none of the erased requests, however many there were', async () => {
       const kid = await addTenant(db.database, 'many');
       const ids = Array.from({ length: 700 }, (_, i) => `n${i}`);
-      const recorder = makeRecorder(db.database);
-      await Promise.all(ids.map((id) => recorder.record(makeEntry({ kid, id }))));
+      const recorder = createRecorder(db.database);
+      await Promise.all(ids.map((id) => recorder.record(createEntry({ kid, id }))));
       const override = { kid, durable: 'durable-1', requestId: 'req_n699', at: NOW };
       await db.database.transaction((tx) => insertOverride(tx, override));
       await erase(kid, { durables: ['durable-1'], keep: { openContests: true, override: true } });

@@ -14,9 +14,9 @@ import {
 } from '../../../src/rights/person-map.ts';
 import { COUNTED, cutoffsOf, planRetention, retain } from '../../../src/rights/retention/store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
-import { makeHouse } from '../../ops/contract/house.ts';
-import { makeEntry } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createHouse } from '../../ops/contract/house.ts';
+import { createEntry } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 /** Columns that name a person, whatever the table. */
 const PERSONAL: readonly PersonColumn[] = ['durable', 'request_id', 'visitor_id', 'principal'];
@@ -153,10 +153,10 @@ export function subjectDataContract(make: MakeDatabase): void {
       expect(await sampled(['later', 'links'])).toEqual([]);
 
       const kid = await addTenant(database, 'sampled');
-      const recorder = makeRecorder(database);
+      const recorder = createRecorder(database);
       await Promise.all(
         Array.from({ length: 40 }, (_, i) =>
-          recorder.record(makeEntry({ kid, id: `sampled-${i}`, durable: 'often' })),
+          recorder.record(createEntry({ kid, id: `sampled-${i}`, durable: 'often' })),
         ),
       );
       const found = async (value: string): Promise<number> => {
@@ -213,7 +213,7 @@ export function subjectDataContract(make: MakeDatabase): void {
         for (const table of [...timed, ...kept])
           await insertRow(db.database, table, kid, table === 'legal_holds' ? { durable: 'held' } : {});
         expect(await left([...timed, ...kept])).toEqual([...timed, ...kept]);
-        const house = makeHouse(db.database);
+        const house = createHouse(db.database);
         expect(await house.round()).toEqual([]);
         await house.stop();
         expect(await left(timed)).toEqual([]);

@@ -9,10 +9,10 @@ import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { describeWithTool } from '../../support/tools.ts';
 import {
+  createRecipient,
   type Held,
   HOSTILE,
   holdSomebody,
-  makeRecipient,
   missingTool,
   PRINCIPAL,
   requestId,
@@ -255,7 +255,7 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
   });
 
   it('is not verified against another certificate', () => {
-    const other = makeRecipient().certificate;
+    const other = createRecipient().certificate;
     const [manifest, signature] = [join(directory, 'manifest.json'), join(directory, 'manifest.p7s')];
     expect(() => verify(manifest, signature, '-CAfile', other)).toThrow(/verif/i);
   });
@@ -296,7 +296,7 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
       ['-newkey', 'rsa:4096', '-addext', 'keyUsage=critical,keyEncipherment'],
     ],
   ])('--encrypt-to %s: signed first, then encrypted, opened by openssl', async (_name, flags) => {
-    const { certificate: to, key } = makeRecipient(...flags);
+    const { certificate: to, key } = createRecipient(...flags);
     const made = await exportTo('e.zip.p7m', `--visitor=${VISITOR}`, '--encrypt-to', to);
     expect(made.encrypted).toBe(true);
     const bytes = readFileSync(made.file);
@@ -320,7 +320,7 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
     const opened = unpack(zip);
     verify(join(opened, 'manifest.json'), join(opened, 'manifest.p7s'), '-CAfile', certificate);
     expect(exported(opened).decisions).toHaveLength(5);
-    const other = makeRecipient();
+    const other = createRecipient();
     expect(() =>
       run('openssl', [
         'cms',

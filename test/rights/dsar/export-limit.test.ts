@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dsar } from '../../../src/rights/dsar/service.ts';
-import { makeSendExport } from '../../../src/rights/export-routes.ts';
+import { createSendExport } from '../../../src/rights/export-routes.ts';
 import { KID, ORIGIN } from '../../support/constants.ts';
 import { expectError } from '../../support/expect.ts';
 import { ask, JSON_TYPE, type Reply } from '../../support/http.ts';
@@ -123,7 +123,7 @@ describe('exports of a person', () => {
 });
 
 it('an export that takes too long ends, and its place is free', async () => {
-  const sendExport = makeSendExport(1);
+  const sendExport = createSendExport(1);
   const endless = {
     head: {},
     async *decisions() {

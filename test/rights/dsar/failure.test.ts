@@ -3,11 +3,11 @@ import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../../src/ingest/verdict/policy.ts';
 import { openSpool, writeArchive } from '../../../src/rights/dsar/archive-files.ts';
-import { makeNotice } from '../../../src/rights/dsar/dsar.ts';
+import { createNotice } from '../../../src/rights/dsar/dsar.ts';
 import { type Dsar, describeDecision } from '../../../src/rights/dsar/service.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { tempDir } from '../../support/command.ts';
-import { makeIngestTenant, makeVerdict } from '../../support/make.ts';
+import { createIngestTenant, createVerdict } from '../../support/make.ts';
 
 /** Exports that break off: the error comes out, the reading stops, nothing lies about. */
 
@@ -21,10 +21,10 @@ interface Watched {
 
 function watch(pages: number, failAt = -1): Watched {
   const state = { pages: 0, ended: false };
-  const tenant = makeIngestTenant();
-  const verdict = makeVerdict();
+  const tenant = createIngestTenant();
+  const verdict = createVerdict();
   const held = { requestId: verdict.requestId, verdict, summary: null };
-  const notice = makeNotice(tenantSettingsSchema.parse({ origins: [] }), []);
+  const notice = createNotice(tenantSettingsSchema.parse({ origins: [] }), []);
   const subject = { reference: 'ref', tenant: 'acme', visitorId: null, device: null, linkedRequests: [] };
   return {
     state,

@@ -7,7 +7,15 @@ import { gpdJson, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
 import { dumpDatabase } from '../../support/database.ts';
 import { describeWithTool } from '../../support/tools.ts';
-import { type Held, holdSomebody, makeRecipient, missingTool, requestId, VISITOR, write } from './support.ts';
+import {
+  createRecipient,
+  type Held,
+  holdSomebody,
+  missingTool,
+  requestId,
+  VISITOR,
+  write,
+} from './support.ts';
 
 // Each starts the program, and the first of them makes a key of 3072 bits.
 vi.setConfig({ testTimeout: 120_000 });
@@ -78,12 +86,12 @@ describeWithTool('gpd dsar export --encrypt-to refuses', missingTool('openssl', 
     ['a short key', ['-newkey', 'rsa:1024'], /2048/],
     ['a key that may only sign', ['-newkey', 'rsa:2048', '-addext', 'keyUsage=digitalSignature'], /keyUsage/],
   ])('%s', async (_name, flags, said) => {
-    const { certificate } = makeRecipient(...flags);
+    const { certificate } = createRecipient(...flags);
     expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', certificate])).toMatch(said);
   });
 
   it('a certificate that is over, or not yet good', () => {
-    const file = readFileSync(makeRecipient().certificate);
+    const file = readFileSync(createRecipient().certificate);
     const now = Date.now();
     expect(readRecipient(file, now).fingerprint).toMatch(/^[0-9A-F:]{95}$/);
     expect(() => readRecipient(file, now + 31 * 86_400_000)).toThrow('expired');
@@ -91,7 +99,7 @@ describeWithTool('gpd dsar export --encrypt-to refuses', missingTool('openssl', 
   });
 
   it('what is no certificate', async () => {
-    const { key } = makeRecipient();
+    const { key } = createRecipient();
     expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', key])).toMatch(/no certificate/);
   });
 });

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
-import { makeMasterKey } from '../../../src/keys/master-key.ts';
+import { createMasterKey } from '../../../src/keys/master-key.ts';
 import { countWrapped, rewrapAll } from '../../../src/ops/rewrap-store.ts';
 import { openArchiveSigner } from '../../../src/rights/dsar/signer.ts';
 import { tempDir } from '../../support/command.ts';
 
 const NOW = Date.UTC(2026, 10, 20);
 const TEN_YEARS = 3650 * 86_400_000;
-const masterKey = makeMasterKey(randomBytes(32), randomBytes);
+const masterKey = createMasterKey(randomBytes(32), randomBytes);
 
 // RSA keys of 3072 bits are made.
 vi.setConfig({ testTimeout: 120_000 });
@@ -38,7 +38,7 @@ it('is made once, whoever comes first, and anew when its time is over', async ()
 
 it('is counted and wrapped anew with everything else, and the old master key opens it no more', async () => {
   const before = await open(NOW + TEN_YEARS);
-  const to = makeMasterKey(randomBytes(32), randomBytes);
+  const to = createMasterKey(randomBytes(32), randomBytes);
   const counted = await countWrapped(database);
   expect(counted.secrets).toBe(2);
   expect(

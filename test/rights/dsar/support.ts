@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../../src/config.ts';
-import { makeConsentAppender } from '../../../src/consent/append-store.ts';
-import { makeMarker } from '../../../src/consent/doubts.ts';
+import { createConsentAppender } from '../../../src/consent/append-store.ts';
+import { createMarker } from '../../../src/consent/doubts.ts';
 import { listState } from '../../../src/consent/terms-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { RULES } from '../../../src/ingest/verdict/policy.ts';
@@ -17,7 +17,7 @@ import { openStore } from '../../../src/tenants/installation-files.ts';
 import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { runGpd, tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';
-import { DAY, makeConsentState, makeVerdict, NOW } from '../../support/make.ts';
+import { createConsentState, createVerdict, DAY, NOW } from '../../support/make.ts';
 import { initGpd } from '../../support/server.ts';
 
 /** An installation with somebody in every table that an export reads. */
@@ -52,12 +52,12 @@ function verdictOf(n: number, durable: string | null): Verdict {
     { class: 'declared_agent', declaredAgentId: 'https://agent.example', suspectScore: 0 },
     { class: 'human', overridden: true, defenses: ['brave'], attested: { by: 'passkey', deviceBound: true } },
   ];
-  return makeVerdict({
+  return createVerdict({
     requestId: requestId(n),
     decidedAt: NOW + n * 1000,
     durable,
     epoch: durable === null ? null : 680,
-    consentState: makeConsentState(),
+    consentState: createConsentState(),
     policyVersion: '2026-11-20.6',
     ...parts[n % parts.length],
   });
@@ -200,7 +200,7 @@ export async function holdSomebody(): Promise<Held> {
     const link = { kid: KID, requestId: requestId(101), principal, linkedAt: NOW };
     await database.transaction((tx) => linkRequest(tx, link));
     const detail = { policyVersion: 0, gpc: true, source: 'session', expiresAt: NOW, overGpc: true } as const;
-    await makeConsentAppender(database).append({
+    await createConsentAppender(database).append({
       kid: KID,
       since: tenant.since,
       wrapKey: tenant.principalWrap,
@@ -217,7 +217,7 @@ export async function holdSomebody(): Promise<Held> {
     const [state] = await listState(database, KID, principal);
     const doubt = { class: 'undeclared_automation', source: 'ingest' } as const;
     const mark = { tenant, principal, seq: state?.seq ?? -1, detail: doubt, principalId: PRINCIPAL, at: NOW };
-    await makeMarker(database).submit(mark);
+    await createMarker(database).submit(mark);
   });
   const cli = (...args: string[]) => runGpd(args, { env });
   for (const action of ['grant', 'withdraw']) {
@@ -248,7 +248,10 @@ export function missingTool(program: string, flag: string): string | null {
 }
 
 /** A recipient as openssl makes one. */
-export function makeRecipient(...options: string[]): { readonly certificate: string; readonly key: string } {
+export function createRecipient(...options: string[]): {
+  readonly certificate: string;
+  readonly key: string;
+} {
   const directory = tempDir('recipient');
   const [certificate, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
   const kind = options.length > 0 ? options : ['-newkey', 'rsa:2048'];

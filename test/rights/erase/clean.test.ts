@@ -8,8 +8,8 @@ import { insertContest } from '../../../src/rights/contests/store.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import { principalRef, type Tenant } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
-import { makeEntry } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 import { initGpd } from '../../support/server.ts';
 import { WORDS } from '../contract/contest-texts.ts';
 import { eraserOn, open, requestOf } from '../support/eraser.ts';
@@ -72,7 +72,7 @@ async function withPlace(
   const eraser = start();
   const visit = () => {
     visits += 1;
-    return makeRecorder(database).record(makeEntry({ kid: KID, id: `v${visits}`, durable: DEVICE }));
+    return createRecorder(database).record(createEntry({ kid: KID, id: `v${visits}`, durable: DEVICE }));
   };
   await work({
     database,

@@ -57,7 +57,7 @@ interface Person {
 }
 
 /** Somebody with a row in every store. */
-async function makePerson(sub: string, at = rights, key = secret): Promise<Person> {
+async function createPerson(sub: string, at = rights, key = secret): Promise<Person> {
   const device = Buffer.from(sub.padEnd(16, '.')).toString('hex').slice(0, 32);
   const first = await at.visit({ device, bot: true });
   const visit = await at.visit({ device, bot: true });
@@ -89,7 +89,7 @@ const actions = (receipt: Receipt): Record<string, string> =>
 
 describe('a subject’s erasure', () => {
   it('takes every store, and leaves no byte of any id in any file', async () => {
-    const person = await makePerson('person-one');
+    const person = await createPerson('person-one');
     // The negative control: the same search finds them before.
     expect(found(person.ids).length).toBeGreaterThanOrEqual(person.ids.length);
     const reply = await rights.call('/privacy/erase', {}, person.token);
@@ -117,7 +117,7 @@ describe('a subject’s erasure', () => {
   });
 
   it('again erases nothing, and says so', async () => {
-    const person = await makePerson('person-two');
+    const person = await createPerson('person-two');
     await rights.call('/privacy/erase', {}, person.token);
     const again = (await rights.call('/privacy/erase', {}, person.token)).json() as Receipt;
     const { consent, ...others } = actions(again);
@@ -133,7 +133,7 @@ describe('a subject’s erasure', () => {
 
   it('leaves no byte and a whole log under load, of 20 people among others', async () => {
     const people: Person[] = [];
-    for (let i = 0; i < 20; i += 1) people.push(await makePerson(`loaded-${i}`));
+    for (let i = 0; i < 20; i += 1) people.push(await createPerson(`loaded-${i}`));
     let running = true;
     let visits = 0;
     const load = [1, 2, 3].map(async () => {
@@ -190,7 +190,7 @@ describe('a dpo’s erasure', () => {
     ['requestId', (person: Person) => ({ requestId: person.visit.requestId })],
     ['durableId', (person: Person) => ({ durableId: `${KID}|${person.ids.at(-1)}` })],
   ] as const)('by %s reaches the device', async (name, target) => {
-    const person = await makePerson(`by-${name}`);
+    const person = await createPerson(`by-${name}`);
     const receipt = (await rights.call('/privacy/erase', target(person), await dpo())).json() as Receipt;
     expect(receipt).toMatchObject({ requestedBy: 'dpo', incomplete: false });
     expect(actions(receipt)).toMatchObject({ decisions: 'erased', contests: 'erased', override: 'erased' });
@@ -198,7 +198,7 @@ describe('a dpo’s erasure', () => {
   });
 
   it('by principalId reaches the linked requests and shreds the consent', async () => {
-    const person = await makePerson('by-principal');
+    const person = await createPerson('by-principal');
     const receipt = (
       await rights.call('/privacy/erase', { principalId: person.sub }, await dpo())
     ).json() as Receipt;
@@ -239,7 +239,7 @@ describe('who else there is', () => {
 
 describe('what stands in the way', () => {
   it('a reader of another process makes it incomplete, and a resume completes it', async () => {
-    const person = await makePerson('held-open');
+    const person = await createPerson('held-open');
     const reader = new sqlite3.Database(join(rights.gpd.dataDir, 'gpd.db'), sqlite3.OPEN_READONLY);
     const run = (sql: string) =>
       new Promise<void>((resolve, reject) => reader.all(sql, (error) => (error ? reject(error) : resolve())));
@@ -265,7 +265,7 @@ describe('what stands in the way', () => {
 
   it('a backup keeps what it has, sealed, and the receipt says so', async () => {
     const own = await startRights();
-    const person = await makePerson('backed-up', own, await apiKey(own, 'secret'));
+    const person = await createPerson('backed-up', own, await apiKey(own, 'secret'));
     const file = join(own.gpd.dataDir, 'nightly.backup');
     expect((await own.gpd.cli(['backup', file])).code).toBe(0);
     const receipt = (await own.call('/privacy/erase', {}, person.token)).json() as Receipt;
@@ -283,7 +283,7 @@ describe('what stands in the way', () => {
   });
 
   it('a tombstone stands outside the database, and names nobody', async () => {
-    const person = await makePerson('tombstone');
+    const person = await createPerson('tombstone');
     const receipt = (await rights.call('/privacy/erase', {}, person.token)).json() as Receipt;
     const path = join(rights.gpd.dataDir, 'erasures.log');
     expect(existsSync(path)).toBe(true);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../../src/db/engine.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { DAY, isoTime } from '../../../src/lib/clock.ts';
-import { makeLostLines, recordEnded } from '../../../src/rights/erase/ended.ts';
+import { createLostLines, recordEnded } from '../../../src/rights/erase/ended.ts';
 import {
   appendRemoval,
   appendTombstone,
@@ -21,7 +21,7 @@ import { readErasures } from '../support/eraser.ts';
 
 /** erasures.log, and what the database knows of it. */
 
-function makeErasure(receiptId: string, requests = 1): StoredErasure {
+function createErasure(receiptId: string, requests = 1): StoredErasure {
   return {
     receiptId,
     kid: 'acme',
@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 /** A log that its database knows nothing of yet. */
-async function makeLog(): Promise<OutsideLog> {
+async function createLog(): Promise<OutsideLog> {
   await database.transaction((tx) => tx('meta').delete());
   return { database, dataDir: tempDir('data'), logKey: Buffer.alloc(32, 1) };
 }
@@ -53,15 +53,15 @@ const problemOf = async (outside: OutsideLog): Promise<string | null> =>
   (await readErasures(outside)).problem;
 
 it.each([1, 6000])('a torn line of %i requests takes no other with it', async (requests) => {
-  const outside = await makeLog();
+  const outside = await createLog();
   const { dataDir } = outside;
-  await appendTombstone(outside, makeErasure('era_1'));
-  await appendTombstone(outside, makeErasure('era_2', requests));
+  await appendTombstone(outside, createErasure('era_1'));
+  await appendTombstone(outside, createErasure('era_2', requests));
   // The process that died in the middle of it had told nobody.
-  const next = await makeLog();
+  const next = await createLog();
   const file = erasuresFile(next.dataDir);
   writeFileSync(file, readFileSync(erasuresFile(dataDir)).subarray(0, -10));
-  await appendTombstone(next, makeErasure('era_3'));
+  await appendTombstone(next, createErasure('era_3'));
   await appendRemoval(next, 'gone', NOW);
   expect(await problemOf(next)).toBeNull();
   expect(await idsOf(next)).toEqual(['era_1', 'era_3', `off_gone_${NOW}`]);
@@ -69,16 +69,16 @@ it.each([1, 6000])('a torn line of %i requests takes no other with it', async (r
 });
 
 describe('a line that somebody took away or changed', () => {
-  async function makeThree(): Promise<{ outside: OutsideLog; file: string; lines: string[] }> {
-    const outside = await makeLog();
-    for (const id of ['era_1', 'era_2', 'era_3']) await appendTombstone(outside, makeErasure(id));
+  async function createThree(): Promise<{ outside: OutsideLog; file: string; lines: string[] }> {
+    const outside = await createLog();
+    for (const id of ['era_1', 'era_2', 'era_3']) await appendTombstone(outside, createErasure(id));
     const file = erasuresFile(outside.dataDir);
     return { outside, file, lines: readFileSync(file, 'utf8').trimEnd().split('\n') };
   }
   const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
   it('is told by its number, and what can be read is still there', async () => {
-    const { outside, file, lines } = await makeThree();
+    const { outside, file, lines } = await createThree();
     expect(await problemOf(outside)).toBeNull();
     const [one = '', two = '', three = ''] = lines;
     const changed = two.replace('"subject":"ref"', '"subject":"fer"');
@@ -102,15 +102,15 @@ describe('a line that somebody took away or changed', () => {
   });
 
   it('at the end is missed for good: its number is not given again', async () => {
-    const { outside, file, lines } = await makeThree();
+    const { outside, file, lines } = await createThree();
     writeFileSync(file, text(lines.slice(0, 1)));
-    await appendTombstone(outside, makeErasure('era_4'));
+    await appendTombstone(outside, createErasure('era_4'));
     expect(await problemOf(outside)).toBe('lines 2 to 3 are missing');
     expect(await idsOf(outside)).toEqual(['era_1', 'era_4']);
   });
 
   it('is not hidden by a count that was set back without the key', async () => {
-    const { outside, file, lines } = await makeThree();
+    const { outside, file, lines } = await createThree();
     const [first] = await database.read('meta').where({ name: 'erasures-count' }).pluck('value');
     writeFileSync(file, text(lines.slice(0, 2)));
     const forged = String(first).replace('"n":3', '"n":2');
@@ -122,13 +122,13 @@ describe('a line that somebody took away or changed', () => {
 });
 
 it('lines that no backup can need are dropped, and the file says how many until when', async () => {
-  const outside = await makeLog();
+  const outside = await createLog();
   for (const [id, days] of [
     ['era_1', 800],
     ['era_2', 740],
     ['era_3', 100],
   ] as const)
-    await appendTombstone(outside, { ...makeErasure(id), erasedAt: NOW - days * DAY });
+    await appendTombstone(outside, { ...createErasure(id), erasedAt: NOW - days * DAY });
   await dropOldErasureLines(outside, NOW - 900 * DAY);
   expect(await idsOf(outside)).toHaveLength(3);
   await dropOldErasureLines(outside, NOW - 730 * DAY);
@@ -138,29 +138,29 @@ it('lines that no backup can need are dropped, and the file says how many until 
     last: 3,
     droppedUntil: isoTime(NOW - 740 * DAY),
   });
-  await appendTombstone(outside, makeErasure('era_4'));
+  await appendTombstone(outside, createErasure('era_4'));
   expect(await scanErasureLog(outside)).toMatchObject({ problem: null, last: 4 });
 });
 
 describe('what the database and the file know of each other', () => {
   /** Lines of the one tenant that there is. */
   async function lostOf(outside: OutsideLog) {
-    const lost = await makeLostLines(database, NOW);
+    const lost = await createLostLines(database, NOW);
     await scanErasureLog(outside, lost.take);
     return [...lost.people.keys(), ...lost.removals.map(({ receiptId }) => receiptId)];
   }
 
   it('an erasure whose line is gone is in the file after the next sweep, once', async () => {
     const kid = await addTenant(database, 'swept');
-    const outside = await makeLog();
+    const outside = await createLog();
     const rows = [
-      { ...makeErasure('era_there'), kid, step: 'logged' as const },
-      { ...makeErasure('era_lost'), kid, step: 'done' as const, doneAt: NOW },
+      { ...createErasure('era_there'), kid, step: 'logged' as const },
+      { ...createErasure('era_lost'), kid, step: 'done' as const, doneAt: NOW },
       // It writes its line itself.
-      { ...makeErasure('era_rows'), kid },
+      { ...createErasure('era_rows'), kid },
       // It had nothing to erase.
-      { ...makeErasure('era_nothing'), kid, step: 'done' as const },
-      { ...makeErasure('era_old'), kid, step: 'done' as const, doneAt: NOW, erasedAt: NOW - 31 * DAY },
+      { ...createErasure('era_nothing'), kid, step: 'done' as const },
+      { ...createErasure('era_old'), kid, step: 'done' as const, doneAt: NOW, erasedAt: NOW - 31 * DAY },
     ];
     for (const row of rows) await database.transaction((tx) => insertErasure(tx, row));
     await appendTombstone(outside, rows[0] as StoredErasure);
@@ -175,11 +175,11 @@ describe('what the database and the file know of each other', () => {
 
   it('a forged line of an erasure keeps the genuine one out of no file', async () => {
     const kid = await addTenant(database, 'suppressed');
-    const outside = await makeLog();
-    const row = { ...makeErasure('era_forged'), kid, step: 'logged' as const };
+    const outside = await createLog();
+    const row = { ...createErasure('era_forged'), kid, step: 'logged' as const };
     await database.transaction((tx) => insertErasure(tx, row));
     await appendTombstone(outside, row);
-    await appendTombstone(outside, { ...makeErasure('era_other'), kid });
+    await appendTombstone(outside, { ...createErasure('era_other'), kid });
     const file = erasuresFile(outside.dataDir);
     writeFileSync(file, readFileSync(file, 'utf8').replace(/"refs":\[[^\]]*\]/, '"refs":[]'));
     await recordEnded(outside, NOW);
@@ -189,27 +189,27 @@ describe('what the database and the file know of each other', () => {
   it('a line is lost where the database has no receipt, and of the tenant alone that has the kid now', async () => {
     const kid = await addTenant(database, 'later');
     const { created_at: made } = await database.read('tenants').where({ kid }).first();
-    const outside = await makeLog();
+    const outside = await createLog();
     for (const [id, erasedAt] of [
       ['era_before', Number(made) - 1],
       ['era_after', Number(made)],
     ] as const)
-      await appendTombstone(outside, { ...makeErasure(id), kid, erasedAt });
+      await appendTombstone(outside, { ...createErasure(id), kid, erasedAt });
     await appendRemoval(outside, kid, Number(made) - 1);
     expect(await lostOf(outside)).toEqual(['era_after']);
   });
 
   it('a forged line stands in for no genuine one of the same receipt', async () => {
     const kid = await addTenant(database, 'forged');
-    const outside = await makeLog();
+    const outside = await createLog();
     const erasedAt = NOW + 365 * DAY;
-    await appendTombstone(outside, { ...makeErasure('era_twice', 2), kid, erasedAt });
+    await appendTombstone(outside, { ...createErasure('era_twice', 2), kid, erasedAt });
     const file = erasuresFile(outside.dataDir);
     const genuine = readFileSync(file, 'utf8');
     const forged = genuine.replace(/"refs":\[.*\]/, '"refs":[]');
     for (const text of [genuine + forged, forged + genuine]) {
       writeFileSync(file, text);
-      const lost = await makeLostLines(database, NOW);
+      const lost = await createLostLines(database, NOW);
       await scanErasureLog(outside, lost.take);
       expect(lost.people.get('era_twice')?.refs).toHaveLength(2);
     }

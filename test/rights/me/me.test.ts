@@ -4,7 +4,7 @@ import { ORIGIN, OTHER_ORIGIN, REASON } from '../../support/constants.ts';
 import { expectCore, expectError, post, sessionOf } from '../../support/expect.ts';
 import { ask } from '../../support/http.ts';
 import { desktopChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import { apiKey, keepSummaries, type Rights, startRights, type Visit } from '../support/rights.ts';
 
 let rights: Rights;
@@ -370,7 +370,7 @@ describe('the bucket `privacy`', () => {
       expectError(reply, 'rate-limited');
       expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
     }
-    const reply = await post(limited.gpd.url, makeBundle(limited.acme));
+    const reply = await post(limited.gpd.url, createBundle(limited.acme));
     expectCore(reply, 'ok');
     sessionOf(reply);
     await limited.stop();

@@ -3,10 +3,10 @@ import { loadConfig } from '../../../src/config.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import {
+  createEraseService,
   type EraseDeps,
   type EraseRequest,
   KEEP_NOTHING,
-  makeEraseService,
 } from '../../../src/rights/erase/erase.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
 import {
@@ -19,8 +19,8 @@ import {
 import { createServices, loadTenants } from '../../../src/services.ts';
 import type { Tenant } from '../../../src/tenants/tenant.ts';
 import { KID } from '../../support/constants.ts';
-import { makeEntry, makeTestTenant } from '../../support/make.ts';
-import { makeRecorder } from '../../support/recorder.ts';
+import { createEntry, createTestTenant } from '../../support/make.ts';
+import { createRecorder } from '../../support/recorder.ts';
 
 /** The service of erasures on a database of its own, without a server around it. */
 
@@ -78,14 +78,14 @@ export function eraserOn(
   over: Pick<Partial<EraseDeps>, 'largeAbove' | 'patienceMs' | 'largeFile' | 'rewriteWindow'> = {},
 ) {
   const faults: unknown[] = [];
-  const eraser = makeEraseService({
+  const eraser = createEraseService({
     database,
     dataDir,
     logKey: LOG_KEY,
     clock,
     random: randomBytes,
     rewriteWindow: null,
-    tenantOf: makeTestTenant,
+    tenantOf: createTestTenant,
     onFault: (error) => faults.push(error),
     ...over,
   });
@@ -93,4 +93,4 @@ export function eraserOn(
 }
 
 export const record = (database: Database, id: string): Promise<unknown> =>
-  makeRecorder(database).record(makeEntry({ kid: KID, id, durable: 'mine' }));
+  createRecorder(database).record(createEntry({ kid: KID, id, durable: 'mine' }));

@@ -8,7 +8,7 @@ import { type Ask, ask, postJson, type Reply } from '../../support/http.ts';
 import { type Idp, type IdpOptions, startIdp } from '../../support/oidc.ts';
 import { type GpdProcess, startProcess } from '../../support/process.ts';
 import { desktopChrome, headlessChrome } from '../../support/samples.ts';
-import { makeBundle } from '../../support/seal.ts';
+import { createBundle } from '../../support/seal.ts';
 import {
   type Gpd,
   type GpdOptions,
@@ -112,7 +112,7 @@ export function rightsOf<G extends Gpd>(
     other,
     async visit({ target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals, after } = {}) {
       const made = signals ?? (bot ? headlessChrome(device) : desktopChrome(device));
-      const bundle = makeBundle(target, { signals: made, ...(after && { after: after.requestId }) });
+      const bundle = createBundle(target, { signals: made, ...(after && { after: after.requestId }) });
       const session = after && { cookie: `gp_session=${after.session}` };
       const reply = await post(gpd.url, bundle, { origin, ...session, ...headers });
       const answer = expectCore(reply, 'ok');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import makeTypes from 'openapi-typescript';
+import createTypes from 'openapi-typescript';
 import { expect, it } from 'vitest';
 
 /** docs/openapi.json is what integrators give to a generator: its names and shapes make a client that compiles. */
@@ -50,7 +50,7 @@ export const sent = [check, grant, key, unknownField, outcome];
 it('makes a client that compiles and knows each operation, body and error', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gpd-openapi-'));
   try {
-    const types = await makeTypes(new URL('../../../docs/openapi.json', import.meta.url));
+    const types = await createTypes(new URL('../../../docs/openapi.json', import.meta.url));
     await writeFile(join(folder, 'api.d.ts'), types);
     await writeFile(join(folder, 'client.ts'), CLIENT);
     const strict = ['--strict', '--noEmit', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess'];

@@ -8,8 +8,8 @@ import {
   othersWait,
   type TestDatabase,
 } from '../../db/contract/database.ts';
-import { makeEntry, NOW, type TestEntry } from '../../support/make.ts';
-import { ensureTenant, makeRecorder } from '../../support/recorder.ts';
+import { createEntry, NOW, type TestEntry } from '../../support/make.ts';
+import { createRecorder, ensureTenant } from '../../support/recorder.ts';
 
 /** Two nodes that take the same rows in opposite orders, while a third holds one in the middle, would deadlock. */
 export function crossingContract(make: MakeDatabase): void {
@@ -38,7 +38,7 @@ export function crossingContract(make: MakeDatabase): void {
     }
 
     function recordAll(entries: readonly TestEntry[], entriesOfOther: readonly TestEntry[]) {
-      const [here, there] = [makeRecorder(db.database), makeRecorder(other)];
+      const [here, there] = [createRecorder(db.database), createRecorder(other)];
       return Promise.all([
         ...entries.map((entry) => here.record(entry)),
         ...entriesOfOther.map((entry) => there.record(entry)),
@@ -47,7 +47,7 @@ export function crossingContract(make: MakeDatabase): void {
 
     it('counts each device twice', async () => {
       const entries = (node: string) =>
-        numbers.map((i) => makeEntry({ kid: 'devices', id: `${node}${i}`, durable: `d${i}` }));
+        numbers.map((i) => createEntry({ kid: 'devices', id: `${node}${i}`, durable: `d${i}` }));
       await recordAll(entries('first'), []);
       const middle = { kid: 'devices', durable: `d${SIZE / 2}` };
       const answers = await whileHeld(
@@ -85,7 +85,7 @@ export function crossingContract(make: MakeDatabase): void {
       const entries = (node: string, day: number) =>
         numbers.map((i) => {
           const id = `${node}${i}`;
-          return makeEntry({ kid: kidOf(i), id, durable: id, day, summary });
+          return createEntry({ kid: kidOf(i), id, durable: id, day, summary });
         });
       await recordAll(entries('first', 1), []);
       const middle = { kid: kidOf(SIZE / 2), signal: '*counted' };

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashSecret } from '../../../src/auth/credentials.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { bump } from '../../../src/db/meta-store.ts';
-import { makeApiKeyStore } from '../../../src/tenants/api-key-store.ts';
+import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
 import { saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot, type SnapshotPage } from '../../../src/tenants/snapshot-store.ts';
 import type { TenantSnapshot } from '../../../src/tenants/tenant.ts';
-import { makeTenantStore } from '../../../src/tenants/tenant-store.ts';
+import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
   addTenant,
@@ -16,10 +16,10 @@ import {
   type TestDatabase,
 } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
+import { createGenerationRow, createNewTenant, NOW } from '../../support/make.ts';
 
 /** What a server does with its polls: keeps what it knows, and drops who is gone. */
-function makeView() {
+function createView() {
   const tenants = new Map<string, TenantSnapshot>();
   let revision = -1;
   return {
@@ -59,17 +59,17 @@ export function snapshotContract(make: MakeDatabase): void {
       await saveTenantSecret(db.database, kid, 'symmetric', 'wrapped symmetric', operatorAt(NOW));
       const times = { createdAt: NOW, revokedAt: null, lastUsedOn: null };
       const key = { id: 'k', kid, scope: 'secret', name: 'n', hash: hashSecret('k'), ...times } as const;
-      await makeApiKeyStore(db.database).insert(key, operatorAt(NOW));
+      await createApiKeyStore(db.database).insert(key, operatorAt(NOW));
       const { changed } = await readSnapshot(other, -1);
       expect(changed.filter((one) => one.kid === kid)).toEqual([
         {
-          ...makeNewTenant(kid).tenant,
+          ...createNewTenant(kid).tenant,
           revision: expect.any(Number) as number,
           secrets: new Map([
             ['root', 'root of whole'],
             ['symmetric', 'wrapped symmetric'],
           ]),
-          keys: [makeGenerationRow({ kid })],
+          keys: [createGenerationRow({ kid })],
           purposes: [],
           apiKeys: [key],
           consentPolicies: [],
@@ -84,7 +84,7 @@ export function snapshotContract(make: MakeDatabase): void {
     it('reads only who changed, and names everybody', async () => {
       const [one, two] = [await addTenant(db.database, 'one'), await addTenant(db.database, 'two')];
       const { revision } = await readSnapshot(other, -1);
-      await makeTenantStore(db.database).saveSettings(
+      await createTenantStore(db.database).saveSettings(
         one,
         () => tenantSettingsSchema.parse({}),
         operatorAt(NOW),
@@ -121,7 +121,7 @@ export function snapshotContract(make: MakeDatabase): void {
       const kids = await Promise.all(
         Array.from({ length: 6 }, (_, i) => addTenant(db.database, `busy-${i}`)),
       );
-      const view = makeView();
+      const view = createView();
       await view.poll(other);
       let writing = true;
       const writers = [db.database, other].map(async (node, n) => {

@@ -5,7 +5,7 @@ import { saveDraft } from '../../../src/console/session-store.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { bumpTenant } from '../../../src/db/meta-store.ts';
 import type { Recorded } from '../../../src/ingest/ports.ts';
-import { makeRecorder } from '../../../src/ingest/store.ts';
+import { createRecorder } from '../../../src/ingest/store.ts';
 import { HOUR } from '../../../src/lib/clock.ts';
 import { TenantGone } from '../../../src/lib/errors.ts';
 import { runJobs } from '../../../src/lib/jobs.ts';
@@ -25,8 +25,8 @@ import {
   someoneWaits,
   type TestDatabase,
 } from '../../db/contract/database.ts';
-import { addDecision, countOf, makeHouse } from '../../ops/contract/house.ts';
-import { DAY, makeEntry, makeNewTenant, NOW } from '../../support/make.ts';
+import { addDecision, countOf, createHouse } from '../../ops/contract/house.ts';
+import { createEntry, createNewTenant, DAY, NOW } from '../../support/make.ts';
 
 /** A tenant that goes while servers that do not know yet go on: no row outlives it, and none becomes another's. */
 export function tenantGoingContract(make: MakeDatabase): void {
@@ -42,20 +42,20 @@ export function tenantGoingContract(make: MakeDatabase): void {
     let visits = 0;
     /** As a server does that knew the tenant when the bundle came. */
     const visit = (
-      recorder: ReturnType<typeof makeRecorder>,
+      recorder: ReturnType<typeof createRecorder>,
       kid: string,
       since = NOW,
     ): Promise<Recorded> => {
       visits += 1;
       const id = `v${visits}`;
       const durable = `device-${visits % 7}`;
-      const { claim } = makeEntry({ kid, id });
+      const { claim } = createEntry({ kid, id });
       const summary = { signals: [], joint: 'j', expiresAt: NOW };
       const webhooks = ['w1'];
       return recorder.record({
         claim: { ...claim, since },
         device: { kid, durable, network: 'n', day: DAY },
-        decide: () => makeEntry({ kid, id, durable, summary, webhooks }),
+        decide: () => createEntry({ kid, id, durable, summary, webhooks }),
       });
     };
     const endOf = (recorded: Recorded): string => (typeof recorded === 'string' ? recorded : 'recorded');
@@ -68,11 +68,11 @@ export function tenantGoingContract(make: MakeDatabase): void {
       }
       return found;
     }
-    const makeAnew = (kid: string, now: number): Promise<boolean> =>
+    const createAnew = (kid: string, now: number): Promise<boolean> =>
       createTenantRows(
         other,
         {
-          ...makeNewTenant(kid, { tenant: { ...makeNewTenant(kid).tenant, createdAt: now } }),
+          ...createNewTenant(kid, { tenant: { ...createNewTenant(kid).tenant, createdAt: now } }),
           log: {
             origin: `gpd.example/ledger/${kid}`,
             vkey: 'vkey',
@@ -87,7 +87,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('records nothing of a tenant that is gone, and all that is of the others in the batch', async () => {
       const [acme, beta] = [await addTenant(db.database, 'acme'), await addTenant(db.database, 'beta')];
-      const recorder = makeRecorder(db.database, () => performance.now());
+      const recorder = createRecorder(db.database, () => performance.now());
       await visit(recorder, beta);
       await removeTenant(other, beta);
       const ends = await Promise.all([acme, beta, acme, beta, acme].map((kid) => visit(recorder, kid)));
@@ -101,7 +101,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       let removed = false;
       const ends: string[] = [];
       const server = async (database: Database): Promise<void> => {
-        const recorder = makeRecorder(database, () => performance.now());
+        const recorder = createRecorder(database, () => performance.now());
         for (let after = 0; after < 3; after += removed ? 1 : 0)
           for (const end of await Promise.all(Array.from({ length: 8 }, () => visit(recorder, kid))))
             ends.push(endOf(end));
@@ -119,8 +119,8 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('keeps the nonce of a bundle, though its repetition in the batch is of an earlier tenant', async () => {
       const kid = await addTenant(db.database, 'repeated');
-      const recorder = makeRecorder(db.database, () => performance.now());
-      const entry = makeEntry({ kid, id: 'repeated' });
+      const recorder = createRecorder(db.database, () => performance.now());
+      const entry = createEntry({ kid, id: 'repeated' });
       const sight = (since: number) =>
         recorder.record({ claim: { ...entry.claim, since }, device: null, decide: () => entry });
       expect(await Promise.all([sight(NOW), sight(NOW - DAY)])).toEqual([entry, 'gone']);
@@ -133,7 +133,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'under-a-batch');
       const batch = await holdHot(db.database, (database) =>
         visit(
-          makeRecorder(database, () => performance.now()),
+          createRecorder(database, () => performance.now()),
           kid,
         ),
       );
@@ -153,7 +153,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       expect(
         endOf(
           await visit(
-            makeRecorder(db.database, () => performance.now()),
+            createRecorder(db.database, () => performance.now()),
             kid,
           ),
         ),
@@ -163,10 +163,10 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
     it('is another one when it is made anew: nothing of the old one’s is written into it', async () => {
       const kid = await addTenant(db.database, 'anew');
-      const recorder = makeRecorder(db.database, () => performance.now());
+      const recorder = createRecorder(db.database, () => performance.now());
       await visit(recorder, kid);
       await removeTenant(other, kid);
-      expect(await makeAnew(kid, NOW + 1)).toBe(true);
+      expect(await createAnew(kid, NOW + 1)).toBe(true);
       const ends = await Promise.all([visit(recorder, kid), visit(recorder, kid, NOW + 1)]);
       expect(ends.map(endOf)).toEqual(['gone', 'recorded']);
       const session = { kid, principal: 'p', wrappedPrincipalId: 'w', expiresAt: NOW + 1, keyId: 'key' };
@@ -184,7 +184,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
     it('has nothing written of it by anybody else either', async () => {
       const kid = await addTenant(db.database, 'everybody');
       await visit(
-        makeRecorder(db.database, () => performance.now()),
+        createRecorder(db.database, () => performance.now()),
         kid,
       );
       // As a server finds it that read before the removal and writes after it.
@@ -214,7 +214,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       /** Rows whose tenant was deleted by hand, in every table that has a row of this one. */
       async function orphan(kid: string): Promise<Record<string, number>> {
         await addTenant(db.database, kid);
-        const recorder = makeRecorder(db.database, () => performance.now());
+        const recorder = createRecorder(db.database, () => performance.now());
         for (let i = 0; i < 3; i += 1) await visit(recorder, kid);
         await db.database.transaction((tx) => tx('tenants').where({ kid }).delete());
         return rowsOf(kid);
@@ -223,7 +223,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
       it('are counted and swept, and those of tenants and of the installation are not', async () => {
         const acme = await addTenant(db.database, 'not-swept');
         await visit(
-          makeRecorder(db.database, () => performance.now()),
+          createRecorder(db.database, () => performance.now()),
           acme,
         );
         const installation = { kid: '', job: 'j', since: 1, reason: 'r' };
@@ -257,7 +257,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
         const moment = { now: NOW, until: NOW };
         expect(await runJobs(jobs, moment, { kids: () => Promise.resolve([kid]) })).toEqual([]);
         expect(await countOf(own.database, 'decisions', kid)).toBe(1);
-        const house = makeHouse(own.database);
+        const house = createHouse(own.database);
         expect(await house.round(HOUR)).toEqual([]);
         expect(await countOf(own.database, 'decisions', kid)).toBe(0);
         await house.stop();
@@ -266,9 +266,9 @@ export function tenantGoingContract(make: MakeDatabase): void {
 
       it('are gone before a tenant is made anew under their kid', async () => {
         await orphan('inherited');
-        await makeAnew('inherited', NOW + 1);
+        await createAnew('inherited', NOW + 1);
         expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2, checkpoints: 1 });
-        expect(await makeAnew('inherited', NOW + 2)).toBe(false);
+        expect(await createAnew('inherited', NOW + 2)).toBe(false);
         expect(await rowsOf('inherited')).toEqual({ ledger_entries: 2, checkpoints: 1 });
       });
 

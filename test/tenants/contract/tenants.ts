@@ -4,10 +4,10 @@ import { firstPurpose, type Purpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
-import { insertTenant, makeTenantStore, purposeToRow } from '../../../src/tenants/tenant-store.ts';
+import { createTenantStore, insertTenant, purposeToRow } from '../../../src/tenants/tenant-store.ts';
 import { addTenant, type MakeDatabase, type TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
-import { makeGenerationRow, makeNewTenant, NOW } from '../../support/make.ts';
+import { createGenerationRow, createNewTenant, NOW } from '../../support/make.ts';
 
 const settings = tenantSettingsSchema.parse({
   origins: 'https://a.example https://b.example:8443',
@@ -37,9 +37,9 @@ export function tenantContract(make: MakeDatabase): void {
     afterAll(() => db.close());
 
     it('inserts a tenant with all it is made of, and every node sees it', async () => {
-      const made = makeNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });
+      const made = createNewTenant('Whole.Tenant_1', { secrets: { root: 'r', symmetric: 's' } });
       expect(await db.database.transaction((tx) => insertTenant(tx, made))).toBe(true);
-      const store = makeTenantStore(other);
+      const store = createTenantStore(other);
       expect(await store.get('Whole.Tenant_1')).toEqual(made.tenant);
       expect(await store.get('whole.tenant_1')).toBeNull();
       expect(await store.purposes('Whole.Tenant_1')).toEqual([]);
@@ -48,8 +48,8 @@ export function tenantContract(make: MakeDatabase): void {
     });
 
     it('inserts the whole tenant or nothing of it', async () => {
-      const key = makeGenerationRow({ kid: 'half', publicKey: null as unknown as string });
-      const broken = makeNewTenant('half', { key });
+      const key = createGenerationRow({ kid: 'half', publicKey: null as unknown as string });
+      const broken = createNewTenant('half', { key });
       await expect(db.database.transaction((tx) => insertTenant(tx, broken))).rejects.toThrow();
       for (const table of ['tenants', 'tenant_secrets', 'seal_keys'])
         expect(await other.read(table).where({ kid: 'half' }), table).toEqual([]);
@@ -60,7 +60,7 @@ export function tenantContract(make: MakeDatabase): void {
       const answers = await Promise.all(
         [db.database, other, db.database, other, other].map((node, i) =>
           node.transaction((tx) =>
-            insertTenant(tx, makeNewTenant('wanted', { secrets: { root: `root of node ${i}` } })),
+            insertTenant(tx, createNewTenant('wanted', { secrets: { root: `root of node ${i}` } })),
           ),
         ),
       );
@@ -71,12 +71,12 @@ export function tenantContract(make: MakeDatabase): void {
 
     it('keeps settings to the letter, and fills in what an older gpd did not write', async () => {
       const kid = await addTenant(db.database, 'settings');
-      expect(await makeTenantStore(db.database).saveSettings(kid, () => settings, operatorAt(NOW))).toEqual(
+      expect(await createTenantStore(db.database).saveSettings(kid, () => settings, operatorAt(NOW))).toEqual(
         settings,
       );
-      expect((await makeTenantStore(other).get(kid))?.settings).toEqual(settings);
+      expect((await createTenantStore(other).get(kid))?.settings).toEqual(settings);
       await db.database.transaction((tx) => tx('tenants').where({ kid }).update({ settings: '{}' }));
-      expect((await makeTenantStore(other).get(kid))?.settings).toEqual(tenantSettingsSchema.parse({}));
+      expect((await createTenantStore(other).get(kid))?.settings).toEqual(tenantSettingsSchema.parse({}));
     });
 
     it('lists the purposes of one tenant by their ids, with all their fields', async () => {
@@ -88,8 +88,8 @@ export function tenantContract(make: MakeDatabase): void {
         for (const own of [firstPurpose(), purpose]) await tx('purposes').insert(purposeToRow(one, own));
         await tx('purposes').insert(purposeToRow(two, { ...purpose, gpc: 'ignore' }));
       });
-      expect(await makeTenantStore(other).purposes(one)).toEqual([purpose, firstPurpose()]);
-      expect(await makeTenantStore(other).purposes(two)).toEqual([{ ...purpose, gpc: 'ignore' }]);
+      expect(await createTenantStore(other).purposes(one)).toEqual([purpose, firstPurpose()]);
+      expect(await createTenantStore(other).purposes(two)).toEqual([{ ...purpose, gpc: 'ignore' }]);
     });
 
     it('puts a secret in place of an older one of the same purpose only', async () => {
@@ -102,7 +102,7 @@ export function tenantContract(make: MakeDatabase): void {
 
     it('bumps the revision with every change', async () => {
       const kid = await addTenant(db.database, 'bumped');
-      const store = makeTenantStore(db.database);
+      const store = createTenantStore(db.database);
       const changes = [
         () => store.saveSettings(kid, () => settings, operatorAt(NOW)),
         () => saveTenantSecret(db.database, kid, 'symmetric', `w${NOW}`, operatorAt(NOW)),

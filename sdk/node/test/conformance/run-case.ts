@@ -63,7 +63,7 @@ const CALLS: Readonly<Record<string, (run: Run, args: Args, options: CallOptions
   },
 };
 
-function makeVariables(one: Case, servers: Servers, base: string): Variables {
+function createVariables(one: Case, servers: Servers, base: string): Variables {
   const hex = (): string => randomBytes(8).toString('hex');
   return new Map<string, unknown>([
     ['principal', `käthe+${hex()}@shop.example`],
@@ -207,7 +207,7 @@ async function sendJson(method: string, url: string, value?: unknown): Promise<u
 export async function runCase(one: Case, servers: Servers): Promise<void> {
   const id = randomBytes(8).toString('hex');
   const base = one.kind === 'stub' ? `${servers.stub}/c/${id}` : servers.url;
-  const variables = makeVariables(one, servers, base);
+  const variables = createVariables(one, servers, base);
   const hidden = ['principal', 'principal2', 'plainPrincipal', 'key', 'publishableKey'].map((name) =>
     String(variables.get(name)),
   );

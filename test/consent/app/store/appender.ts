@@ -11,8 +11,8 @@ import {
   allEntries,
   append,
   auditLog,
-  makeAppend,
-  makeAppender,
+  createAppend,
+  createAppender,
   opens,
   PURPOSE,
   principalKey,
@@ -45,7 +45,7 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('has entry, opening and state on every connection when it answers', async () => {
       const kid = await addLog(db.database, 'whole');
-      const { entries } = await append(makeAppender(db.database), makeAppend(kid));
+      const { entries } = await append(createAppender(db.database), createAppend(kid));
       const { seq, hash } = entries[0]!;
       expect(seq).toBe(2);
       expect((await allEntries(other, kid))[seq]?.hash).toBe(hash);
@@ -75,24 +75,24 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('knows a yes over a GPC signal until the next word of the person', async () => {
       const kid = await addLog(db.database, 'over-gpc');
-      const appender = makeAppender(db.database);
-      const [entry] = makeAppend(kid, { gpc: true }).entries;
+      const appender = createAppender(db.database);
+      const [entry] = createAppend(kid, { gpc: true }).entries;
       const detail = { ...entry!.detail, overGpc: true } as const;
-      const over = await append(appender, makeAppend(kid, { gpc: true, entries: [{ ...entry!, detail }] }));
+      const over = await append(appender, createAppend(kid, { gpc: true, entries: [{ ...entry!, detail }] }));
       expect(await stateOf(other, kid)).toMatchObject({
         gpc: true,
         event: { choice: 'granted', overGpc: true },
       });
       expect(await opens(other, kid, over.entries[0]!.seq)).toBe(true);
-      await append(appender, makeAppend(kid, { gpc: true }));
+      await append(appender, createAppend(kid, { gpc: true }));
       expect(await stateOf(other, kid)).toMatchObject({ event: { choice: 'granted', overGpc: false } });
     });
 
     it('commits to the person and to the circumstances, under a salt of its own', async () => {
       const kid = await addLog(db.database, 'salted');
-      const appender = makeAppender(db.database);
-      await append(appender, makeAppend(kid));
-      await append(appender, makeAppend(kid));
+      const appender = createAppender(db.database);
+      await append(appender, createAppend(kid));
+      await append(appender, createAppend(kid));
       const [, , one, two] = (await allEntries(other, kid)).map(
         ({ entry }) => JSON.parse(entry) as Record<string, string>,
       );
@@ -104,14 +104,14 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('a withdrawal is seen at once on another connection', async () => {
       const kid = await addLog(db.database, 'at-once');
-      const appenders = [makeAppender(db.database), makeAppender(other)] as const;
+      const appenders = [createAppender(db.database), createAppender(other)] as const;
       const seen: unknown[] = [];
       for (const i of numbers(10)) {
         const [here, there] = i % 2 === 0 ? appenders : [appenders[1], appenders[0]];
         const reader = i % 2 === 0 ? other : db.database;
-        await append(here, makeAppend(kid));
+        await append(here, createAppend(kid));
         seen.push((await stateOf(reader, kid)).event?.choice);
-        await append(there, makeAppend(kid, { choice: 'withdrawn' }));
+        await append(there, createAppend(kid, { choice: 'withdrawn' }));
         seen.push((await stateOf(i % 2 === 0 ? db.database : other, kid)).event?.choice);
       }
       expect(seen).toEqual(numbers(10).flatMap(() => ['granted', 'withdrawn']));
@@ -119,10 +119,10 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('two nodes with two appenders each write 4 × 100 without a gap or a fork', async () => {
       const kid = await addLog(db.database, 'race');
-      const appenders = [db.database, other, db.database, other].map(makeAppender);
+      const appenders = [db.database, other, db.database, other].map(createAppender);
       const answers = await Promise.all(
         appenders.flatMap((appender, node) =>
-          numbers(100).map((i) => append(appender, makeAppend(kid, { principalId: `${node}-${i}` }))),
+          numbers(100).map((i) => append(appender, createAppend(kid, { principalId: `${node}-${i}` }))),
         ),
       );
       const seqs = answers.flatMap(({ entries }) => entries.map(({ seq }) => seq));
@@ -134,11 +134,11 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('the last of many writes of one person, on two nodes, is the one that counts', async () => {
       const kid = await addLog(db.database, 'last');
-      const appenders = [makeAppender(db.database), makeAppender(other)];
+      const appenders = [createAppender(db.database), createAppender(other)];
       await Promise.all(
         numbers(60).map((i) => {
           const choice = (['granted', 'withdrawn', 'denied'] as const)[i % 3] ?? 'granted';
-          return append(appenders[i % 2]!, makeAppend(kid, { choice }));
+          return append(appenders[i % 2]!, createAppend(kid, { choice }));
         }),
       );
       const page = { before: null, limit: 100 };
@@ -151,9 +151,9 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('keeps the order of one turn', async () => {
       const kid = await addLog(db.database, 'turn');
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       const choices = ['granted', 'withdrawn', 'granted', 'denied'] as const;
-      await Promise.all(choices.map((choice) => append(appender, makeAppend(kid, { choice }))));
+      await Promise.all(choices.map((choice) => append(appender, createAppend(kid, { choice }))));
       const history = await listHistory(other, kid, 'ref-anna', { before: null, limit: 10 });
       expect(history.map(({ choice }) => choice)).toEqual([...choices].reverse());
       expect((await stateOf(other, kid)).event?.choice).toBe('denied');
@@ -161,8 +161,8 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('keeps tenants apart, also in one turn', async () => {
       const kids = [await addLog(db.database, 'apart-b'), await addLog(db.database, 'apart-a')];
-      const appender = makeAppender(db.database);
-      const requests = numbers(40).map((i) => makeAppend(kids[i % 2] ?? '', { principalId: `p${i % 3}` }));
+      const appender = createAppender(db.database);
+      const requests = numbers(40).map((i) => createAppend(kids[i % 2] ?? '', { principalId: `p${i % 3}` }));
       const answers = await Promise.all(requests.map((request) => append(appender, request)));
       for (const [i, kid] of kids.entries()) {
         const own = answers.filter((_, n) => n % 2 === i).map(({ entries }) => entries[0]?.seq);
@@ -177,11 +177,11 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('takes a full batch of writes that name 40 purposes each, for a webhook', async () => {
       const kid = await addLog(db.database, 'wide');
-      const appender = makeAppender(db.database);
-      const [one] = makeAppend(kid).entries;
+      const appender = createAppender(db.database);
+      const [one] = createAppend(kid).entries;
       const entries = numbers(40).map((i) => ({ ...one!, purpose: `purpose-${i}` }));
       const requests = numbers(200).map((i) =>
-        makeAppend(kid, { principalId: `w${i}`, entries, notify: tell(1) }),
+        createAppend(kid, { principalId: `w${i}`, entries, notify: tell(1) }),
       );
       expect(await appendAll(appender, requests)).toEqual(['written']);
       expect(await allEntries(other, kid)).toHaveLength(8002);
@@ -193,9 +193,9 @@ export function appenderContract(make: MakeDatabase): void {
       const kid = await addLog(db.database, 'told');
       const requests = numbers(200).map((i) => {
         const idempotency = { caller: 'key_1', key: `k${i}`, bodyHash: 'body' };
-        return makeAppend(kid, { principalId: `t${i}`, notify: tell(3), idempotency });
+        return createAppend(kid, { principalId: `t${i}`, notify: tell(3), idempotency });
       });
-      expect(await appendAll(makeAppender(db.database), requests)).toEqual(['written']);
+      expect(await appendAll(createAppender(db.database), requests)).toEqual(['written']);
       expect(await other.read('webhook_outbox').where({ kid })).toHaveLength(600);
       expect(await other.read('consent_principals').where({ kid })).toHaveLength(200);
     });
@@ -203,25 +203,25 @@ export function appenderContract(make: MakeDatabase): void {
     it('writes nothing of a batch that fails, and serves the next one', async () => {
       const kid = await addLog(db.database, 'fails');
       let broken = true;
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       const notify = (): [] => {
         if (broken) throw new Error('no key');
         return [];
       };
-      const requests = numbers(3).map((i) => makeAppend(kid, { principalId: `f${i}`, notify }));
+      const requests = numbers(3).map((i) => createAppend(kid, { principalId: `f${i}`, notify }));
       const failed = await Promise.allSettled(requests.map((request) => appender.append(request)));
       expect(failed.map(({ status }) => status)).toEqual(Array(3).fill('rejected'));
       expect(await allEntries(other, kid)).toHaveLength(2);
       broken = false;
-      expect((await append(appender, makeAppend(kid, { notify }))).entries[0]?.seq).toBe(2);
+      expect((await append(appender, createAppend(kid, { notify }))).entries[0]?.seq).toBe(2);
     });
 
     it('leaves the log as it was when the state cannot be written', async () => {
       const kid = await addLog(db.database, 'atomic');
-      const [entry] = makeAppend(kid).entries;
+      const [entry] = createAppend(kid).entries;
       const bad = { ...entry!, purpose: null as unknown as string };
-      const request = makeAppend(kid, { entries: [entry!, bad] });
-      await expect(makeAppender(db.database).append(request)).rejects.toThrow();
+      const request = createAppend(kid, { entries: [entry!, bad] });
+      await expect(createAppender(db.database).append(request)).rejects.toThrow();
       expect(await allEntries(other, kid)).toHaveLength(2);
       expect((await stateOf(other, kid)).event).toBeNull();
       const { stored, computed } = await auditLog(other, kid);
@@ -230,10 +230,10 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('remembers GPC until a grant of the purpose says otherwise', async () => {
       const kid = await addLog(db.database, 'gpc');
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       const seen: boolean[] = [];
       for (const gpc of [true, undefined, false, undefined, true]) {
-        await append(appender, makeAppend(kid, { gpc }));
+        await append(appender, createAppend(kid, { gpc }));
         seen.push((await stateOf(other, kid)).gpc);
       }
       expect(seen).toEqual([true, true, false, false, true]);
@@ -241,10 +241,10 @@ export function appenderContract(make: MakeDatabase): void {
 
     it('keeps the opt-out of each purpose apart, also within one batch', async () => {
       const kid = await addLog(db.database, 'gpc-each');
-      const appender = makeAppender(db.database);
-      const [entry] = makeAppend(kid).entries;
+      const appender = createAppender(db.database);
+      const [entry] = createAppend(kid).entries;
       const write = (gpc: boolean, purpose: string, choice: ConsentChoice = 'granted') =>
-        append(appender, makeAppend(kid, { gpc, choice, entries: [{ ...entry!, purpose, choice }] }));
+        append(appender, createAppend(kid, { gpc, choice, entries: [{ ...entry!, purpose, choice }] }));
       const out = async (): Promise<string[]> => {
         const all = ['ads', 'mail', 'new'].map(async (purpose) => {
           const { gpc } = await stateOf(other, kid, 'anna', purpose);

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   clearDoubt,
   countDoubts,
+  createMarker,
   listDoubts,
   type Mark,
-  makeMarker,
 } from '../../../../src/consent/doubts.ts';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
 import { listHistory } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
-import { makeMasterKey } from '../../../../src/keys/master-key.ts';
+import { createMasterKey } from '../../../../src/keys/master-key.ts';
 import { lockHead } from '../../../../src/log/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
@@ -18,9 +18,9 @@ import {
   addLog,
   append,
   auditLog,
+  createAppend,
+  createAppender,
   macOf,
-  makeAppend,
-  makeAppender,
   PURPOSE,
   stateOf,
   WRAP_KEY,
@@ -41,7 +41,7 @@ export function doubtsContract(make: MakeDatabase): void {
       kid,
       since: NOW,
       principalWrap: WRAP_KEY,
-      wrapper: makeMasterKey(WRAP_KEY, randomBytes),
+      wrapper: createMasterKey(WRAP_KEY, randomBytes),
       stateMac: macOf(kid),
     });
     const AUTOMATION = { class: 'undeclared_automation', source: 'ingest' } as const;
@@ -55,7 +55,7 @@ export function doubtsContract(make: MakeDatabase): void {
       ...over,
     });
     const grant = async (kid: string): Promise<number> => {
-      const { entries } = await append(makeAppender(db.database), makeAppend(kid));
+      const { entries } = await append(createAppender(db.database), createAppend(kid));
       return entries[0]?.seq ?? -1;
     };
     const givenOf = async (kid: string) => (await stateOf(other, kid)).event;
@@ -78,7 +78,7 @@ export function doubtsContract(make: MakeDatabase): void {
     it('is told once, by however many nodes at once, and leaves rows that carry their MACs', async () => {
       const kid = await addLog(db.database, 'doubt-once');
       const seq = await grant(kid);
-      const nodes = [db.database, other, db.database, other].map(makeMarker);
+      const nodes = [db.database, other, db.database, other].map(createMarker);
       await Promise.all(nodes.map((marker) => marker.submit(markOf(kid, seq))));
       expect(await givenOf(kid)).toMatchObject({
         seq,
@@ -97,10 +97,10 @@ export function doubtsContract(make: MakeDatabase): void {
     it('leaves a withdrawal that came before it, and a tenant that is another by now', async () => {
       const kid = await addLog(db.database, 'doubt-late');
       const seq = await grant(kid);
-      const marker = makeMarker(db.database);
+      const marker = createMarker(db.database);
       await marker.submit(markOf(kid, seq, { tenant: { ...tenantOf(kid), since: NOW - 1 } }));
       expect(await givenOf(kid)).toMatchObject({ given: null });
-      await append(makeAppender(other), makeAppend(kid, { choice: 'withdrawn' }));
+      await append(createAppender(other), createAppend(kid, { choice: 'withdrawn' }));
       await marker.submit(markOf(kid, seq));
       expect(await givenOf(kid)).toMatchObject({ choice: 'withdrawn', given: null, doubtSeq: null });
       expect(await typesOf(kid)).toEqual(['withdrawn', 'granted']);
@@ -109,7 +109,7 @@ export function doubtsContract(make: MakeDatabase): void {
     it('is not hidden by a person, and is cleared by a review of its verdict alone', async () => {
       const kid = await addLog(db.database, 'doubt-cleared');
       const seq = await grant(kid);
-      const marker = makeMarker(db.database);
+      const marker = createMarker(db.database);
       const person = { class: 'human', source: 'ingest' } as const;
       await marker.submit(markOf(kid, seq, { detail: person }));
       expect(await givenOf(kid)).toMatchObject({ given: 'person', doubtSeq: null });
@@ -146,7 +146,7 @@ export function doubtsContract(make: MakeDatabase): void {
           .where({ kid })
           .update({ expires_at: NOW * 2 }),
       );
-      await makeMarker(db.database).submit(markOf(kid, seq));
+      await createMarker(db.database).submit(markOf(kid, seq));
       expect(await countInvalid(other, { kid, stateMac: macOf(kid) })).toBe(1);
       const [row] = (await other.read('consent_state').where({ kid, purpose: PURPOSE })) as {
         given: unknown;

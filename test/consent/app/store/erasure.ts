@@ -8,9 +8,9 @@ import {
   allEntries,
   append,
   auditLog,
+  createAppend,
+  createAppender,
   macOf,
-  makeAppend,
-  makeAppender,
   opens,
   principalKey,
   simulateErasure,
@@ -44,15 +44,15 @@ export function erasureContract(make: MakeDatabase): void {
 
     it('is erased until a new grant, which starts a new key', async () => {
       const kid = await addLog(db.database, 'erased');
-      const appender = makeAppender(db.database);
-      await append(appender, makeAppend(kid));
+      const appender = createAppender(db.database);
+      await append(appender, createAppend(kid));
       const before = await principalKey(other, kid);
       await simulateErasure(db.database, kid);
       expect(await stateOf(other, kid)).toMatchObject({ erased: true, event: null, head: { seq: 2 } });
       expect(await principalKey(other, kid)).toBeNull();
-      await append(appender, makeAppend(kid, { choice: 'denied' }));
+      await append(appender, createAppend(kid, { choice: 'denied' }));
       expect(await stateOf(other, kid)).toMatchObject({ erased: true });
-      const { entries } = await append(appender, makeAppend(kid));
+      const { entries } = await append(appender, createAppend(kid));
       const seq = entries[0]?.seq ?? 0;
       expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'granted', seq } });
       expect(await principalKey(other, kid)).not.toEqual(before);
@@ -63,12 +63,12 @@ export function erasureContract(make: MakeDatabase): void {
 
     it('a withdrawal beside the grant, in one turn, is not lost', async () => {
       const kid = await addLog(db.database, 'erased-turn');
-      const appender = makeAppender(db.database);
-      await append(appender, makeAppend(kid));
+      const appender = createAppender(db.database);
+      await append(appender, createAppend(kid));
       await simulateErasure(db.database, kid);
       await Promise.all([
-        append(appender, makeAppend(kid)),
-        append(appender, makeAppend(kid, { choice: 'withdrawn' })),
+        append(appender, createAppend(kid)),
+        append(appender, createAppend(kid, { choice: 'withdrawn' })),
       ]);
       expect(await stateOf(other, kid)).toMatchObject({ erased: false, event: { choice: 'withdrawn' } });
       expect([await opens(other, kid, 3), await opens(other, kid, 4)]).toEqual([true, true]);
@@ -76,8 +76,8 @@ export function erasureContract(make: MakeDatabase): void {
 
     it('is seen at once on another node, and done once by two at once', async () => {
       const kid = await addLog(db.database, 'shred');
-      await append(makeAppender(db.database), makeAppend(kid));
-      await append(makeAppender(other), makeAppend(kid, { principalId: 'ben' }));
+      await append(createAppender(db.database), createAppend(kid));
+      await append(createAppender(other), createAppend(kid, { principalId: 'ben' }));
       const done = await Promise.all([shred(db.database, kid), shred(other, kid)]);
       expect(new Set(done.map(({ seq }) => seq))).toEqual(new Set([4, null]));
       for (const database of [db.database, other]) {
@@ -91,13 +91,13 @@ export function erasureContract(make: MakeDatabase): void {
 
     it('beside grants on two nodes leaves one log, and what opens is what came after', async () => {
       const kid = await addLog(db.database, 'shred-race');
-      const appenders = [makeAppender(db.database), makeAppender(other)];
-      await append(appenders[0]!, makeAppend(kid));
+      const appenders = [createAppender(db.database), createAppender(other)];
+      await append(appenders[0]!, createAppend(kid));
       await Promise.all(
         Array.from({ length: 40 }, (_, i) =>
           i % 10 === 5
             ? shred(i % 20 === 5 ? db.database : other, kid)
-            : append(appenders[i % 2]!, makeAppend(kid)),
+            : append(appenders[i % 2]!, createAppend(kid)),
         ),
       );
       const entries = await allEntries(other, kid);

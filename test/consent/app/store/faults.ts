@@ -1,13 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
-import { makeConsentStateReader, type StateQuery } from '../../../../src/consent/state-store.ts';
+import { createConsentStateReader, type StateQuery } from '../../../../src/consent/state-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
 import { WrongMasterKey } from '../../../../src/keys/master-key.ts';
 import { TenantGone } from '../../../../src/lib/errors.ts';
 import { removeTenant } from '../../../../src/rights/tenant-rows-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { NOW } from '../../../support/make.ts';
-import { addLog, allEntries, append, auditLog, macOf, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
+import {
+  addLog,
+  allEntries,
+  append,
+  auditLog,
+  createAppend,
+  createAppender,
+  macOf,
+  PURPOSE,
+} from './fixture.ts';
 
 /** Batches share a commit, and no failure: what is wrong with one principal or one tenant is theirs alone. */
 export function faultsContract(make: MakeDatabase): void {
@@ -32,7 +41,7 @@ export function faultsContract(make: MakeDatabase): void {
           return db.database.plainTransaction(work);
         },
       };
-      const appender = makeAppender(counted);
+      const appender = createAppender(counted);
       const settled = await Promise.allSettled(requests.map((request) => appender.append(request)));
       const ends = settled.map((one) => {
         if (one.status === 'rejected') return (one.reason as Error).name;
@@ -47,9 +56,9 @@ export function faultsContract(make: MakeDatabase): void {
       mac: macOf(kid),
     });
     const choiceOf = async (kid: string, principalId?: string): Promise<unknown> =>
-      (await makeConsentStateReader(other).read(query(kid, principalId))).event?.choice;
+      (await createConsentStateReader(other).read(query(kid, principalId))).event?.choice;
     const who = (kid: string, principalId: string, over: object = {}): AppendRequest =>
-      makeAppend(kid, { principalId, choice: 'withdrawn', ...over });
+      createAppend(kid, { principalId, choice: 'withdrawn', ...over });
 
     async function isWhole(kid: string): Promise<void> {
       const { stored, computed } = await auditLog(other, kid);
@@ -58,7 +67,7 @@ export function faultsContract(make: MakeDatabase): void {
 
     it('a damaged row of one principal fails their own writes, at every retry, and none beside them', async () => {
       const [acme, beta] = [await addLog(db.database, 'damaged'), await addLog(db.database, 'beside')];
-      await append(makeAppender(db.database), makeAppend(acme));
+      await append(createAppender(db.database), createAppend(acme));
       await db.database.transaction((tx) =>
         tx('consent_principals').where({ kid: acme, principal: 'ref-anna' }).update({ wrapped_key: 'AAAA' }),
       );
@@ -84,7 +93,7 @@ export function faultsContract(make: MakeDatabase): void {
       const { ends, transactions } = await appendAll([who(beta, 'x'), who(acme, 'anna'), who(beta, 'y')]);
       expect(ends).toEqual([TenantGone.name, 2, TenantGone.name]);
       expect(transactions).toBe(ofTwoTenants());
-      const reader = makeConsentStateReader(other);
+      const reader = createConsentStateReader(other);
       const checks = await Promise.allSettled([beta, acme, beta].map((kid) => reader.read(query(kid))));
       expect(checks).toMatchObject([
         { reason: { code: 'unauthenticated', status: 401 } },
@@ -115,7 +124,7 @@ export function faultsContract(make: MakeDatabase): void {
       });
       const { ends } = await appendAll([whole, lost, altered, whole].map((kid, i) => who(kid, `p${i}`)));
       expect(ends).toEqual([2, 'Error', 'Error', 3]);
-      const reader = makeConsentStateReader(other);
+      const reader = createConsentStateReader(other);
       const checks = await Promise.allSettled([lost, whole].map((kid) => reader.read(query(kid))));
       expect(checks).toMatchObject([
         { reason: { message: 'a tenant has lost its log' } },

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../../../src/config.ts';
-import { type ConsentAppender, makeConsentAppender } from '../../../../src/consent/append-store.ts';
+import { type ConsentAppender, createConsentAppender } from '../../../../src/consent/append-store.ts';
 import type { PrincipalState } from '../../../../src/consent/decide.ts';
 import type { Appended, AppendRequest } from '../../../../src/consent/plan-write.ts';
-import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
+import { createConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { findOpening, macTerms } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
-import { makeMasterKey, principalKeyContext } from '../../../../src/keys/master-key.ts';
+import { createMasterKey, principalKeyContext } from '../../../../src/keys/master-key.ts';
 import { readEntries, readHead, type StoredEntry } from '../../../../src/log/entries.ts';
-import { createTenant } from '../../../../src/ops/new-tenant-service.ts';
+import { addTenant } from '../../../../src/ops/new-tenant-service.ts';
 import type { ConsentChoice } from '../../../../src/schema/consent.ts';
-import { makeStateMac, type StateMac } from '../../../../src/tenants/state-mac.ts';
+import { createStateMac, type StateMac } from '../../../../src/tenants/state-mac.ts';
 import { tempDir } from '../../../support/command.ts';
 import { openPersonalEntry } from '../../../support/log-reader.ts';
 import { NOW } from '../../../support/make.ts';
@@ -21,24 +21,27 @@ import { leafOf, treeHead } from '../support/naive-log.ts';
 export const PURPOSE = 'device-identification';
 export const WRAP_KEY = Buffer.alloc(32, 9);
 const STATE_KEY = Buffer.alloc(32, 8);
-export const macOf = (kid: string): StateMac => makeStateMac(kid, STATE_KEY);
-const wrapper = makeMasterKey(WRAP_KEY, randomBytes);
-const store = { masterKey: makeMasterKey(Buffer.alloc(32, 5), randomBytes), serverSecret: Buffer.alloc(32) };
+export const macOf = (kid: string): StateMac => createStateMac(kid, STATE_KEY);
+const wrapper = createMasterKey(WRAP_KEY, randomBytes);
+const store = {
+  masterKey: createMasterKey(Buffer.alloc(32, 5), randomBytes),
+  serverSecret: Buffer.alloc(32),
+};
 
 export async function addLog(database: Database, kid: string, now = NOW): Promise<string> {
   const config = { data_dir: tempDir('book'), base_url: 'https://gpd.example' } as Config;
-  if (!(await createTenant({ ...store, database }, config, { kid, origins: [], now })))
+  if (!(await addTenant({ ...store, database }, config, { kid, origins: [], now })))
     throw new Error(`${kid} is taken`);
   await database.transaction((tx) => macTerms(tx, { kid, stateMac: macOf(kid) }));
   return kid;
 }
 
-export const makeAppender = (database: Database): ConsentAppender => makeConsentAppender(database);
+export const createAppender = (database: Database): ConsentAppender => createConsentAppender(database);
 
 const ACTION_GPC: Partial<Record<ConsentChoice, boolean>> = { 'gpc-opt-out': true };
 
 /** What is asked of an appender; the reference of a principal is its id behind `ref-`. */
-export function makeAppend(
+export function createAppend(
   kid: string,
   over: Partial<AppendRequest> & { choice?: ConsentChoice } = {},
 ): AppendRequest {
@@ -77,7 +80,7 @@ export const stateOf = (
   principalId = 'anna',
   purpose = PURPOSE,
 ): Promise<PrincipalState> =>
-  makeConsentStateReader(database).read({ kid, principal: `ref-${principalId}`, purpose, mac: macOf(kid) });
+  createConsentStateReader(database).read({ kid, principal: `ref-${principalId}`, purpose, mac: macOf(kid) });
 
 export const allEntries = (database: Database, kid: string): Promise<readonly StoredEntry[]> =>
   readEntries(database, kid, 0, 100_000);

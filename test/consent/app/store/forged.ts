@@ -8,7 +8,7 @@ import { firstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
-import { addLog, append, macOf, makeAppend, makeAppender, PURPOSE, stateOf } from './fixture.ts';
+import { addLog, append, createAppend, createAppender, macOf, PURPOSE, stateOf } from './fixture.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -48,7 +48,7 @@ export function forgedContract(make: MakeDatabase): void {
     /** A withdrawal under a signal. */
     async function addWithdrawn(kid: string): Promise<void> {
       await addLog(db.database, kid);
-      await append(makeAppender(db.database), makeAppend(kid, { choice: 'withdrawn', gpc: true }));
+      await append(createAppender(db.database), createAppend(kid, { choice: 'withdrawn', gpc: true }));
       told = [];
     }
     const forge = (kid: string, table: string, row: Row): Promise<unknown> =>
@@ -68,7 +68,7 @@ export function forgedContract(make: MakeDatabase): void {
     it('a row of somebody else, a state without its person', async () => {
       await addWithdrawn('moved');
       const granted = { principalId: 'bea', gpc: false } as const;
-      await append(makeAppender(db.database), makeAppend('moved', granted));
+      await append(createAppender(db.database), createAppend('moved', granted));
       const read = (table: string, principal: string) =>
         other
           .read(table)
@@ -86,7 +86,7 @@ export function forgedContract(make: MakeDatabase): void {
     it('a withdrawal goes through on a forged row, and makes nothing of it believed', async () => {
       await addWithdrawn('healed');
       await forge('healed', 'consent_principals', { gpc: false, gpc_except: '["ads"]' });
-      await append(makeAppender(db.database), makeAppend('healed', { choice: 'withdrawn' }));
+      await append(createAppender(db.database), createAppend('healed', { choice: 'withdrawn' }));
       expect(told).toEqual(['healed']);
       expect(await stateOf(other, 'healed')).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
       expect(await stateOf(other, 'healed', 'anna', 'ads')).toMatchObject({ gpc: true });
@@ -94,7 +94,7 @@ export function forgedContract(make: MakeDatabase): void {
 
     it('one forged row takes no other one with it', async () => {
       await addWithdrawn('beside');
-      await append(makeAppender(db.database), makeAppend('beside', { principalId: 'bea' }));
+      await append(createAppender(db.database), createAppend('beside', { principalId: 'bea' }));
       const anna = { kid: 'beside', principal: 'ref-anna' };
       await db.database.transaction((tx) => tx('consent_state').where(anna).update({ choice: 'granted' }));
       const [forged, good] = await Promise.allSettled([

@@ -2,24 +2,24 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AppendRequest } from '../../../../src/consent/plan-write.ts';
 import { findSession, insertSession, purgeExpired } from '../../../../src/consent/sessions.ts';
 import type { Database } from '../../../../src/db/engine.ts';
-import { makeApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
+import { createApiKeyStore } from '../../../../src/tenants/api-key-store.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
 import { ensureTenant } from '../../../support/recorder.ts';
 import { shredPrincipal } from '../../../support/shred-principal.ts';
-import { addLog, allEntries, append, macOf, makeAppend, makeAppender, WRAP_KEY } from './fixture.ts';
+import { addLog, allEntries, append, createAppend, createAppender, macOf, WRAP_KEY } from './fixture.ts';
 
 const DAY_MS = 86_400_000;
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-function makeKeyed(
+function createKeyed(
   kid: string,
   key: string,
   over: Partial<AppendRequest> & { body?: string; caller?: string } = {},
 ) {
   const { body = 'body', caller = 'key_1', ...rest } = over;
-  return makeAppend(kid, { ...rest, idempotency: { caller, key, bodyHash: body } });
+  return createAppend(kid, { ...rest, idempotency: { caller, key, bodyHash: body } });
 }
 
 export function idempotencyContract(make: MakeDatabase): void {
@@ -36,34 +36,36 @@ export function idempotencyContract(make: MakeDatabase): void {
 
     it('is known on another node, by another appender', async () => {
       const kid = await addLog(db.database, 'known');
-      const first = await append(makeAppender(db.database), makeKeyed(kid, 'k'));
-      expect(await append(makeAppender(other), makeKeyed(kid, 'k', { now: NOW + 5 }))).toEqual(first);
-      expect(await makeAppender(other).append(makeKeyed(kid, 'k', { body: 'another' }))).toBe('conflict');
+      const first = await append(createAppender(db.database), createKeyed(kid, 'k'));
+      expect(await append(createAppender(other), createKeyed(kid, 'k', { now: NOW + 5 }))).toEqual(first);
+      expect(await createAppender(other).append(createKeyed(kid, 'k', { body: 'another' }))).toBe('conflict');
       expect(await written(kid)).toBe(1);
     });
 
     it('of a person who was erased since is told so on every node, until it expires', async () => {
       const kid = await addLog(db.database, 'erased-since');
-      await append(makeAppender(db.database), makeKeyed(kid, 'k'));
-      await append(makeAppender(db.database), makeKeyed(kid, 'k2', { principalId: 'bea' }));
+      await append(createAppender(db.database), createKeyed(kid, 'k'));
+      await append(createAppender(db.database), createKeyed(kid, 'k2', { principalId: 'bea' }));
       const target = { kid, principal: 'ref-anna', principalId: 'anna', wrapKey: WRAP_KEY };
       await shredPrincipal(db.database, { ...target, stateMac: macOf(kid), notify: () => [] }, NOW);
       const size = await written(kid);
-      expect(await makeAppender(other).append(makeKeyed(kid, 'k'))).toBe('erased');
-      expect(await makeAppender(other).append(makeKeyed(kid, 'k2', { principalId: 'bea' }))).not.toBe(
+      expect(await createAppender(other).append(createKeyed(kid, 'k'))).toBe('erased');
+      expect(await createAppender(other).append(createKeyed(kid, 'k2', { principalId: 'bea' }))).not.toBe(
         'erased',
       );
-      expect(await makeAppender(other).append(makeKeyed(kid, 'k', { caller: 'key_2' }))).not.toBe('erased');
+      expect(await createAppender(other).append(createKeyed(kid, 'k', { caller: 'key_2' }))).not.toBe(
+        'erased',
+      );
       expect(await written(kid)).toBe(size + 1);
       await purgeExpired(db.database, NOW + DAY_MS + 1);
-      expect(await makeAppender(other).append(makeKeyed(kid, 'k'))).not.toBe('erased');
+      expect(await createAppender(other).append(createKeyed(kid, 'k'))).not.toBe('erased');
     });
 
     it('twenty at once on each of two nodes write one entry', async () => {
       const kid = await addLog(db.database, 'at-once');
-      const appenders = [makeAppender(db.database), makeAppender(other)];
+      const appenders = [createAppender(db.database), createAppender(other)];
       const answers = await Promise.all(
-        numbers(40).map((i) => append(appenders[i % 2]!, makeKeyed(kid, 'k'))),
+        numbers(40).map((i) => append(appenders[i % 2]!, createKeyed(kid, 'k'))),
       );
       expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
       expect(await written(kid)).toBe(1);
@@ -71,9 +73,9 @@ export function idempotencyContract(make: MakeDatabase): void {
 
     it('of two bodies at once on two nodes one wins', async () => {
       const kid = await addLog(db.database, 'two-bodies');
-      const appenders = [makeAppender(db.database), makeAppender(other)];
+      const appenders = [createAppender(db.database), createAppender(other)];
       const answers = await Promise.all(
-        numbers(40).map((i) => appenders[i % 2]!.append(makeKeyed(kid, 'k', { body: `body-${i % 4}` }))),
+        numbers(40).map((i) => appenders[i % 2]!.append(createKeyed(kid, 'k', { body: `body-${i % 4}` }))),
       );
       expect(answers.filter((answer) => answer === 'conflict')).toHaveLength(30);
       expect(await written(kid)).toBe(1);
@@ -81,10 +83,10 @@ export function idempotencyContract(make: MakeDatabase): void {
 
     it('many keys in one turn, some twice, are answered each with its own', async () => {
       const kid = await addLog(db.database, 'mixed');
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       const keys = ['a', 'b', 'a', 'c', 'b', 'd'];
-      const answers = await Promise.all(keys.map((key) => append(appender, makeKeyed(kid, key))));
-      const plain = await append(appender, makeAppend(kid));
+      const answers = await Promise.all(keys.map((key) => append(appender, createKeyed(kid, key))));
+      const plain = await append(appender, createAppend(kid));
       expect(answers[0]).toEqual(answers[2]);
       expect(answers[1]).toEqual(answers[4]);
       expect(new Set(answers.map(({ entries }) => entries[0]?.seq))).toEqual(new Set([2, 3, 4, 5]));
@@ -94,24 +96,24 @@ export function idempotencyContract(make: MakeDatabase): void {
     it('belongs to a caller and a tenant', async () => {
       const kid = await addLog(db.database, 'callers');
       const second = await addLog(db.database, 'callers-2');
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       const answers = [
-        await append(appender, makeKeyed(kid, 'k')),
-        await append(appender, makeKeyed(kid, 'k', { caller: 'key_2', body: 'another' })),
-        await append(appender, makeKeyed(second, 'k', { body: 'another' })),
+        await append(appender, createKeyed(kid, 'k')),
+        await append(appender, createKeyed(kid, 'k', { caller: 'key_2', body: 'another' })),
+        await append(appender, createKeyed(second, 'k', { body: 'another' })),
       ];
       expect(answers.map(({ entries }) => entries[0]?.seq)).toEqual([2, 3, 2]);
     });
 
     it('lasts 24 hours', async () => {
       const kid = await addLog(db.database, 'lasts');
-      const appender = makeAppender(db.database);
-      await append(appender, makeKeyed(kid, 'k'));
-      await append(appender, makeKeyed(kid, 'k', { now: NOW + DAY_MS - 1 }));
+      const appender = createAppender(db.database);
+      await append(appender, createKeyed(kid, 'k'));
+      await append(appender, createKeyed(kid, 'k', { now: NOW + DAY_MS - 1 }));
       expect(await written(kid)).toBe(1);
-      const late = await append(appender, makeKeyed(kid, 'k', { now: NOW + DAY_MS, body: 'another' }));
+      const late = await append(appender, createKeyed(kid, 'k', { now: NOW + DAY_MS, body: 'another' }));
       expect(late.entries[0]?.seq).toBe(3);
-      const again = makeKeyed(kid, 'k', { now: NOW + DAY_MS + 1, body: 'another' });
+      const again = createKeyed(kid, 'k', { now: NOW + DAY_MS + 1, body: 'another' });
       expect(await append(appender, again)).toEqual(late);
     });
   });
@@ -123,16 +125,16 @@ export function idempotencyContract(make: MakeDatabase): void {
       db = await make();
       other = await db.connect();
       await ensureTenant(db.database, 'acme');
-      await makeKey('acme', 'key');
+      await createKey('acme', 'key');
     });
     afterAll(() => db.close());
 
-    const makeKey = async (kid: string, id: string): Promise<void> => {
+    const createKey = async (kid: string, id: string): Promise<void> => {
       const key = { kid, id, scope: 'secret', name: '', hash: `of ${id}`, createdAt: NOW } as const;
-      const store = makeApiKeyStore(db.database);
+      const store = createApiKeyStore(db.database);
       expect(await store.insert({ ...key, revokedAt: null, lastUsedOn: null }, operatorAt(NOW))).toBe(true);
     };
-    const makeSession = (hash: string) => ({
+    const createSession = (hash: string) => ({
       hash,
       kid: 'acme',
       principal: 'ref-anna',
@@ -142,7 +144,7 @@ export function idempotencyContract(make: MakeDatabase): void {
     });
 
     it('are found on every node until they expire', async () => {
-      const session = makeSession('h1');
+      const session = createSession('h1');
       await insertSession(db.database, session, NOW);
       expect(await findSession(other, 'h1', NOW)).toEqual(session);
       expect(await findSession(other, 'h1', NOW + 899_999)).toEqual(session);
@@ -154,17 +156,17 @@ export function idempotencyContract(make: MakeDatabase): void {
 
     it('end with the key that opened them, also where it was revoked in the meantime or its tenant went', async () => {
       const open = (hash: string, keyId: string, kid = 'ending') =>
-        insertSession(db.database, { ...makeSession(hash), kid, keyId }, NOW);
+        insertSession(db.database, { ...createSession(hash), kid, keyId }, NOW);
       const isOpen = async (hash: string) => (await findSession(other, hash, NOW)) !== null;
       await ensureTenant(db.database, 'ending');
       await ensureTenant(db.database, 'beta');
-      for (const id of ['k1', 'k2']) await makeKey('ending', id);
+      for (const id of ['k1', 'k2']) await createKey('ending', id);
       await open('by-k1', 'k1');
       await open('by-k2', 'k2');
       // The key of another tenant.
       await open('of-beta', 'k2', 'beta');
       expect(await Promise.all(['by-k1', 'by-k2', 'of-beta'].map(isOpen))).toEqual([true, true, false]);
-      await makeApiKeyStore(db.database).revoke('k1', operatorAt(NOW));
+      await createApiKeyStore(db.database).revoke('k1', operatorAt(NOW));
       await open('late', 'k1');
       const all = ['by-k1', 'late', 'by-k2'];
       expect(await Promise.all(all.map(isOpen))).toEqual([false, false, true]);
@@ -177,8 +179,8 @@ export function idempotencyContract(make: MakeDatabase): void {
 
     it('are forgotten when they are over, with the answers of old writes', async () => {
       const kid = await addLog(db.database, 'purge');
-      await append(makeAppender(db.database), makeKeyed(kid, 'k'));
-      await insertSession(db.database, makeSession('h3'), NOW);
+      await append(createAppender(db.database), createKeyed(kid, 'k'));
+      await insertSession(db.database, createSession('h3'), NOW);
       const left = async () => [
         (await findSession(other, 'h3', NOW)) !== null,
         (await other.read('idempotency_keys').where({ kid })).length,

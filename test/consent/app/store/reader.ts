@@ -1,18 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StateQuery } from '../../../../src/consent/state-store.ts';
-import { makeConsentStateReader } from '../../../../src/consent/state-store.ts';
+import { createConsentStateReader } from '../../../../src/consent/state-store.ts';
 import { listPolicies, publishPolicy, savePurposes } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
 import { inclusionProof, rootAt } from '../../../../src/ledger/merkle.ts';
 import { putCheckpoint } from '../../../../src/log/checkpoint-store.ts';
-import { makeHashReader, readEntries, readHead } from '../../../../src/log/entries.ts';
+import { createHashReader, readEntries, readHead } from '../../../../src/log/entries.ts';
 import { firstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { verifyInclusion } from '../../../support/log-reader.ts';
 import { NOW } from '../../../support/make.ts';
 import { leafOf, treeHead } from '../support/naive-log.ts';
-import { addLog, allEntries, append, auditLog, macOf, makeAppend, makeAppender, PURPOSE } from './fixture.ts';
+import {
+  addLog,
+  allEntries,
+  append,
+  auditLog,
+  createAppend,
+  createAppender,
+  macOf,
+  PURPOSE,
+} from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
@@ -36,7 +45,7 @@ export function readerContract(make: MakeDatabase): void {
     it('knows nothing of a stranger but the head of the log', async () => {
       const kid = await addLog(db.database, 'stranger');
       const entries = await allEntries(other, kid);
-      expect(await makeConsentStateReader(other).read(query(kid, 'x'))).toEqual({
+      expect(await createConsentStateReader(other).read(query(kid, 'x'))).toEqual({
         erased: false,
         gpc: false,
         event: null,
@@ -46,14 +55,14 @@ export function readerContract(make: MakeDatabase): void {
 
     it('answers each of 1,000 reads at once with its own, and a purpose never with another', async () => {
       const kid = await addLog(db.database, 'many');
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       const people = numbers(20).map((i) => `p${i}`);
       await Promise.all(
         people.map((principalId, i) =>
-          append(appender, makeAppend(kid, { principalId, choice: i % 2 === 0 ? 'granted' : 'denied' })),
+          append(appender, createAppend(kid, { principalId, choice: i % 2 === 0 ? 'granted' : 'denied' })),
         ),
       );
-      const reader = makeConsentStateReader(other);
+      const reader = createConsentStateReader(other);
       const queries = numbers(1000).map((i) => query(kid, `p${i % 25}`, i % 3 === 0 ? 'ads' : PURPOSE));
       const expected = numbers(1000).map((i) => {
         if (i % 3 === 0 || i % 25 >= 20) return undefined;
@@ -67,14 +76,14 @@ export function readerContract(make: MakeDatabase): void {
 
     it('readAll is one snapshot', async () => {
       const kid = await addLog(db.database, 'snapshot');
-      const appender = makeAppender(db.database);
-      const [one] = makeAppend(kid).entries;
+      const appender = createAppender(db.database);
+      const [one] = createAppend(kid).entries;
       const entries = ['a', 'b', 'c'].map((purpose) => ({ ...one!, purpose }));
-      const reader = makeConsentStateReader(other);
+      const reader = createConsentStateReader(other);
       const heads = new Set<number>();
       let done = false;
       const writing = (async () => {
-        for (let i = 0; i < 20; i += 1) await append(appender, makeAppend(kid, { entries }));
+        for (let i = 0; i < 20; i += 1) await append(appender, createAppend(kid, { entries }));
         done = true;
       })();
       while (!done) {
@@ -98,9 +107,9 @@ export function readerContract(make: MakeDatabase): void {
       db = await make();
       other = await db.connect();
       await addLog(db.database, kid);
-      const appender = makeAppender(db.database);
+      const appender = createAppender(db.database);
       await Promise.all(
-        numbers(600).map((i) => append(appender, makeAppend(kid, { principalId: `p${i % 50}` }))),
+        numbers(600).map((i) => append(appender, createAppend(kid, { principalId: `p${i % 50}` }))),
       );
       leaves = (await allEntries(other, kid)).map(({ entry }) => leafOf(entry));
     });
@@ -123,7 +132,7 @@ export function readerContract(make: MakeDatabase): void {
     });
 
     it('stored hashes prove entries, at this size and at earlier ones', async () => {
-      const reader = makeHashReader(other, kid);
+      const reader = createHashReader(other, kid);
       for (const size of [1, 2, 255, 256, 257, 512, 513, 602]) {
         const root = treeHead(leaves.slice(0, size));
         expect((await rootAt(size, reader)).equals(root)).toBe(true);
@@ -135,7 +144,7 @@ export function readerContract(make: MakeDatabase): void {
     });
 
     it('says so when hashes are missing, rather than prove with others', async () => {
-      const reader = makeHashReader(other, kid);
+      const reader = createHashReader(other, kid);
       await expect(reader.read(0, 600, 603)).rejects.toThrow(/lost/);
       await expect(reader.read(1, 2, 3)).rejects.toThrow(/lost/);
     });
@@ -161,7 +170,7 @@ export function readerContract(make: MakeDatabase): void {
       const altered = await addLog(db.database, 'altered');
       await db.database.transaction((tx) => tx('ledger_heads').where({ kid: altered }).update({ size: 1 }));
       await expect(readHead(other, altered)).rejects.toThrow(/altered/);
-      await expect(makeAppender(other).append(makeAppend(altered))).rejects.toThrow(/altered/);
+      await expect(createAppender(other).append(createAppend(altered))).rejects.toThrow(/altered/);
       expect(await allEntries(other, altered)).toHaveLength(2);
     });
   });
@@ -172,14 +181,14 @@ export function readerContract(make: MakeDatabase): void {
       const other = await db.connect();
       const kid = await addLog(db.database, 'terms');
       const nodes = [db.database, other] as const;
-      const appenders = nodes.map(makeAppender);
+      const appenders = nodes.map(createAppender);
       await Promise.all(
         numbers(30).flatMap((i) => {
           const node = nodes[i % 2] ?? db.database;
           const text = `policy ${i}`;
           const purpose = { ...firstPurpose(), id: `purpose-${i % 4}` };
           return [
-            append(appenders[i % 2]!, makeAppend(kid, { principalId: `p${i}` })),
+            append(appenders[i % 2]!, createAppend(kid, { principalId: `p${i}` })),
             ...(i % 3 === 0
               ? [
                   publishPolicy(

@@ -64,7 +64,7 @@ export interface WriteBody {
 export const bearer = (credential: string): Record<string, string> =>
   credential === '' ? {} : { authorization: `Bearer ${credential}` };
 
-function makeKey(kid: string, scope: Scope, revokedAt: number | null = null) {
+function createKey(kid: string, scope: Scope, revokedAt: number | null = null) {
   const key = `gpd_${PREFIX[scope]}_${randomBytes(32).toString('base64url')}`;
   const hash = createHash('sha256').update(key).digest('hex');
   const sql = `INSERT INTO api_keys (kid, id, scope, name, hash, created_at, revoked_at)
@@ -75,12 +75,12 @@ function makeKey(kid: string, scope: Scope, revokedAt: number | null = null) {
 /** Straight into the table: a start of the program for each would cost more than the tests. */
 async function addKeys(dataDir: string): Promise<Keys> {
   const made = {
-    publishable: makeKey(KID, 'publishable'),
-    secret: makeKey(KID, 'secret'),
-    'read-only': makeKey(KID, 'read-only'),
-    operator: makeKey(KID, 'operator'),
-    revoked: makeKey(KID, 'secret', 2),
-    foreign: makeKey(OTHER, 'secret'),
+    publishable: createKey(KID, 'publishable'),
+    secret: createKey(KID, 'secret'),
+    'read-only': createKey(KID, 'read-only'),
+    operator: createKey(KID, 'operator'),
+    revoked: createKey(KID, 'secret', 2),
+    foreign: createKey(OTHER, 'secret'),
   };
   await execute(dataDir, ...Object.values(made).map(({ sql }) => sql));
   return Object.fromEntries(Object.entries(made).map(([name, { key }]) => [name, key])) as Keys;
@@ -147,7 +147,7 @@ export function apiOf<G extends Gpd>(gpd: G, keys: Keys): Api<G> {
 }
 
 /** A browser's principal: its secret, and the id that belongs to it. */
-export function makeBrowser(): { principalId: string; principalSecret: string } {
+export function createBrowser(): { principalId: string; principalSecret: string } {
   const secret = randomBytes(32);
   const principalId = `b_${createHash('sha256').update(secret).digest('base64url')}`;
   return { principalId, principalSecret: secret.toString('base64url') };

@@ -18,7 +18,7 @@ import { own } from '../../../cli/support/own.ts';
 import { PROGRAM, tempDir } from '../../../support/command.ts';
 import { expectCore, post } from '../../../support/expect.ts';
 import { startProcess } from '../../../support/process.ts';
-import { makeBundle } from '../../../support/seal.ts';
+import { createBundle } from '../../../support/seal.ts';
 
 /** The 16 bytes by which SQLite knows its files (sqlite.org/fileformat2.html, section 1.3.1). */
 function overwriteHead(path: string, bytes: Buffer): void {
@@ -33,17 +33,17 @@ describe('gpd restore', () => {
     const [path, backup] = [join(gpd.dataDir, 'gpd.db'), join(tempDir('backups'), 'b')];
     await gpd.json(['backup', backup]);
     // What the server holds in memory it need not read again.
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     const head = readFileSync(path).subarray(0, 16);
     const { ino } = statSync(path);
     overwriteHead(path, Buffer.alloc(16, 0xa5));
-    const bundle = makeBundle(gpd.targets[0]!);
+    const bundle = createBundle(gpd.targets[0]!);
     expectCore(await post(gpd.url, bundle), 'ok');
     const ran = await gpd.cli(['restore', backup, '--yes']);
     expect(ran).toMatchObject({ code: 7, stdout: '' });
     expect(ran.stderr).toMatch(/in use: stop the server/);
     expect(statSync(path).ino).toBe(ino);
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
 
     overwriteHead(path, head);
     await gpd.kill9();

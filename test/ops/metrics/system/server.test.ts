@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { byLabel, parseExposition, totalOf } from '../../../../src/cli/top/exposition.ts';
-import { makeMeters } from '../../../../src/ops/metrics/meters.ts';
+import { createMeters } from '../../../../src/ops/metrics/meters.ts';
 import { parseListen } from '../../../../src/ops/metrics/metrics.ts';
 import { INGEST_STATUS } from '../../../../src/schema/responses.ts';
 import { addApiKey } from '../../../support/api-key.ts';
@@ -11,7 +11,7 @@ import { KID } from '../../../support/constants.ts';
 import { expectCore, post } from '../../../support/expect.ts';
 import { openWire } from '../../../support/http.ts';
 import { type GpdProcess, startProcess } from '../../../support/process.ts';
-import { makeBundle } from '../../../support/seal.ts';
+import { createBundle } from '../../../support/seal.ts';
 import { initGpd } from '../../../support/server.ts';
 
 /** Below the range from which the system takes the ports of clients. */
@@ -34,12 +34,12 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
   const before = byLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
   expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
-  const bundle = makeBundle(gpd.targets[0]!);
+  const bundle = createBundle(gpd.targets[0]!);
   expectCore(await post(gpd.url, bundle), 'ok');
-  expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
+  expectCore(await post(gpd.url, createBundle(gpd.targets[0]!, { clientTs: 0 })), 'stale');
   expectCore(await post(gpd.url, bundle), 'replay');
   expectCore(
-    await post(gpd.url, makeBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
+    await post(gpd.url, createBundle(gpd.targets[0]!, { consent: { purposes: [] } })),
     'consent-missing',
   );
   const check = (): Promise<Response> =>
@@ -82,7 +82,7 @@ it('counts bundles, classes, checks, routes and batches', async () => {
 describe('GET /metrics', () => {
   it('holds nothing of a person, a tenant or a caller, and only labels of closed sets', async () => {
     // A label is there from its first value on: those of a verdict with a verdict.
-    expectCore(await post(gpd.url, makeBundle(gpd.targets[0]!)), 'ok');
+    expectCore(await post(gpd.url, createBundle(gpd.targets[0]!)), 'ok');
     for (let i = 0; i < 200; i += 1)
       await fetch(`${gpd.url}/probe-${i}/req_${i}`, { method: i % 2 ? 'GET' : 'PUT' });
     const text = await scrape();
@@ -121,7 +121,7 @@ describe('GET /metrics', () => {
   });
 
   it('gpd top reads it', async () => {
-    const load = setInterval(() => void post(gpd.url, makeBundle(gpd.targets[0]!)), 20);
+    const load = setInterval(() => void post(gpd.url, createBundle(gpd.targets[0]!)), 20);
     const view = await gpd.json<{ source: string; verdictsPerSecond: number; routes: { route: string }[] }>([
       'top',
     ]);
@@ -170,7 +170,7 @@ describe('the dashboard', () => {
     const exprs = panels.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => expr));
     expect(exprs.length).toBeGreaterThanOrEqual(8);
     const offered = new Set(parseExposition(await scrape()).map(({ name }) => name));
-    for (const metric of await makeMeters().registry.getMetricsAsJSON()) offered.add(metric.name);
+    for (const metric of await createMeters().registry.getMetricsAsJSON()) offered.add(metric.name);
     const asked = exprs.flatMap((expr) => expr.match(/\b(?:gpd|nodejs|process)_\w+/g) ?? []);
     expect(asked.filter((name) => !offered.has(name))).toEqual([]);
   });

@@ -11,7 +11,7 @@ import { KID } from '../../../support/constants.ts';
 import { postJson } from '../../../support/http.ts';
 import { missingPostgres, sharedPostgres } from '../../../support/postgres.ts';
 import { browserHeaders } from '../../../support/samples.ts';
-import { makeBundle } from '../../../support/seal.ts';
+import { createBundle } from '../../../support/seal.ts';
 import { startGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
 
@@ -26,7 +26,7 @@ async function used() {
   const key = await addApiKey(gpd);
   const [target] = gpd.targets;
   if (!target) throw new Error('no tenant');
-  const { text } = await postJson(gpd.url, '/_fp/i/v1', makeBundle(target), browserHeaders());
+  const { text } = await postJson(gpd.url, '/_fp/i/v1', createBundle(target), browserHeaders());
   const { requestId } = JSON.parse(text) as { requestId: string };
   await gpd.json(['consent', 'grant', KID, 'erika', 'device-identification']);
   const said = await askAll(gpd.url, key, requestId);

@@ -4,7 +4,7 @@ import { afterEach, expect, it } from 'vitest';
 import { tempDir } from '../../../support/command.ts';
 import { initGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
-import { type Manager, type ManagerSpec, makeManager, missingManager, until } from '../support/manager.ts';
+import { createManager, type Manager, type ManagerSpec, missingManager, until } from '../support/manager.ts';
 
 /** The program as a unit of Type=notify, with sockets of its own and without. */
 
@@ -15,7 +15,7 @@ afterEach(() => {
 
 async function manage(spec: Partial<ManagerSpec> = {}): Promise<Manager> {
   const { dataDir } = spec.dataDir === undefined ? await initGpd() : { dataDir: spec.dataDir };
-  const manager = await makeManager({ args: ['--port', '0'], ...spec, dataDir });
+  const manager = await createManager({ args: ['--port', '0'], ...spec, dataDir });
   running.push(manager);
   return manager;
 }

@@ -59,7 +59,7 @@ type Told =
   | ({ readonly event: 'notify' } & Word);
 
 /** Not started yet; its sockets listen. */
-export async function makeManager(spec: ManagerSpec): Promise<Manager> {
+export async function createManager(spec: ManagerSpec): Promise<Manager> {
   const folder = tempDir('manager');
   const log = join(folder, 'log');
   const { sockets = [], env = {}, watchdogMs, args = [], listenPid, dataDir } = spec;

@@ -6,7 +6,7 @@ import { runGpd, tempDir } from '../../../support/command.ts';
 import { KID } from '../../../support/constants.ts';
 import { initGpd } from '../../../support/server.ts';
 import { describeWithTool } from '../../../support/tools.ts';
-import { insertDecisions, makeRecipient, missingTool, requestId, withDatabase } from '../support.ts';
+import { createRecipient, insertDecisions, missingTool, requestId, withDatabase } from '../support.ts';
 
 /** Enough that the heap is as full as it gets. */
 const FEW = 5000;
@@ -33,7 +33,7 @@ describeWithTool('a subject with a long trail', missingTool('openssl', 'version'
     const directory = tempDir('memory');
     const witness = join(directory, 'witness.mjs');
     writeFileSync(witness, WITNESS);
-    const { certificate } = makeRecipient();
+    const { certificate } = createRecipient();
     const most = async (id: string, count: number): Promise<{ rss: number; ms: number; mib: number }> => {
       const report = join(directory, `${id}.rss`);
       const file = join(directory, `${id}.p7m`);

@@ -3,7 +3,7 @@ import { exactRouter } from '../http/register.ts';
 import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
-import { type ConsoleNeeds, makeContext } from './context.ts';
+import { type ConsoleNeeds, createContext } from './context.ts';
 import { insightPages, previewFiles } from './insight-pages.ts';
 import { openPages, sessionPages } from './login-pages.ts';
 import { queuePages } from './queue-pages.ts';
@@ -39,8 +39,8 @@ function otherMethods(pages: Router): void {
   }
 }
 
-export function createConsole(needs: ConsoleNeeds): Router {
-  const context = makeContext(needs);
+export function createConsolePages(needs: ConsoleNeeds): Router {
+  const context = createContext(needs);
   const pages = exactRouter();
   openPages(pages, context);
   previewFiles(pages, context);
