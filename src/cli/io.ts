@@ -37,9 +37,12 @@ export function io(): Io {
   return given.getStore() ?? own;
 }
 
-/** Two commands at one time in one process do not meet. */
+/**
+ * Two commands at one time in one process do not meet. The process's own streams need no storage, which would slow down
+ * each promise of a server by Node's async hooks.
+ */
 export function withIo<T>(streams: Io, work: () => Promise<T>): Promise<T> {
-  return given.run(streams, work);
+  return streams === own ? work() : given.run(streams, work);
 }
 
 /** Both ends of a prompt. */

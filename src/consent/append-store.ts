@@ -75,7 +75,6 @@ async function appendAll(tx: Transaction, batch: Batch): Promise<(Answer | ItemF
 async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes: Outcomes) {
   // Reads after the lock see what its last holder wrote.
   const [head, answers, rows] = await sendTogether(
-    tx,
     () => tryLockHead(tx, kid),
     () => loadAnswers(tx, kid, batch),
     () => loadPrincipals(tx, kid, batch),
@@ -114,7 +113,6 @@ async function appendTenant(tx: Transaction, kid: string, batch: Batch, outcomes
     outcomes.set(request, { entries });
   }
   await sendTogether(
-    tx,
     () => writePlaced(tx, kid, log),
     () => saveOpenings(tx, kid, placed),
     () => saveState(tx, kid, placed),

@@ -151,17 +151,16 @@ export const joinRow = (db: Executor, table: string, alias: string, condition: s
 type Queries<T extends readonly unknown[]> = { readonly [K in keyof T]: () => Promise<T[K]> };
 
 /**
- * Runs statements that do not need each other's results. PostgreSQL gets all of them in one round trip, so a
- * tenant's log is locked for less time (a third more grants a second). SQLite runs one after the other.
+ * Runs statements that do not need each other's results, in any order. PostgreSQL gets all of them in one round trip, so a
+ * tenant's log is locked for less time (a third more grants a second); on SQLite the event loop is woken less often.
+ * @throws the first error, once none of them runs any more: a statement after the ROLLBACK would be a transaction by itself
  */
-export async function sendTogether<T extends readonly unknown[]>(
-  tx: Executor,
-  ...queries: Queries<T>
-): Promise<T> {
-  if (hasRowLocks(tx)) return (await Promise.all(queries.map((ask) => ask()))) as unknown as T;
-  const answers: unknown[] = [];
-  for (const ask of queries) answers.push(await ask());
-  return answers as unknown as T;
+export async function sendTogether<T extends readonly unknown[]>(...queries: Queries<T>): Promise<T> {
+  const outcomes = await Promise.allSettled(queries.map((ask) => ask()));
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  }) as unknown as T;
 }
 
 /** A boolean column: true on PostgreSQL, 1 on SQLite. */

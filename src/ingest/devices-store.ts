@@ -9,6 +9,7 @@ import {
   rowsOf,
   runAsked,
   runSql,
+  sendTogether,
   type Transaction,
   whereAmong,
 } from '../db/sql.ts';
@@ -129,9 +130,11 @@ export async function countNetworks(tx: Transaction, kid: string, entries: reado
     'ON CONFLICT DO NOTHING RETURNING durable, day, network',
   );
   const perDevice = claimed.map(({ durable, day }): Bindings => [kid, durable, day]);
-  await addCounts(tx, 'network_days', ['kid', 'durable', 'day'], 'networks', perDevice);
   const perTenant = claimed.map(({ day }): Bindings => [kid, day, shard]);
-  await addCounts(tx, 'network_totals', ['kid', 'day', 'shard'], 'pairs', perTenant);
+  await sendTogether(
+    () => addCounts(tx, 'network_days', ['kid', 'durable', 'day'], 'networks', perDevice),
+    () => addCounts(tx, 'network_totals', ['kid', 'day', 'shard'], 'pairs', perTenant),
+  );
   return new Set(claimed.map(pairOf));
 }
 

@@ -79,7 +79,6 @@ async function recordTenant(
   const devices = sightings.flatMap(({ device }) => device ?? []);
   // The tenant comes after the claims: what another node forgets meanwhile, they waited for.
   const [isFirst, { since, anchoredTo, forgotten }, known] = await sendTogether(
-    tx,
     () => claimNonces(tx, kid, claims),
     () => lockTenant(tx, kid),
     () => lookUpDevices(tx, readTotal, devices),
@@ -151,7 +150,6 @@ async function writeEntries(
   anchoredTo: number,
 ): Promise<void> {
   const [newDevices, newPairs] = await sendTogether(
-    tx,
     () => writeSightings(tx, kid, entries),
     () => countNetworks(tx, kid, entries),
     () => writeVisitorIds(tx, kid, entries),

@@ -101,7 +101,6 @@ export async function writePlaced(
   const columns = `kid, seq, hash, entry${macs ? ', mac' : ''}`;
   const change = 'UPDATE ledger_heads SET size = ?, frontier = ?, head_hash = ? WHERE kid = ?';
   await sendTogether(
-    tx,
     () => insertMany(tx, `INSERT INTO ledger_entries (${columns})`, rows),
     () => insertMany(tx, 'INSERT INTO ledger_blocks (kid, level, block, hash)', blocks),
     () => runSql(tx, change, [next.size, encodeFrontier(next), last.hash, kid]),

@@ -9,7 +9,7 @@ import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/db/engine.ts';
 import { inPieces } from '../../src/db/purge.ts';
-import { runSql, type Transaction } from '../../src/db/sql.ts';
+import { runSql, sendTogether, type Transaction } from '../../src/db/sql.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { holdTransaction } from './contract/database.ts';
 
@@ -313,6 +313,21 @@ describe.each(['transaction', 'plainTransaction'] as const)('a %s', (kind) => {
     await expect(run((tx) => put(tx, 2))).rejects.toThrow(/UNIQUE/);
     await run((tx) => put(tx, 3));
     expect(await numbers()).toEqual([2, 3]);
+  });
+
+  it('undoes everything when one of several statements sent together fails, the slower ones too', async () => {
+    const slow =
+      'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 50000) INSERT INTO t SELECT n FROM c';
+    const failed = run(async (tx) => {
+      await put(tx, 99_999);
+      await sendTogether(
+        () => put(tx, 99_999),
+        () => runSql(tx, slow, []),
+        () => put(tx, 77_777),
+      );
+    });
+    await expect(failed).rejects.toThrow(/UNIQUE/);
+    expect(await numbers()).toEqual([]);
   });
 
   it('takes back what a COMMIT refused, and goes on', async () => {

@@ -42,8 +42,8 @@ interface Waiting {
 /** A message is as small as keeps the thread's turn short, and one more is under way while it works on the first. */
 const MAX_BATCH = 32;
 const MAX_BATCHES_UNDER_WAY = 2;
-/** Nothing of a bundle outlives its message: room to be generous with would be resident for nothing. */
-const RESOURCES = { maxYoungGenerationSizeMb: 2 };
+/** Nothing of a bundle outlives its message. With 2 MB an ingest costs 4 % more CPU, with 24 MB it costs no less. */
+const RESOURCES = { maxYoungGenerationSizeMb: 8 };
 
 function openHere(body: Uint8Array, tenants: TenantLookup): Answer {
   const bundle = readEnvelope(body);
