@@ -6,7 +6,6 @@ import { databaseAnswers } from './db/meta-store.ts';
 import { createHttpServer } from './http/server.ts';
 import { createDecisionFinder } from './ingest/decisions-service.ts';
 import { SECOND } from './lib/clock.ts';
-import { createUlid } from './lib/crypto.ts';
 import { listen } from './ops/listen.ts';
 import type { AppOptions, RunningApp } from './ops/running.ts';
 import { createForwardedNote } from './ops/untrusted-forwarded.ts';
@@ -68,7 +67,8 @@ async function start(
       [ROUTES.checkConsent.path, lanes.check],
     ]),
     express: (request, response) => void pages.then((listener) => listener(request, response)),
-    createRequestId: () => `req_${createUlid(clock, random)}`,
+    clock,
+    random,
     knowsOrigin: server.knowsOrigin,
     trustedProxies: settings.trustedProxies,
     ja4Header: config.ja4_header?.toLowerCase() ?? null,

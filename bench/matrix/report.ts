@@ -1,4 +1,4 @@
-import { POLICY_VERSION, RULES } from '../../src/ingest/verdict/policy.ts';
+import { POLICY_VERSION, RULES } from '../../src/ingest/verdict/classify.ts';
 import { wilson } from '../../src/lib/wilson.ts';
 import type { CorpusResult } from './corpus.ts';
 import type { Measured, MeasuredRun, NotRun, Truth } from './lib/types.ts';

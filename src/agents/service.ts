@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { readRevision } from '../db/meta-store.ts';
 import { type FetchOptions, fetchJsonDocument } from '../egress/send.ts';
 import { type Clock, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
 import { type AgentKey, importAgentKey, readJwks, validityOf, WELL_KNOWN_PATH } from './directory.ts';
 import { type AgentDirectory, type DirectorySource, isAhead, listDirectories, saveFetched } from './store.ts';

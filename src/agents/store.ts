@@ -8,7 +8,7 @@ import { purge } from '../db/purge.ts';
 import { type Bindings, type Columns, fromColumns, insertMany, toColumns } from '../db/sql.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { MINUTE } from '../lib/clock.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import type { AgentKey } from './directory.ts';
 import type { BotAuthDeps, SignatureClaim } from './verify.ts';
 

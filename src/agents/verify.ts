@@ -12,7 +12,7 @@ import type { Config } from '../config.ts';
 import { type HeaderMap, headerText } from '../http/request.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
 import { sha256Text } from '../lib/crypto.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { agentOrigin, directoryUrl } from './directory.ts';
 
 /**

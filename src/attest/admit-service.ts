@@ -7,8 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import { Refusal } from '../lib/errors.ts';
 import { DEVICE_ATTESTATION } from '../tenants/purposes.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import type { FailedDeps, OpenedToken, Presented } from './ceremony.ts';
-import { relyingPartyOf } from './ceremony.ts';
+import { type FailedDeps, type OpenedToken, type Presented, relyingPartyOf } from './ceremony.ts';
 
 /** Admits to a passkey ceremony: a browser needs a token for a visit with a shared id, and consent. */
 

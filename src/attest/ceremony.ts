@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { IssueToken } from '../ingest/ingest.ts';
 import { MINUTE } from '../lib/clock.ts';
 import { equalBytes, hmacSha256, type Random, sha256Text } from '../lib/crypto.ts';
-import { Refusal } from '../lib/errors.ts';
-import { tryOr } from '../lib/functions.ts';
+import { Refusal, tryOr } from '../lib/errors.ts';
 import { parseUrl } from '../lib/text.ts';
 
 /** Verifies a browser's answer with @simplewebauthn/server, which the first answer loads. Null: the answer proves nothing. */

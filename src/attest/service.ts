@@ -1,12 +1,16 @@
 import { reconcile } from '../ingest/decisions-service.ts';
-import type { IssueToken } from '../ingest/ingest.ts';
-import type { KnownDevice, RecordEntry } from '../ingest/ports.ts';
-import { verdictResponse } from '../ingest/respond.ts';
+import { type IssueToken, verdictResponse } from '../ingest/ingest.ts';
+import type { RecordEntry } from '../ingest/ports.ts';
 import type { RecordAlone } from '../ingest/store.ts';
-import { confidenceOf, currentEpoch, identifiedOn, visitorIdOf } from '../ingest/verdict/identity.ts';
+import {
+  confidenceOf,
+  currentEpoch,
+  identifiedOn,
+  type KnownDevice,
+  visitorIdOf,
+} from '../ingest/verdict/identity.ts';
 import { DAY } from '../lib/clock.ts';
-import type { Random } from '../lib/crypto.ts';
-import { hmacSha256Text, sha256 } from '../lib/crypto.ts';
+import { hmacSha256Text, type Random, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { IngestResponse } from '../schema/responses.ts';
 import type { Tenant } from '../tenants/tenant.ts';

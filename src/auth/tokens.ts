@@ -3,8 +3,7 @@ import { errors, type JWK, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerif
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { decodeBase64Url } from '../lib/crypto.ts';
-import { Refusal, Unavailable } from '../lib/errors.ts';
-import { tryOr } from '../lib/functions.ts';
+import { Refusal, tryOr, Unavailable } from '../lib/errors.ts';
 import { JsonRefused, parseStrictJson } from '../lib/json.ts';
 import { principalIdSchema } from '../schema/bundle.ts';
 import type { Settings } from '../schema/settings.ts';

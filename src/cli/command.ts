@@ -3,7 +3,7 @@ import { type Config, loadConfig } from '../config.ts';
 import type { Database } from '../db/engine.ts';
 import { listKids } from '../db/meta-store.ts';
 import type { InstallationAct } from '../lib/act.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import type { SettingName } from '../schema/settings.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';

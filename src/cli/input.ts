@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ZodType } from 'zod';
 import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { failed, io, misused, onTerminal, printable } from './io.ts';

@@ -6,9 +6,7 @@ import {
   authorize,
   type Call,
   type Caller,
-  declaresTooMuch,
   isBrowser,
-  isPlainJson,
   json,
   parseBody,
   readHeader,
@@ -30,7 +28,14 @@ import {
   unavailable,
   withHeaders,
 } from '../http/reply.ts';
-import { type HotHandler, type HotReply, type HotRequest, hasGpcHeader } from '../http/request.ts';
+import {
+  declaresTooMuch,
+  type HotHandler,
+  type HotReply,
+  type HotRequest,
+  hasGpcHeader,
+  isPlainJson,
+} from '../http/request.ts';
 import { hmacSha256Text } from '../lib/crypto.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import { languageSchema } from '../schema/banner.ts';
@@ -39,8 +44,7 @@ import { type ConsentWrite, type DecisionAnswer, idempotencyKeySchema } from '..
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import type { Embed } from './banner.ts';
 import type { createConsentApi } from './create-consent.ts';
-import type { WriteAction, WriteSource } from './plan-write.ts';
-import { browserPrincipalId } from './plan-write.ts';
+import { browserPrincipalId, type WriteAction, type WriteSource } from './plan-write.ts';
 import { issueReceipt } from './receipts-service.ts';
 import type { ConsentCheck } from './service.ts';
 import { definePurposes, policiesOf, publishNextPolicy, purposesOf } from './terms-service.ts';

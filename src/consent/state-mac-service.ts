@@ -1,5 +1,5 @@
 import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { tenantSecrets } from '../tenants/secrets.ts';
 import { createStateMac } from '../tenants/state-mac.ts';

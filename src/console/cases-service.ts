@@ -2,10 +2,9 @@ import { rightsRef } from '../audit/audit.ts';
 import { listAudit } from '../audit/store.ts';
 import type { Database } from '../db/engine.ts';
 import { findDecision } from '../ingest/decisions-store.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { isPlainText } from '../lib/text.ts';
-import type { Contest } from '../rights/contests/contest.ts';
-import { NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
+import { type Contest, NO_TEXTS, PERIODS } from '../rights/contests/contest.ts';
 import type { QueueQuery, QueueRow } from '../rights/contests/record.ts';
 import {
   COUNT_CAP,

@@ -5,7 +5,7 @@ import { countDoubts, listDoubts } from '../consent/doubts.ts';
 import { listPolicies } from '../consent/terms-store.ts';
 import { verifyLog } from '../consent/verify-service.ts';
 import type { Database } from '../db/engine.ts';
-import { ruleText } from '../ingest/verdict/policy.ts';
+import { ruleText } from '../ingest/verdict/classify.ts';
 import { DAY } from '../lib/clock.ts';
 import { pagesBy } from '../lib/collections.ts';
 import { Refusal } from '../lib/errors.ts';

@@ -13,7 +13,7 @@ import { actorRef } from '../audit/audit.ts';
 import { createPasskeyToken, hashSecret, LoginRefused } from '../auth/credentials.ts';
 import { DAY, MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import type { Context } from './context.ts';
 import type { ConsoleTransaction } from './session-store.ts';
 import { openSession } from './sign-in-service.ts';

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
-import { chunksOf } from '../lib/collections.ts';
-import { memoised } from '../lib/functions.ts';
+import { chunksOf, memoised } from '../lib/collections.ts';
 import { type PlainTransaction, runSqlite } from './sqlite-client.ts';
 
 /** Each difference between the SQL of SQLite and PostgreSQL is one method here. */

@@ -1,8 +1,9 @@
 import { constants, lstatSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { withClosing } from '../lib/collections.ts';
 import { equalBytes, hmacSha256Text } from '../lib/crypto.ts';
-import { succeeds, withClosing } from '../lib/functions.ts';
+import { succeeds } from '../lib/errors.ts';
 import {
   createEmptyFile,
   NO_LINK,

@@ -1,7 +1,7 @@
 import type { Router } from 'express';
 import { z } from 'zod';
 import { exactRouter } from '../http/register.ts';
-import { toldOnce } from '../ingest/verdict/policy.ts';
+import { toldOnce } from '../ingest/verdict/classify.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { DecisionResponse } from '../schema/responses.ts';
 import { contestIdSchema } from '../schema/rights.ts';

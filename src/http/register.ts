@@ -3,8 +3,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { z } from 'zod';
 import { type ApiKey, bearerToken, isSessionToken, type PrincipalSession } from '../auth/credentials.ts';
 import type { Claimant } from '../auth/tokens.ts';
-import { Refusal } from '../lib/errors.ts';
-import { tryOr } from '../lib/functions.ts';
+import { Refusal, tryOr } from '../lib/errors.ts';
 import { parseStrictJson } from '../lib/json.ts';
 import type { Answer } from '../schema/answer.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
@@ -21,23 +20,10 @@ import {
   open,
   preflightHeaders,
 } from './reply.ts';
-import { type HotRequest, type Limiter, readBody } from './request.ts';
+import { declaresTooMuch, type HotRequest, isPlainJson, type Limiter, readBody } from './request.ts';
 import { requestFacts } from './server.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Refuses other types and compressed bodies. Node ignores every transfer coding except chunked. */
-export function isPlainJson(headers: IncomingHttpHeaders): boolean {
-  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
-  const transfer = headers['transfer-encoding']?.trim().toLowerCase() ?? 'chunked';
-  return type === 'application/json' && encoding === 'identity' && transfer === 'chunked';
-}
-
-/** Judges Content-Length before a byte of the body is read. */
-export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
-  return contentLength !== undefined && Number(contentLength) > limit;
-}
 
 /** Names the places that do not match, never a value. */
 function detailsOf(error: z.ZodError): string[] {

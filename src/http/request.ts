@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { succeeds } from '../lib/functions.ts';
+import { succeeds } from '../lib/errors.ts';
 import {
   type Address,
   type AddressRange,
@@ -214,4 +214,17 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     // The sender disconnects: `close` follows and rejects.
     request.on('error', () => {});
   });
+}
+
+/** Refuses other types and compressed bodies. Node ignores every transfer coding except chunked. */
+export function isPlainJson(headers: IncomingHttpHeaders): boolean {
+  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  const transfer = headers['transfer-encoding']?.trim().toLowerCase() ?? 'chunked';
+  return type === 'application/json' && encoding === 'identity' && transfer === 'chunked';
+}
+
+/** Judges Content-Length before a byte of the body is read. */
+export function declaresTooMuch(contentLength: string | undefined, limit: number): boolean {
+  return contentLength !== undefined && Number(contentLength) > limit;
 }

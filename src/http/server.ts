@@ -9,7 +9,9 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
+import type { Clock } from '../lib/clock.ts';
 import { createSlotList } from '../lib/collections.ts';
+import { createUlid, type Random } from '../lib/crypto.ts';
 import { ERRORS, type ErrorCode, errorBody } from '../lib/errors.ts';
 import type { AddressRange } from '../lib/ip.ts';
 import { corsHeaders, errorReply, HSTS_SECONDS, type KnowsOrigin } from './reply.ts';
@@ -38,7 +40,8 @@ export interface ServerDeps {
   /** Exact paths that are answered before Express sees the request. */
   readonly lanes: ReadonlyMap<string, HotHandler>;
   readonly express: RequestListener;
-  readonly createRequestId: () => string;
+  readonly clock: Clock;
+  readonly random: Random;
   readonly knowsOrigin: KnowsOrigin;
   readonly trustedProxies: readonly AddressRange[];
   /** GPD_JA4_HEADER in lower case. */
@@ -52,6 +55,8 @@ export interface ServerDeps {
   /** Called after every answer; the status is 499 for a client that left before its answer. */
   readonly onAnswered?: ((path: string, status: number, seconds: number) => void) | undefined;
 }
+
+const createRequestId = ({ clock, random }: ServerDeps): string => `req_${createUlid(clock, random)}`;
 
 /** Set on every request before a handler runs. */
 const facts = new WeakMap<IncomingMessage, HotRequest>();
@@ -106,7 +111,7 @@ function readFacts(deps: ServerDeps, client: Client, request: IncomingMessage, t
     method: request.method ?? 'GET',
     target: target ?? '/',
     headers: request.headers,
-    requestId: deps.createRequestId(),
+    requestId: createRequestId(deps),
     limitKey: client.limitKey,
     client: client.address,
     networkKey: client.networkKey,
@@ -156,7 +161,7 @@ const MAX_CONTINUE_BYTES = 32_768;
 function createListener(deps: ServerDeps) {
   let draining = false;
   const open = createSlotList<ServerResponse>();
-  const clientErrors = createClientErrors(deps.createRequestId);
+  const clientErrors = createClientErrors(() => createRequestId(deps));
   const clientOf = createClientReader(deps.trustedProxies);
   const listener: RequestListener = (request, response) => {
     clientErrors.began(response);

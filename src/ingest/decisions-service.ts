@@ -2,11 +2,10 @@ import type { Database } from '../db/engine.ts';
 import { isoTime } from '../lib/clock.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { findDecision, supersededBy } from './decisions-store.ts';
-import { verdictResponse } from './respond.ts';
-import { CALM_SCORE } from './verdict/decide.ts';
+import { verdictResponse } from './ingest.ts';
+import { ruleText } from './verdict/classify.ts';
 import { visitorIdOf } from './verdict/identity.ts';
-import { ruleText } from './verdict/policy.ts';
-import type { Verdict } from './verdict/verdict.ts';
+import { CALM_SCORE, type Verdict } from './verdict/verdict.ts';
 
 /** A person and a declared agent stay what they are, whatever a review finds. */
 export const isReconciled = (name: string): boolean => name === 'undeclared_automation' || name === 'unknown';

@@ -14,7 +14,8 @@ import {
   whereAmong,
 } from '../db/sql.ts';
 import { DAY, SECOND } from '../lib/clock.ts';
-import type { DeviceQuery, KnownDevice, RecordEntry } from './ports.ts';
+import type { DeviceQuery, RecordEntry } from './ports.ts';
+import type { KnownDevice } from './verdict/identity.ts';
 
 /** The past of devices: what a new sighting is judged by, the networks that it came from, and the holds on it. */
 

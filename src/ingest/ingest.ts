@@ -9,37 +9,33 @@ import { type Random, sha256 } from '../lib/crypto.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import type { Plaintext } from '../schema/bundle.ts';
-import type { ConsentState } from '../schema/responses.ts';
+import {
+  type ConsentState,
+  INGEST_STATUS,
+  type IngestReason,
+  type IngestResponse,
+} from '../schema/responses.ts';
 import { readSignals } from '../schema/signals.ts';
 import type { NoteVisit } from '../tenants/key-use-service.ts';
 import type { Tenant } from '../tenants/tenant.ts';
-import { consentGate, proveConsent } from './consent-gate.ts';
+import { consentGate, NO_CONSENT_STATE, proveConsent } from './consent-gate.ts';
 import { isFresh, readPlaintext, reasonForNoTenant, type Unsealed } from './open.ts';
-import type {
-  Identity,
-  KnownDevice,
-  RecordEntry,
-  Recorded,
-  Recorder,
-  Sighting,
-  TenantLookup,
-} from './ports.ts';
-import { type IngestAnswer, refusal, verdictResponse } from './respond.ts';
+import type { RecordEntry, Recorded, Recorder, Sighting, TenantLookup } from './ports.ts';
 import { maySupersede, type Sessions, type Updates } from './session.ts';
-import { decide, readGiver } from './verdict/decide.ts';
+import { type Classification, classify, policyOf } from './verdict/classify.ts';
 import { type Facts, readFacts } from './verdict/facts.ts';
 import {
   type AttestationLimits,
   currentEpoch,
+  type Identity,
   identifiedOn,
   identify,
   isCoarse,
+  type KnownDevice,
   keySignals,
   mayBeShared,
 } from './verdict/identity.ts';
-import { policyOf } from './verdict/policy.ts';
-import { type Classification, classify } from './verdict/score.ts';
-import type { Verdict } from './verdict/verdict.ts';
+import { decide, readGiver, type Verdict } from './verdict/verdict.ts';
 
 /** Makes the token that lets this browser, in this session, ask about this request (contract 3.5). */
 export type IssueToken = (grant: {
@@ -286,4 +282,51 @@ function respond(
     response.transparencyToken = services.issueToken({ kid, requestId, session, origin, now, principalId });
   }
   return { status: 200, response };
+}
+
+// The answers.
+
+export interface IngestAnswer {
+  readonly status: number;
+  readonly response: IngestResponse;
+}
+
+/** Contract 3.1: on a refusal the class is unknown, nobody is identified and there is no token. */
+export function refusal(
+  reason: Exclude<IngestReason, 'ok'>,
+  requestId: string,
+  consentState: ConsentState = NO_CONSENT_STATE,
+): IngestAnswer {
+  const response: IngestResponse = {
+    class: 'unknown',
+    visitorId: null,
+    deviceId: null,
+    declaredAgentId: null,
+    confidence: 0,
+    suspectScore: null,
+    smartSignals: { bot: false, incognito: false, tampered: false, inconsistency: 0 },
+    needsAttestation: false,
+    consentState,
+    reason,
+    requestId,
+  };
+  return { status: INGEST_STATUS[reason], response };
+}
+
+/** The answer that a verdict gives, now or when the backend asks for it later. */
+export function verdictResponse(verdict: Verdict, visitorId: string | null): IngestResponse {
+  return {
+    class: verdict.class,
+    visitorId,
+    deviceId: null,
+    declaredAgentId: verdict.declaredAgentId,
+    confidence: verdict.confidence,
+    suspectScore: verdict.suspectScore,
+    smartSignals: verdict.smartSignals,
+    needsAttestation: verdict.needsAttestation,
+    consentState: verdict.consentState,
+    reason: 'ok',
+    requestId: verdict.requestId,
+    ...(verdict.attested && { attested: verdict.attested }),
+  };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { noteRefusal } from '../http/reply.ts';
 import { SECOND } from '../lib/clock.ts';
 import { decodeBase64 } from '../lib/crypto.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { parseStrictJson } from '../lib/json.ts';
 import { type Plaintext, plaintextSchema, type SealedBundle, sealedBundleSchema } from '../schema/bundle.ts';
 import { IV_BYTES, POINT_BYTES } from '../seal/constants.ts';

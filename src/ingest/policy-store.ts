@@ -4,7 +4,7 @@ import { bumpTenant } from '../db/meta-store.ts';
 import type { Act } from '../lib/act.ts';
 import type { PolicyMode, TenantPolicy } from '../schema/policy.ts';
 import { type PolicyRow, rowsToPolicies, type TenantPolicies } from '../tenants/tenant-store.ts';
-import { applyPolicy } from './verdict/policy.ts';
+import { applyPolicy } from './verdict/classify.ts';
 
 export async function readPolicies(database: Database, kid: string): Promise<TenantPolicies> {
   return rowsToPolicies(await database.read<PolicyRow>('tenant_policies').where({ kid }));

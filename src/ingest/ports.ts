@@ -1,28 +1,11 @@
 import type { VisitorClass } from '../schema/responses.ts';
 import type { Tenant } from '../tenants/tenant.ts';
+import type { IdentifiedDevice, KeyedSignals, KnownDevice } from './verdict/identity.ts';
 import type { Verdict } from './verdict/verdict.ts';
 
 /** The values that go to the store and come back from it. */
 
 export type TenantLookup = (kid: string) => Tenant | undefined;
-
-/** The past of a device, before this sighting. */
-export interface KnownDevice {
-  readonly seen: boolean;
-  /** A reviewer found this person to be no automation. */
-  readonly neverAutomation: boolean;
-  /** This network of the device was counted today. */
-  readonly marked: boolean;
-  /** Spread of its id over networks, this sighting included. */
-  readonly spread: {
-    /** Client networks of this id today. */
-    readonly networksToday: number;
-    /** (id, network) pairs of this id in the last seven days. */
-    readonly pairsOfWeek: number;
-    /** All such pairs of the tenant in the last seven days. */
-    readonly tenantPairsOfWeek: number;
-  };
-}
 
 /** One sighting as the lookup is asked for it. */
 export interface DeviceQuery {
@@ -32,27 +15,6 @@ export interface DeviceQuery {
   readonly network: string;
   /** Days since 1970 in UTC. */
   readonly day: number;
-}
-
-export interface Identity {
-  /** The part of the durableId after `kid|`; it never leaves the server. */
-  readonly durable: string;
-  readonly visitorId: string;
-  readonly epoch: number;
-}
-
-export interface IdentifiedDevice extends Identity {
-  readonly epochEndsAt: number;
-  readonly network: string;
-  readonly day: number;
-  /** True when this network of the device was counted today. */
-  readonly marked: boolean;
-}
-
-/** Each stable signal of a request under a keyed hash, and all of them together, which is what identifies. */
-export interface KeyedSignals {
-  readonly signals: readonly { readonly name: string; readonly value: string }[];
-  readonly joint: string;
 }
 
 /**

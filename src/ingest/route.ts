@@ -1,7 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../db/engine.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../http/limiter.ts';
-import { declaresTooMuch, isPlainJson } from '../http/register.ts';
 import {
   corsHeaders,
   errorReply,
@@ -13,17 +12,23 @@ import {
   unavailable,
   withHeaders,
 } from '../http/reply.ts';
-import type { HotHandler, HotReply, HotRequest, Limiter } from '../http/request.ts';
+import {
+  declaresTooMuch,
+  type HotHandler,
+  type HotReply,
+  type HotRequest,
+  isPlainJson,
+  type Limiter,
+} from '../http/request.ts';
 import type { Clock } from '../lib/clock.ts';
 import { Refusal, Unavailable } from '../lib/errors.ts';
 import type { Address } from '../lib/ip.ts';
 import { MAX_BODY_BYTES } from '../schema/bundle.ts';
 import { allowedMethods, ROUTES } from '../schema/routes.ts';
 import { endsChain } from './decisions-store.ts';
-import { type IngestInput, type IngestServices, ingest } from './ingest.ts';
+import { type IngestAnswer, type IngestInput, type IngestServices, ingest, refusal } from './ingest.ts';
 import type { Unsealed } from './open.ts';
 import type { TenantLookup } from './ports.ts';
-import { type IngestAnswer, refusal } from './respond.ts';
 import { createSessions, type Sessions, sessionCookie, type Updates } from './session.ts';
 import { createRecorder } from './store.ts';
 

@@ -13,8 +13,9 @@ import {
   pairOf,
   type ReadTotal,
 } from './devices-store.ts';
-import type { KnownDevice, NonceClaim, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
+import type { NonceClaim, RecordEntry, Recorded, Recorder, Sighting } from './ports.ts';
 import { writeSummaries } from './summary-store.ts';
+import type { KnownDevice } from './verdict/identity.ts';
 
 /**
  * Reads and writes of accepted bundles, one transaction for all that wait (group commit): claim the nonces, lock the

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Random } from '../lib/crypto.ts';
-import { decryptGcm, encryptGcm, equalBytes, GCM_IV_BYTES, sha256 } from '../lib/crypto.ts';
-import { tryOr } from '../lib/functions.ts';
+import { decryptGcm, encryptGcm, equalBytes, GCM_IV_BYTES, type Random, sha256 } from '../lib/crypto.ts';
+import { tryOr } from '../lib/errors.ts';
 import type { MasterKey } from './master-key.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { bech32m } from '@scure/base';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /**
  * A master key on paper: bech32m (BIP 350) of its 32 bytes, in groups. Its checksum finds every error in up to four characters; of

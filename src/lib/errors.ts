@@ -129,3 +129,17 @@ export class OutcomeUnknown extends Unavailable {
     this.name = 'OutcomeUnknown';
   }
 }
+
+/** The result of `run`, or `fallback` if it throws. */
+export function tryOr<T, Otherwise>(run: () => T, fallback: Otherwise): T | Otherwise {
+  try {
+    return run();
+  } catch {
+    return fallback;
+  }
+}
+
+/** True if `run` does not throw. */
+export function succeeds(run: () => unknown): boolean {
+  return tryOr(() => [run()], null) !== null;
+}

@@ -1,4 +1,4 @@
-import { tryOr } from './functions.ts';
+import { tryOr } from './errors.ts';
 
 /** Checks an id from outside: PostgreSQL refuses NUL, and other control characters disturb logs. */
 export function isPlainText(text: string): boolean {

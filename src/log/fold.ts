@@ -1,5 +1,5 @@
 import { HOUR } from '../lib/clock.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /** Sums up all entries of a log in order. The result grows with hours and definitions, not with people. */
 

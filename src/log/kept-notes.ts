@@ -1,5 +1,5 @@
 import { type Checkpoint, signedCheckpoint } from '../ledger/note.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /**
  * Finds signed notes in a text (C2SP tlog-checkpoint): name, size, root, an empty line, and signature lines.

@@ -8,7 +8,7 @@ import {
   readHeader,
   SEALED_CHUNK_BYTES,
 } from '../keys/backup-format.ts';
-import { withClosing } from '../lib/functions.ts';
+import { withClosing } from '../lib/collections.ts';
 import { pieces } from '../lib/pass-bytes.ts';
 
 /** Bytes of a backup on their way in and out, a chunk at a time. */

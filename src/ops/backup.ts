@@ -21,11 +21,10 @@ import {
 import { LAST_BACKUP, readMeta, writeMeta } from '../db/meta-store.ts';
 import { lastMigration, migrate } from '../db/migrate.ts';
 import { beginBackup, openBackup } from '../keys/backup-format.ts';
-import type { MasterKey } from '../keys/master-key.ts';
-import { SERVER_SECRET } from '../keys/master-key.ts';
+import { type MasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import type { InstallationAct } from '../lib/act.ts';
 import { isoTime } from '../lib/clock.ts';
-import { withClosing } from '../lib/functions.ts';
+import { withClosing } from '../lib/collections.ts';
 import { meter } from '../lib/pass-bytes.ts';
 import { countLines, readErasureFile } from '../rights/erase/erasure-log.ts';
 import type { Store } from '../tenants/installation-files.ts';

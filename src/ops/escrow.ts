@@ -14,10 +14,10 @@ import {
   type WrapContext,
 } from '../keys/master-key.ts';
 import { writeRecoveryKey } from '../keys/recovery-key.ts';
+import { withClosing } from '../lib/collections.ts';
 import { equalBytes } from '../lib/crypto.ts';
-import { succeeds, withClosing } from '../lib/functions.ts';
-import type { Store } from '../tenants/installation-files.ts';
-import { openData } from '../tenants/installation-files.ts';
+import { succeeds } from '../lib/errors.ts';
+import { openData, type Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
 
 /** The master key on paper: printed, confirmed from the paper, and brought back from it. */

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import { createSecureContext, type TlsOptions } from 'node:tls';
 import { type Config, ConfigError } from '../config.ts';
 import type { RunningServer } from '../http/server.ts';
-import { succeeds, tryOr } from '../lib/functions.ts';
+import { succeeds, tryOr } from '../lib/errors.ts';
 import { type AddressRange, parseRange } from '../lib/ip.ts';
 
 /** @throws {ConfigError} */

@@ -6,8 +6,8 @@ import { dropMeta, listKids, MOVED, MOVING, readMeta, writeMeta } from '../db/me
 import { migrate } from '../db/migrate.ts';
 import { createMasterKey, SERVER_SECRET } from '../keys/master-key.ts';
 import { parseVkey, verifyCheckpoint } from '../ledger/note.ts';
+import { withClosing } from '../lib/collections.ts';
 import { sha256Text } from '../lib/crypto.ts';
-import { withClosing } from '../lib/functions.ts';
 import { collectProblems, readHead } from '../log/entries.ts';
 import { walkLog } from '../log/walk-service.ts';
 import { notInitialised, readServerSecret, withDataAlone } from '../tenants/installation-files.ts';

@@ -7,8 +7,8 @@ import { quickCheck } from '../db/files.ts';
 import { LAST_BACKUP, writeMeta } from '../db/meta-store.ts';
 import { refusalOf, schemaState } from '../db/migrate.ts';
 import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
+import { withClosing } from '../lib/collections.ts';
 import { equalBytes } from '../lib/crypto.ts';
-import { withClosing } from '../lib/functions.ts';
 import { createLostLines, endAllSessions, endKeysOfLines } from '../rights/erase/ended.ts';
 import {
   erasureLog,

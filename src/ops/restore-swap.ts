@@ -9,7 +9,7 @@ import { BrokenLog } from '../db/line-log.ts';
 import { readMeta } from '../db/meta-store.ts';
 import { migrate } from '../db/migrate.ts';
 import { createMasterKey, SERVER_SECRET, serverSecretContext } from '../keys/master-key.ts';
-import { withClosing } from '../lib/functions.ts';
+import { withClosing } from '../lib/collections.ts';
 import { type CheckpointBook, checkpointFile, createCheckpointBook } from '../log/checkpoint-files.ts';
 import { erasuresFile } from '../rights/erase/erasure-log.ts';
 import { migrateData } from '../tenants/installation-files.ts';

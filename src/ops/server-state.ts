@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { probe } from '../egress/gpd-client.ts';
 import { askLocalServer, localUrl } from '../egress/local-server.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /** The state that a running server reports, for `gpd status` and `gpd doctor`. */
 

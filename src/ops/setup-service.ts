@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { z } from 'zod';
 import { createApiKey } from '../auth/credentials.ts';
 import type { Config } from '../config.ts';
-import { succeeds } from '../lib/functions.ts';
+import { succeeds } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
 import { publicOrigin } from '../schema/settings.ts';

@@ -5,7 +5,6 @@ import { baseUrl, type Config, ConfigError } from '../config.ts';
 import { createExpressApp } from '../http/express-app.ts';
 import { createHttpServer } from '../http/server.ts';
 import { hasDecisions } from '../ingest/decisions-store.ts';
-import { createUlid } from '../lib/crypto.ts';
 import { listen, readTls } from './listen.ts';
 import type { AppOptions } from './running.ts';
 import { createSetupLink } from './setup-link.ts';
@@ -59,7 +58,8 @@ export async function runSetup(config: Config, options: SetupOptions) {
   const http = createHttpServer({
     lanes: new Map(),
     express: pages,
-    createRequestId: () => `req_${createUlid(Date.now, randomBytes)}`,
+    clock: Date.now,
+    random: randomBytes,
     knowsOrigin: () => false,
     trustedProxies: [],
     ja4Header: null,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { type Clock, HOUR } from '../lib/clock.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /**
  * A peer that is not trusted sent X-Forwarded-For: behind a proxy that nobody named, all clients share one rate limit. A

@@ -1,4 +1,4 @@
-import type { RulePolicy } from '../ingest/verdict/policy.ts';
+import type { RulePolicy } from '../ingest/verdict/classify.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { PERIODS } from './contests/contest.ts';
 

@@ -1,5 +1,11 @@
-import { applyPolicy, type RulePolicy } from '../ingest/verdict/policy.ts';
-import { combine, countFired, countKinds, WEAK_CAP } from '../ingest/verdict/score.ts';
+import {
+  applyPolicy,
+  combine,
+  countFired,
+  countKinds,
+  type RulePolicy,
+  WEAK_CAP,
+} from '../ingest/verdict/classify.ts';
 import { wilson } from '../lib/wilson.ts';
 import type { TenantPolicy } from '../schema/policy.ts';
 import { type VisitorClass, visitorClassSchema } from '../schema/responses.ts';

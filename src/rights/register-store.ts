@@ -1,6 +1,6 @@
 import type { Database } from '../db/engine.ts';
 import { rowsOf } from '../db/sql.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { storedErasureSchema } from '../schema/rights.ts';
 import { heldRows } from './erase/erasure.ts';
 

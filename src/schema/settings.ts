@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseDailyWindow } from '../lib/clock.ts';
-import { succeeds } from '../lib/functions.ts';
+import { succeeds } from '../lib/errors.ts';
 import { isLoopback, parseRange } from '../lib/ip.ts';
 import { parseUrl } from '../lib/text.ts';
 import { kidSchema } from './bundle.ts';

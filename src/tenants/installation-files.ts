@@ -25,8 +25,8 @@ import {
   serverSecretContext,
   WrongMasterKey,
 } from '../keys/master-key.ts';
-import { Unavailable } from '../lib/errors.ts';
-import { succeeds, withClosing } from '../lib/functions.ts';
+import { withClosing } from '../lib/collections.ts';
+import { succeeds, Unavailable } from '../lib/errors.ts';
 import {
   masterKeyPath,
   pendingKeyPath,

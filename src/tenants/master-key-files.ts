@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Config, ConfigError, readSecretFile } from '../config.ts';
 import { syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 
 /** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
 export function providedKeyPath({ master_key_file, credentials }: Config): string | null {

@@ -5,12 +5,16 @@ import { bump, bumpTenant, REMOVING } from '../db/meta-store.ts';
 import { type Columns, fromColumns, isTrue, toColumns } from '../db/sql.ts';
 import type { Generation } from '../keys/generation.ts';
 import type { Act } from '../lib/act.ts';
-import { tryOr } from '../lib/functions.ts';
+import { tryOr } from '../lib/errors.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schema/policy.ts';
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { ConsentPolicy, Purpose } from './purposes.ts';
-import type { TenantSettings } from './settings.ts';
-import { settingForAudit, TENANT_SETTING_NAMES, tenantSettingsSchema } from './settings.ts';
+import {
+  settingForAudit,
+  TENANT_SETTING_NAMES,
+  type TenantSettings,
+  tenantSettingsSchema,
+} from './settings.ts';
 
 /** The content of a tenant's own row. */
 export interface StoredTenant {

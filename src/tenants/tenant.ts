@@ -11,8 +11,8 @@ import {
 } from '../keys/master-key.ts';
 import { createNoteSigner, type NoteSigner, parseVkey } from '../ledger/note.ts';
 import type { Clock } from '../lib/clock.ts';
+import { memoised } from '../lib/collections.ts';
 import { hmacSha256, type Random } from '../lib/crypto.ts';
-import { memoised } from '../lib/functions.ts';
 import { type Address, type AddressRange, inRanges, parseRange } from '../lib/ip.ts';
 import type { GpcPolicy } from '../schema/gpc.ts';
 import type { TenantPolicy } from '../schema/policy.ts';

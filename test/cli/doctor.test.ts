@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/engine.ts';
-import { withClosing } from '../../src/lib/functions.ts';
+import { withClosing } from '../../src/lib/collections.ts';
 import type { Report } from '../../src/ops/doctor/doctor.ts';
 import { type Environment, gpdJson, type Ran, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/engine.ts';
 import { rowsOf } from '../../src/db/sql.ts';
-import { withClosing } from '../../src/lib/functions.ts';
+import { withClosing } from '../../src/lib/collections.ts';
 import { tempDir } from '../support/command.ts';
 import { missingPostgres, type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { selfSigned } from '../support/self-signed.ts';

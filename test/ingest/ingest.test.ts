@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyPolicy } from '../../src/ingest/verdict/policy.ts';
+import { applyPolicy } from '../../src/ingest/verdict/classify.ts';
 import { Unavailable } from '../../src/lib/errors.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
 import { ORIGIN } from '../support/constants.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NO_CONSENT_STATE } from '../../src/ingest/consent-gate.ts';
-import { refusal, verdictResponse } from '../../src/ingest/respond.ts';
+import { refusal, verdictResponse } from '../../src/ingest/ingest.ts';
 import { INGEST_STATUS, type IngestReason, ingestResponseSchema } from '../../src/schema/responses.ts';
 import { createConsentState, createVerdict } from '../support/make.ts';
 

@@ -1,6 +1,7 @@
 import { type IngestInput, type IngestServices, ingest } from '../../src/ingest/ingest.ts';
 import { unseal } from '../../src/ingest/open.ts';
-import type { KnownDevice, NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
+import type { NonceClaim, RecordEntry } from '../../src/ingest/ports.ts';
+import type { KnownDevice } from '../../src/ingest/verdict/identity.ts';
 import type { SealedBundle } from '../../src/schema/bundle.ts';
 import { ingestResponseSchema } from '../../src/schema/responses.ts';
 import { sealTo } from '../../src/seal/seal.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY } from '../../src/ingest/verdict/policy.ts';
+import { DEFAULT_POLICY } from '../../src/ingest/verdict/classify.ts';
 import { fillNotices, type NoticeTenant, type NoticeTexts } from '../../src/rights/notice.ts';
 import { firstPurpose } from '../../src/tenants/purposes.ts';
 import { tenantSettingsSchema } from '../../src/tenants/settings.ts';

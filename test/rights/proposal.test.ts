@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RULES } from '../../src/ingest/verdict/policy.ts';
+import { RULES } from '../../src/ingest/verdict/classify.ts';
 import { type Pattern, suggestWeights } from '../../src/rights/proposal.ts';
 import { tenantPolicySchema } from '../../src/schema/policy.ts';
 import { fc } from '../support/property.ts';

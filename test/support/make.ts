@@ -8,8 +8,7 @@ import {
   ROOT_SECRET,
   tenantSecretContext,
 } from '../../src/keys/master-key.ts';
-import type { Random } from '../../src/lib/crypto.ts';
-import { sha256 } from '../../src/lib/crypto.ts';
+import { type Random, sha256 } from '../../src/lib/crypto.ts';
 import type { ConsentReceipt, Plaintext } from '../../src/schema/bundle.ts';
 import type { ConsentState } from '../../src/schema/responses.ts';
 import { createOpener } from '../../src/seal/open.ts';

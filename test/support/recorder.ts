@@ -1,7 +1,8 @@
 import type { Database } from '../../src/db/engine.ts';
 import { createTotals, lookUpDevices } from '../../src/ingest/devices-store.ts';
-import type { DeviceQuery, KnownDevice, Recorded } from '../../src/ingest/ports.ts';
+import type { DeviceQuery, Recorded } from '../../src/ingest/ports.ts';
 import { createRecorder as createRealRecorder } from '../../src/ingest/store.ts';
+import type { KnownDevice } from '../../src/ingest/verdict/identity.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createNewTenant, NOW, type TestEntry } from './make.ts';
 

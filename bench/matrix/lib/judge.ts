@@ -1,6 +1,5 @@
+import { type Classification, classify, RULES } from '../../../src/ingest/verdict/classify.ts';
 import { readFacts } from '../../../src/ingest/verdict/facts.ts';
-import { RULES } from '../../../src/ingest/verdict/policy.ts';
-import { type Classification, classify } from '../../../src/ingest/verdict/score.ts';
 import { readSignals } from '../../../src/schema/signals.ts';
 import type { Captured } from './types.ts';
 

@@ -5,7 +5,7 @@ import type { WriteAction } from '../../consent/plan-write.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, publishPolicy } from '../../consent/terms-store.ts';
 import { isoTime } from '../../lib/clock.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import {
   canProcessRequestSchema,
   consentWriteSchema,

@@ -4,7 +4,7 @@ import { CsvError, parse } from 'csv-parse';
 import { z } from 'zod';
 import type { LastChoices } from '../../consent/import-store.ts';
 import type { ConsentRecord, ImportOutcome } from '../../consent/service.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { isPlainText } from '../../lib/text.ts';
 import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withClosing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/collections.ts';
 import { parseUrl } from '../../lib/text.ts';
 import type { Report } from '../../ops/doctor/doctor.ts';
 import type { Status } from '../../ops/doctor/finding.ts';

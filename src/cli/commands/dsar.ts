@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { baseUrl, type Config } from '../../config.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { unnamedSettings } from '../../rights/dsar/dsar.ts';
 import { BadRecipient, type ExportRecipient, readRecipient } from '../../rights/dsar/envelope.ts';
 import { openArchiveSigner } from '../../rights/dsar/signer.ts';

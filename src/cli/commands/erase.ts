@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { databaseLocation } from '../../config.ts';
 import { dueIn } from '../../console/words.ts';
 import { type Database, openDatabase } from '../../db/engine.ts';
-import { withClosing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/collections.ts';
 import { openContests } from '../../rights/contests/store.ts';
 import { scrub as scrubReceipts } from '../../rights/erase/clean.ts';
 import { KEEP_NOTHING, planErasure } from '../../rights/erase/erase.ts';

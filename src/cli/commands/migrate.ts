@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { sqliteFile } from '../../config.ts';
 import type { Database } from '../../db/engine.ts';
 import { pendingMigrations } from '../../db/migrate.ts';
-import { withClosing } from '../../lib/functions.ts';
+import { withClosing } from '../../lib/collections.ts';
 import { migrateData, notInitialised, openData } from '../../tenants/installation-files.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { print } from '../io.ts';

@@ -6,7 +6,7 @@ import {
   RULES,
   type RulePolicy,
   unknownRules,
-} from '../../ingest/verdict/policy.ts';
+} from '../../ingest/verdict/classify.ts';
 import { readPatterns } from '../../rights/outcomes.ts';
 import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../../schema/policy.ts';

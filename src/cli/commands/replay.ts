@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import type { Command } from 'commander';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { parseUrl } from '../../lib/text.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { checkWhole, type Flags } from '../input.ts';

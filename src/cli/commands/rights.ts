@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { baseUrl } from '../../config.ts';
-import { policyOf } from '../../ingest/verdict/policy.ts';
+import { policyOf } from '../../ingest/verdict/classify.ts';
 import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { z } from 'zod';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { visitorClassSchema } from '../../schema/responses.ts';
 import { io, misused } from '../io.ts';
 

@@ -4,10 +4,48 @@ import { hmacSha256, hmacSha256Text } from '../../lib/crypto.ts';
 import type { Json } from '../../lib/json.ts';
 import { type Signals, saysAnything } from '../../schema/signals.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
-import type { IdentifiedDevice, Identity, KeyedSignals, KnownDevice } from '../ports.ts';
 import type { Facts } from './facts.ts';
 
 /** Identifies a device: the stable signals, the ids computed from them, and when such an id may belong to several people. */
+
+export interface Identity {
+  /** The part of the durableId after `kid|`; it never leaves the server. */
+  readonly durable: string;
+  readonly visitorId: string;
+  readonly epoch: number;
+}
+
+export interface IdentifiedDevice extends Identity {
+  readonly epochEndsAt: number;
+  readonly network: string;
+  readonly day: number;
+  /** True when this network of the device was counted today. */
+  readonly marked: boolean;
+}
+
+/** Each stable signal of a request under a keyed hash, and all of them together, which is what identifies. */
+export interface KeyedSignals {
+  readonly signals: readonly { readonly name: string; readonly value: string }[];
+  readonly joint: string;
+}
+
+/** The past of a device, before this sighting. */
+export interface KnownDevice {
+  readonly seen: boolean;
+  /** A reviewer found this person to be no automation. */
+  readonly neverAutomation: boolean;
+  /** This network of the device was counted today. */
+  readonly marked: boolean;
+  /** Spread of its id over networks, this sighting included. */
+  readonly spread: {
+    /** Client networks of this id today. */
+    readonly networksToday: number;
+    /** (id, network) pairs of this id in the last seven days. */
+    readonly pairsOfWeek: number;
+    /** All such pairs of the tenant in the last seven days. */
+    readonly tenantPairsOfWeek: number;
+  };
+}
 
 /*
  * The stable signals (signals.md section 4): what survives a restart, a private window, a resize, a zoom and a minor

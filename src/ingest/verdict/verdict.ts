@@ -1,5 +1,6 @@
 import type { Attested, ConsentState, SmartSignals, VisitorClass } from '../../schema/responses.ts';
-import type { Counterfactual, FiredRule } from './score.ts';
+import type { Classification, Counterfactual, FiredRule } from './classify.ts';
+import { confidenceOf, type Identity, type KnownDevice } from './identity.ts';
 
 /** The ledgered part of a request. It holds rule ids and weights, never a signal's value. */
 export interface Verdict {
@@ -29,4 +30,77 @@ export interface Verdict {
   readonly attested?: Attested;
   /** The consent that this verdict cast doubt on: its entry of the log. */
   readonly grantSeq?: number;
+}
+
+type AsGiven = 'requestId' | 'defenses' | 'needsAttestation' | 'consentState' | 'policyVersion';
+
+export interface DecideInput extends Pick<Verdict, AsGiven | 'monitor' | 'incomplete'> {
+  readonly now: number;
+  readonly identity: Identity | null;
+  readonly known: KnownDevice;
+  readonly classification: Classification;
+  /** The verified agent's directory, or null: `declared_agent` if and only if Web Bot Auth verified. */
+  readonly declaredAgentId: string | null;
+  readonly grantSeq?: number | undefined;
+}
+
+/** A defense, a reviewer's override or the operator's own list leaves at most this much suspicion (contract 3.4, signals.md section 2). */
+export const CALM_SCORE = 0.2;
+
+function finalClass(input: DecideInput): VisitorClass {
+  if (input.declaredAgentId !== null) return 'declared_agent';
+  return input.known.neverAutomation ? 'human' : input.classification.class;
+}
+
+function finalScore(input: DecideInput, visitorClass: VisitorClass): number {
+  const { score, automation } = input.classification;
+  const defended = input.defenses.length > 0 && !automation;
+  const overridden = input.known.neverAutomation && visitorClass === 'human';
+  return overridden || input.monitor || defended ? Math.min(score, CALM_SCORE) : score;
+}
+
+/** The giver of a consent, as the verdict of the bundle tells it. Only a signature or a rule of kind A proves a machine: people have T and M too. */
+export function readGiver({ class: by, rules }: Pick<Verdict, 'class' | 'rules'>): VisitorClass {
+  const isProven = by !== 'undeclared_automation' || rules.some(({ kind }) => kind === 'A');
+  return isProven ? by : 'unknown';
+}
+
+/** Folds identity, classification and a reviewer's override into the verdict that is ledgered. */
+export function decide(input: DecideInput): Verdict {
+  const { classification, identity, known } = input;
+  const visitorClass = finalClass(input);
+  const overridden = known.neverAutomation && visitorClass === 'human' && classification.class !== 'human';
+  const giver = readGiver({ class: visitorClass, rules: classification.rules });
+  const castsDoubtOnGrant = giver !== 'human' && giver !== 'unknown' && input.grantSeq !== undefined;
+  const explained = input.defenses.length > 0;
+  const smartSignals: SmartSignals = {
+    bot:
+      visitorClass === 'declared_agent'
+        ? classification.automation
+        : visitorClass === 'undeclared_automation',
+    incognito: false,
+    tampered: classification.inconsistency > 0 && !explained,
+    inconsistency: classification.inconsistency,
+  };
+  return {
+    requestId: input.requestId,
+    decidedAt: input.now,
+    class: visitorClass,
+    durable: identity?.durable ?? null,
+    epoch: identity?.epoch ?? null,
+    confidence: confidenceOf(identity, known.seen),
+    suspectScore: finalScore(input, visitorClass),
+    smartSignals,
+    needsAttestation: identity !== null && input.needsAttestation,
+    declaredAgentId: input.declaredAgentId,
+    consentState: input.consentState,
+    rules: classification.rules,
+    ...(classification.counterfactual && { counterfactual: classification.counterfactual }),
+    defenses: input.defenses,
+    overridden,
+    monitor: input.monitor,
+    incomplete: input.incomplete,
+    policyVersion: input.policyVersion,
+    ...(castsDoubtOnGrant && { grantSeq: input.grantSeq }),
+  };
 }

@@ -5,7 +5,7 @@ import { readForgottenTo, readNewestTime } from '../../db/clock-rule-store.ts';
 import { readMeta } from '../../db/meta-store.ts';
 import { SERVER_SECRET } from '../../keys/master-key.ts';
 import { DAY, isoTime, SECOND } from '../../lib/clock.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { reasonOf } from '../../lib/jobs.ts';
 import { createLostLines } from '../../rights/erase/ended.ts';
 import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';

@@ -8,7 +8,7 @@ import { baseUrl, type Config } from '../../config.ts';
 import { EgressRefused } from '../../egress/guard.ts';
 import { greetRelay, parseRelay } from '../../egress/smtp.ts';
 import { DAY, HOUR } from '../../lib/clock.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import { hostReach, isLoopback } from '../../lib/ip.ts';
 import { countOutbox } from '../../notify/outbox.ts';
 import { listWebhooks } from '../../notify/webhooks.ts';

@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { OUTCOMES } from '../../attest/ceremony.ts';
 import type { BatchBegun } from '../../db/group-commit.ts';
 import { SECOND } from '../../lib/clock.ts';
-import { memoised } from '../../lib/functions.ts';
+import { memoised } from '../../lib/collections.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import type { Stock } from './stock-store.ts';
 

@@ -7,7 +7,7 @@ import { BATCHES, type BatchBegun } from '../../db/group-commit.ts';
 import { STATE_INVALID } from '../../db/meta-store.ts';
 import { errorReply } from '../../http/reply.ts';
 import type { HotReply } from '../../http/request.ts';
-import type { IngestAnswer } from '../../ingest/respond.ts';
+import type { IngestAnswer } from '../../ingest/ingest.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
 import { createMeters, registerDisk, registerStock } from './meters.ts';
 import { createRouteLabel } from './route-label.ts';

@@ -1,6 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { ConfigError, type ServiceManager } from '../../config.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 
 type Sockets = Record<'http' | 'metrics', number | null>;
 

@@ -7,7 +7,7 @@ import { finished, pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import ejs from 'ejs';
 import { ZipFile } from 'yazl';
-import { RULES, type RulePolicy } from '../../ingest/verdict/policy.ts';
+import { RULES, type RulePolicy } from '../../ingest/verdict/classify.ts';
 import { type Bytes, meter } from '../../lib/pass-bytes.ts';
 import { type Cell, csvRecord, visibleText } from '../../lib/text.ts';
 import type { ContestResponse } from '../../schema/rights.ts';

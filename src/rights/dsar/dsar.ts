@@ -1,4 +1,4 @@
-import type { Counterfactual } from '../../ingest/verdict/score.ts';
+import type { Counterfactual } from '../../ingest/verdict/classify.ts';
 import type { TenantSettings } from '../../tenants/settings.ts';
 
 /** Words of the answer to an access request (GDPR articles 15 and 22(3), contract 6.5). */

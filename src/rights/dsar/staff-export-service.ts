@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { recordAudit } from '../../audit/store.ts';
 import type { Database } from '../../db/engine.ts';
-import { policyOf } from '../../ingest/verdict/policy.ts';
+import { policyOf } from '../../ingest/verdict/classify.ts';
 import type { Actor } from '../../lib/act.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { EraseTargetBody } from '../../schema/rights.ts';

@@ -17,7 +17,7 @@ import {
 import { dropMeta, readMeta, writeMeta } from '../../db/meta-store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { hmacSha256 } from '../../lib/crypto.ts';
-import { tryOr } from '../../lib/functions.ts';
+import { tryOr } from '../../lib/errors.ts';
 import type { StoredErasure } from './receipts.ts';
 
 /**

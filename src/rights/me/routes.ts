@@ -5,7 +5,7 @@ import { exactRouter, json, parseShape, type ServedRoute, sending } from '../../
 import { noteRefusal } from '../../http/reply.ts';
 import { requestFacts } from '../../http/server.ts';
 import { isReconciled } from '../../ingest/decisions-service.ts';
-import { toldOnce } from '../../ingest/verdict/policy.ts';
+import { toldOnce } from '../../ingest/verdict/classify.ts';
 import { Refusal } from '../../lib/errors.ts';
 import { caseFilingSchema, type Forgotten } from '../../schema/rights.ts';
 import { publishableKeySchema } from '../../schema/rights-routes.ts';

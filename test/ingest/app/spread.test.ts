@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { purgeNetworks } from '../../../src/ingest/devices-store.ts';
-import type { KnownDevice } from '../../../src/ingest/ports.ts';
-import { isShared } from '../../../src/ingest/verdict/identity.ts';
+import { isShared, type KnownDevice } from '../../../src/ingest/verdict/identity.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { createSqlite, type SqliteFile } from '../../agents/support/sqlite.ts';
 import { createEntry, NOW } from '../../support/make.ts';

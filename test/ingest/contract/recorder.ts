@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { findDecision } from '../../../src/ingest/decisions-store.ts';
-import type { DeviceQuery, KnownDevice, Recorded } from '../../../src/ingest/ports.ts';
+import type { DeviceQuery, Recorded } from '../../../src/ingest/ports.ts';
 import { createRecorder as createWholeRecorder } from '../../../src/ingest/store.ts';
+import type { KnownDevice } from '../../../src/ingest/verdict/identity.ts';
 import { commitVerdict } from '../../../src/ledger/entries.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { createConsentState, createEntry, DAY, NOW, type TestEntry } from '../../support/make.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { classify, combine } from '../../../src/ingest/verdict/classify.ts';
 import type { Rule } from '../../../src/ingest/verdict/rule.ts';
-import { classify, combine } from '../../../src/ingest/verdict/score.ts';
 import { changed, chrome, judge } from './support/browsers.ts';
 import { all, header, ja4, patched, set } from './support/changes.ts';
 

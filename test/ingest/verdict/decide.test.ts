@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KnownDevice } from '../../../src/ingest/ports.ts';
-import { type DecideInput, decide, readGiver } from '../../../src/ingest/verdict/decide.ts';
-import type { Classification } from '../../../src/ingest/verdict/score.ts';
+import type { Classification } from '../../../src/ingest/verdict/classify.ts';
+import type { KnownDevice } from '../../../src/ingest/verdict/identity.ts';
+import { type DecideInput, decide, readGiver } from '../../../src/ingest/verdict/verdict.ts';
 import { createConsentState, NOW } from '../../support/make.ts';
 
 /** Classification, identity, a verified agent and a reviewer's override become one verdict (contract 3.4). */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RULES } from '../../../src/ingest/verdict/policy.ts';
-import { classByRules, classify, explain } from '../../../src/ingest/verdict/score.ts';
+import { classByRules, classify, explain, RULES } from '../../../src/ingest/verdict/classify.ts';
 import { type Browser, changed, chrome, judge } from './support/browsers.ts';
 import { all, type Change, drawnBy, groups, patched, set } from './support/changes.ts';
 

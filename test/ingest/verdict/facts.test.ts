@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyPolicy, RULES } from '../../../src/ingest/verdict/policy.ts';
-import { classify } from '../../../src/ingest/verdict/score.ts';
+import { applyPolicy, classify, RULES } from '../../../src/ingest/verdict/classify.ts';
 import { type Browser, changed, chrome, judge } from './support/browsers.ts';
 import { all, type Change, drawnBy, type Shown, set } from './support/changes.ts';
 import { AUTOMATION_FIRES } from './support/fires-automation.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { countFired } from '../../../src/ingest/verdict/classify.ts';
 import type { Rule, RuleKind } from '../../../src/ingest/verdict/rule.ts';
-import { countFired } from '../../../src/ingest/verdict/score.ts';
 
 const rule = (id: string, kind: RuleKind, weight: number): Rule => ({
   id,

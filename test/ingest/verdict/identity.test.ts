@@ -1,8 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Identity } from '../../../src/ingest/ports.ts';
 import type { Facts } from '../../../src/ingest/verdict/facts.ts';
-import { confidenceOf, currentEpoch, identify, visitorIdOf } from '../../../src/ingest/verdict/identity.ts';
+import {
+  confidenceOf,
+  currentEpoch,
+  type Identity,
+  identify,
+  visitorIdOf,
+} from '../../../src/ingest/verdict/identity.ts';
 import { sha256 } from '../../../src/lib/crypto.ts';
 import { createIngestTenant, NOW } from '../../support/make.ts';
 import { createFacts, createRawSignals, type createSignals } from '../../support/make-signals.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RULES } from '../../../src/ingest/verdict/policy.ts';
+import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import * as browsers from './support/browsers.ts';
 import { type Browser, type Judged, judge } from './support/browsers.ts';
 import { AUTOMATION_FIRES } from './support/fires-automation.ts';

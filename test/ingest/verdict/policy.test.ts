@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   applyPolicy,
+  classify,
   DEFAULT_POLICY,
   POLICY_VERSION,
   RULES,
   unknownRules,
-} from '../../../src/ingest/verdict/policy.ts';
-import { classify } from '../../../src/ingest/verdict/score.ts';
+} from '../../../src/ingest/verdict/classify.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { createFacts } from '../../support/make-signals.ts';
 

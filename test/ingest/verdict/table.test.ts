@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { POLICY_VERSION, RULES, ruleText } from '../../../src/ingest/verdict/policy.ts';
+import { POLICY_VERSION, RULES, ruleText } from '../../../src/ingest/verdict/classify.ts';
 
 /** The table of rules as data, against signals.md section 2. */
 

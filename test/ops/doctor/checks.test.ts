@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config.ts';
-import { withClosing } from '../../../src/lib/functions.ts';
+import { withClosing } from '../../../src/lib/collections.ts';
 import { type DoctorContext, openContext } from '../../../src/ops/doctor/context.ts';
 import { CHECKS, examine, type Report } from '../../../src/ops/doctor/doctor.ts';
 import { Skipped } from '../../../src/ops/doctor/finding.ts';

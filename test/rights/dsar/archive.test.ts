@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it, vi } from 'vitest';
-import { RULES } from '../../../src/ingest/verdict/policy.ts';
+import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import { CSV_COLUMNS, readCodebook } from '../../../src/rights/dsar/archive-files.ts';
 import { tempDir } from '../../support/command.ts';
 import { KID } from '../../support/constants.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RULES } from '../../../src/ingest/verdict/policy.ts';
+import { RULES } from '../../../src/ingest/verdict/classify.ts';
 import { KID } from '../../support/constants.ts';
 import { type Rights, startRights, type Visit } from '../support/rights.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY } from '../../../src/ingest/verdict/policy.ts';
+import { DEFAULT_POLICY } from '../../../src/ingest/verdict/classify.ts';
 import { openSpool, writeArchive } from '../../../src/rights/dsar/archive-files.ts';
 import { createNotice } from '../../../src/rights/dsar/dsar.ts';
 import { type Dsar, describeDecision } from '../../../src/rights/dsar/service.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sqlite3 from 'sqlite3';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { toldOnce } from '../../../src/ingest/verdict/policy.ts';
+import { toldOnce } from '../../../src/ingest/verdict/classify.ts';
 import { KID, ORIGIN, REASON } from '../../support/constants.ts';
 import { expectError, SEEN_WITHIN } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
