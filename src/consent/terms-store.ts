@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/engine.ts';
+import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant, ConsentStateInvalid } from '../db/meta-store.ts';
 import { cellOf } from '../db/sql.ts';
 import type { EntryDetail } from '../ledger/entries.ts';
@@ -138,7 +138,7 @@ export async function listPolicies(database: Database, kid: string) {
   return rows.map((row) => ({ ...rowToConsentPolicy(row), text: row.text }));
 }
 
-export async function listState(database: Database, kid: string, principal: string) {
+export async function listState(database: Reader, kid: string, principal: string) {
   const rows: readonly (StateColumns & { readonly purpose: string })[] = await database
     .read('consent_state')
     .where({ kid, principal })
@@ -166,7 +166,7 @@ function rowToEvent({ principal, purpose, choice, at, salt, ...row }: Commitment
 
 /** Newest first, before `cursor`. */
 export async function listHistory(
-  database: Database,
+  database: Reader,
   kid: string,
   principal: string,
   page: { readonly before: number | null; readonly limit: number },

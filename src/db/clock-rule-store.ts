@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { type Clock, DAY, HOUR, isoTime, MINUTE } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
-import type { Database } from './engine.ts';
+import type { Database, Reader } from './engine.ts';
 import { dropMeta, readMetaNumber, writeMeta } from './meta-store.ts';
 import { runSql, type Transaction } from './sql.ts';
 
@@ -32,8 +32,7 @@ async function raise(tx: Transaction, name: string, to: number): Promise<void> {
 }
 
 /** Null: no server has run its jobs yet. */
-export const readNewestTime = (database: Pick<Database, 'read'>): Promise<number | null> =>
-  readMetaNumber(database, NEWEST);
+export const readNewestTime = (database: Reader): Promise<number | null> => readMetaNumber(database, NEWEST);
 
 /** Bundles that are dated earlier are stale; null: nothing was forgotten yet. */
 export const readForgottenTo = (database: Database): Promise<number | null> =>

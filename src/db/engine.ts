@@ -55,6 +55,9 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** What a read needs: `{ read: database.longRead }` is one that keeps no connection from checks and visits. */
+export type Reader = Pick<Database, 'read'>;
+
 /** @throws when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the first query */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   return /^postgres(ql)?:\/\//.test(options.location) ? openPostgres(options) : openSqlite(options);

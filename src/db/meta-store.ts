@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { TenantGone, Unavailable } from '../lib/errors.ts';
 import { driverError, errorCode, isRefusal, READ_ONLY } from './availability.ts';
 import type { Executor } from './dialect.ts';
-import type { Database } from './engine.ts';
+import type { Database, Reader } from './engine.ts';
 import { cellOf, lockClause, runSql, type Transaction } from './sql.ts';
 
 /** When the last backup was made, and how large it is. */
@@ -22,12 +22,12 @@ export const MOVING = 'moving';
 export const ESCROW = 'master-key-escrow';
 
 /** Reads one fact about the installation, for example the master key's check value. */
-export async function readMeta(database: Pick<Database, 'read'>, name: string): Promise<string | null> {
+export async function readMeta(database: Reader, name: string): Promise<string | null> {
   return (await cellOf<string>(database.read('meta').where({ name }), 'value')) ?? null;
 }
 
 /** Reads a fact that is a number, usually a time. */
-export async function readMetaNumber(database: Pick<Database, 'read'>, name: string): Promise<number | null> {
+export async function readMetaNumber(database: Reader, name: string): Promise<number | null> {
   const value = await readMeta(database, name);
   return value === null ? null : Number(value);
 }
@@ -96,7 +96,7 @@ export async function lockTenant(tx: Transaction, kid: string, since?: number): 
 }
 
 /** The names of all tenants, in order, also where the rest of a row cannot be read. */
-export function listKids({ read }: Pick<Database, 'read'>): Promise<readonly string[]> {
+export function listKids({ read }: Reader): Promise<readonly string[]> {
   return read('tenants').orderBy('kid').pluck('kid');
 }
 

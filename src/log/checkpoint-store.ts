@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/engine.ts';
+import type { Database, Reader } from '../db/engine.ts';
 import { cellOf } from '../db/sql.ts';
 import { DAY } from '../lib/clock.ts';
 import type { LogHead } from './entries.ts';
@@ -36,15 +36,15 @@ export async function putCheckpoint(
   return true;
 }
 
-const checkpointsOf = ({ read }: Pick<Database, 'read'>, kid: string): Knex.QueryBuilder =>
+const checkpointsOf = ({ read }: Reader, kid: string): Knex.QueryBuilder =>
   read('checkpoints').where({ kid }).select('size', { text: 'note', signedAt: 'at' });
 
-export async function listCheckpoints(database: Pick<Database, 'read'>, kid: string) {
+export async function listCheckpoints(database: Reader, kid: string) {
   return (await checkpointsOf(database, kid).orderBy('size')) as StoredCheckpoint[];
 }
 
 /** The newest cosigned checkpoints over at least this many entries. */
-export async function listCosigned(database: Pick<Database, 'read'>, kid: string, atLeast: number) {
+export async function listCosigned(database: Reader, kid: string, atLeast: number) {
   const cosigned = checkpointsOf(database, kid).where('size', '>=', atLeast).whereNot({ cosignatures: '' });
   const newest = cosigned.orderBy('size', 'desc').limit(10);
   return newest.select<(StoredCheckpoint & { readonly lines: string })[]>({ lines: 'cosignatures' });

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/engine.ts';
+import type { Database, Reader } from '../db/engine.ts';
 import { missingLogError } from '../db/meta-store.ts';
 import { type Bindings, insertMany, lockClause, runSql, sendTogether, type Transaction } from '../db/sql.ts';
 import { LEDGER_SECRET, type MasterKey, tenantSecretContext } from '../keys/master-key.ts';
@@ -169,7 +169,7 @@ interface HeadRow extends Pick<LogHead, 'origin' | 'vkey' | 'size'> {
   readonly checkpoint_at: number;
 }
 
-export async function readHead(database: Pick<Database, 'read'>, kid: string): Promise<LogHead | null> {
+export async function readHead(database: Reader, kid: string): Promise<LogHead | null> {
   const row = await database.read('ledger_heads').where({ kid }).first<HeadRow | undefined>();
   if (!row) return null;
   const frontier = decodeFrontier(row.frontier);
@@ -215,20 +215,15 @@ export interface StoredEntry {
 const PAGE = 500;
 
 /** Entries as NDJSON, without holding the log in memory. */
-export async function* entryLines(database: Pick<Database, 'read'>, kid: string): AsyncGenerator<string> {
+export async function* entryLines(database: Reader, kid: string): AsyncGenerator<string> {
   const next = (last?: StoredEntry) => readEntries(database, kid, last ? last.seq + 1 : 0, PAGE);
   for await (const page of pagesBy(PAGE, next)) for (const one of page) yield `${JSON.stringify(one)}\n`;
 }
 
-const entriesFrom = ({ read }: Pick<Database, 'read'>, kid: string, start: number, limit: number) =>
+const entriesFrom = ({ read }: Reader, kid: string, start: number, limit: number) =>
   read('ledger_entries').where({ kid }).where('seq', '>=', start).orderBy('seq').limit(limit);
 
-export async function readEntries(
-  database: Pick<Database, 'read'>,
-  kid: string,
-  start: number,
-  limit: number,
-) {
+export async function readEntries(database: Reader, kid: string, start: number, limit: number) {
   const rows = await entriesFrom(database, kid, start, limit).select<StoredEntry[]>('seq', 'hash', 'entry');
   return rows.map(({ seq, hash, entry }) => ({ seq: Number(seq), hash, entry }));
 }

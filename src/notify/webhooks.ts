@@ -1,5 +1,5 @@
 import { writeAct } from '../audit/store.ts';
-import type { Database } from '../db/engine.ts';
+import type { Database, Reader } from '../db/engine.ts';
 import { bumpTenant } from '../db/meta-store.ts';
 import { toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
@@ -8,7 +8,7 @@ import { rowToWebhook, type Webhook, type WebhookRow } from '../tenants/tenant-s
 
 /** Stores the webhooks of tenants and signs deliveries (Standard Webhooks). */
 
-export async function listWebhooks(database: Database, kid?: string): Promise<readonly Webhook[]> {
+export async function listWebhooks(database: Reader, kid?: string): Promise<readonly Webhook[]> {
   const query = database.read<WebhookRow>('webhooks').orderBy(['kid', 'created_at']);
   const rows = await (kid === undefined ? query : query.where({ kid }));
   return rows.map(rowToWebhook);

@@ -1,7 +1,7 @@
 import { rightsRef } from '../../audit/audit.ts';
 import { recordAudit } from '../../audit/store.ts';
 import { listHistory, listState } from '../../consent/terms-store.ts';
-import type { Database } from '../../db/engine.ts';
+import type { Reader } from '../../db/engine.ts';
 import { classByRules, explain, ruleText } from '../../ingest/verdict/classify.ts';
 import { visitorIdOf } from '../../ingest/verdict/identity.ts';
 import type { Verdict } from '../../ingest/verdict/verdict.ts';
@@ -103,7 +103,7 @@ export function describeDecision(decision: HeldDecision, tenant: Tenant, contest
   };
 }
 
-async function readHistory(database: Database, kid: string, principal: string): Promise<readonly object[]> {
+async function readHistory(database: Reader, kid: string, principal: string): Promise<readonly object[]> {
   const history: object[] = [];
   const readPage = (after: { readonly seq: number } | undefined) =>
     listHistory(database, kid, principal, { before: after?.seq ?? null, limit: HISTORY_PAGE });
@@ -113,7 +113,7 @@ async function readHistory(database: Database, kid: string, principal: string): 
   return history;
 }
 
-async function readConsent(database: Database, { kid, principal, principalId }: Reach) {
+async function readConsent(database: Reader, { kid, principal, principalId }: Reach) {
   if (principal === null || principalId === null) return null;
   const history = await readHistory(database, kid, principal);
   if (history.length === 0) return null;
@@ -134,7 +134,7 @@ async function readConsent(database: Database, { kid, principal, principalId }: 
 }
 
 /** Data other than decisions; null when there are no decisions either. */
-async function readHeld({ database, contestTexts }: DsarDeps, reach: Reach) {
+async function readHeld(database: Reader, { contestTexts }: DsarDeps, reach: Reach) {
   const { kid, durable, principal } = reach;
   const heldReach = { durable, linked: [...reach.linked] };
   const device = durable === null ? null : await readDevice(database, kid, durable);
@@ -156,12 +156,12 @@ function referenceOf({ rightsKey }: Tenant, { durable, principal, linked }: Reac
 }
 
 /** Webhooks to this machine stay with the operator. */
-async function readRecipients(database: Database, kid: string): Promise<string[]> {
+async function readRecipients(database: Reader, kid: string): Promise<string[]> {
   const webhooks = await listWebhooks(database, kid);
   return [...new Set(webhooks.map(({ url }) => new URL(url).hostname))].filter((host) => !isLoopback(host));
 }
 
-export async function readNotice(database: Database, { kid, settings, purposes }: Tenant) {
+export async function readNotice(database: Reader, { kid, settings, purposes }: Tenant) {
   const titles = purposes.map(({ title }) => title);
   return createNotice(settings, titles, await readRecipients(database, kid));
 }
@@ -170,8 +170,8 @@ export async function readNotice(database: Database, { kid, settings, purposes }
 export async function gatherDsar(deps: DsarDeps, reach: Reach) {
   const { kid } = reach;
   const tenant = deps.tenantOf(kid);
-  const database = { ...deps.database, read: deps.database.longRead };
-  const heldData = tenant && (await readHeld({ ...deps, database }, reach));
+  const database: Reader = { read: deps.database.longRead };
+  const heldData = tenant && (await readHeld(database, deps, reach));
   if (!heldData) return null;
   const { where: heldReach, device, total, contests, override, links, consent } = heldData;
   const byRequest = new Map(contests.map((contest) => [contest.requestId, contest]));

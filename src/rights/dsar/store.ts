@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../db/engine.ts';
+import type { Reader } from '../../db/engine.ts';
 import { cellOf, countOf, countUpTo, isTrue, whereAmong, whereOneOf } from '../../db/sql.ts';
 import type { Verdict } from '../../ingest/verdict/verdict.ts';
 import { chunksOf, pagesBy } from '../../lib/collections.ts';
@@ -24,7 +24,7 @@ async function readPasskey(read: Knex, device: { readonly kid: string; readonly 
   return { deviceBound: isTrue(row.device_bound), createdAt: row.created_at, lastUsedAt: row.last_at };
 }
 
-export async function readDevice({ read }: Database, kid: string, durable: string) {
+export async function readDevice({ read }: Reader, kid: string, durable: string) {
   const device = { kid, durable };
   const sighting = await read('sightings')
     .where(device)
@@ -48,7 +48,7 @@ export async function readDevice({ read }: Database, kid: string, durable: strin
 }
 
 /** The override of the device, or the one that a linked request led to. */
-export async function readOverride({ read }: Database, kid: string, { durable, linked }: HeldReach) {
+export async function readOverride({ read }: Reader, kid: string, { durable, linked }: HeldReach) {
   const readFirst = (
     rows: Knex.QueryBuilder,
   ): Promise<{ readonly createdAt: number; readonly requestId: string | null } | undefined> =>
@@ -63,7 +63,7 @@ export async function readOverride({ read }: Database, kid: string, { durable, l
 }
 
 export async function readContests(
-  database: Database,
+  database: Reader,
   contestTexts: ContestTexts,
   kid: string,
   reach: HeldReach,
@@ -82,7 +82,7 @@ export async function readContests(
   return [...contests.values()].sort(compareFiled);
 }
 
-export async function readLinks(database: Database, kid: string, principal: string) {
+export async function readLinks(database: Reader, kid: string, principal: string) {
   const query = database.read('links').where({ kid, principal });
   const links = query.orderBy('linked_at');
   return (await links.select({ requestId: 'request_id', linkedAt: 'linked_at' })) as {
@@ -109,7 +109,7 @@ type HeldRow = Readonly<
 const PAGE = 500;
 
 async function readDecisionPage(
-  database: Database,
+  database: Reader,
   kid: string,
   part: { readonly durable: string } | { readonly requests: readonly string[] },
   before: string | null,
@@ -141,7 +141,7 @@ async function readDecisionPage(
 }
 
 /** The newest first, in pages, so that a long trail is never in memory whole. */
-export async function* readDecisions(database: Database, kid: string, reach: HeldReach) {
+export async function* readDecisions(database: Reader, kid: string, reach: HeldReach) {
   const { durable, linked } = reach;
   if (durable !== null) {
     const readNextPage = (after: HeldDecision | undefined) =>
@@ -156,7 +156,7 @@ export async function* readDecisions(database: Database, kid: string, reach: Hel
   }
 }
 
-export async function countDecisions(database: Database, kid: string, reach: HeldReach): Promise<number> {
+export async function countDecisions(database: Reader, kid: string, reach: HeldReach): Promise<number> {
   const { durable, linked } = reach;
   const decisionRows = (): Knex.QueryBuilder => database.read('decisions').where({ kid });
   let total = durable === null ? 0 : await countOf(decisionRows().where({ durable }));
@@ -170,7 +170,7 @@ export async function countDecisions(database: Database, kid: string, reach: Hel
 }
 
 /** Reads the other visits of a device, the newest first, which a reviewer sees next to a contested decision. */
-export async function readDeviceTrail(database: Database, kid: string, durable: string, limit: number) {
+export async function readDeviceTrail(database: Reader, kid: string, durable: string, limit: number) {
   const rows = (await database
     .read('decisions')
     .where({ kid, durable })
@@ -185,18 +185,18 @@ export async function readDeviceTrail(database: Database, kid: string, durable: 
 }
 
 /** At most `cap + 1`. */
-export function countTrail({ read }: Database, kid: string, durable: string, cap: number): Promise<number> {
+export function countTrail({ read }: Reader, kid: string, durable: string, cap: number): Promise<number> {
   return countUpTo(read, read('decisions').where({ kid, durable }), cap);
 }
 
 /** Contests of the same device, the newest first, without what was written. */
-export function readDeviceContests({ read }: Database, kid: string, durable: string, limit: number) {
+export function readDeviceContests({ read }: Reader, kid: string, durable: string, limit: number) {
   const contests = read('contests').where({ kid, durable });
   return contestsIn(contests.orderBy('contest_id', 'desc').limit(limit), null);
 }
 
 /** @returns the time of the oldest stored decision */
-export async function readOldestDecision(database: Database, kid: string): Promise<number | null> {
+export async function readOldestDecision(database: Reader, kid: string): Promise<number | null> {
   const decisions = database.read('decisions').where({ kid }).orderBy('decided_at');
   return (await cellOf<number>(decisions, 'decided_at')) ?? null;
 }
