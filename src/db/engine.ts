@@ -55,7 +55,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** What a read needs: `{ read: database.longRead }` is one that keeps no connection from checks and visits. */
+/** The part of a database that a read needs: `{ read: database.longRead }` is one that keeps no connection from checks and visits. */
 export type Reader = Pick<Database, 'read'>;
 
 /** @throws when an SQLite file is missing and `create` is not set; PostgreSQL is only reached by the first query */
