@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { LoginBegun, Switching } from '../auth/credentials.ts';
+import type { LoginChallenge, SignInPrompt } from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
@@ -34,10 +34,10 @@ export function setCookie(name: string, value: string, maxAgeMs: number, secure:
   return `${name}=${value}; HttpOnly; ${secure ? 'Secure; ' : ''}SameSite=Lax; Path=/; Max-Age=${age}`;
 }
 
-export interface PendingLogin extends LoginBegun {
+export interface PendingLogin extends LoginChallenge {
   /** Where the person wanted to go. */
   readonly back: string;
-  readonly switching: Switching | null;
+  readonly switching: SignInPrompt | null;
 }
 
 const USE = 'gpd/console-login/v1';

@@ -1,5 +1,5 @@
 import type { Request, Response, Router } from 'express';
-import { type LoginFault, LoginRefused, mayOpen, type Switching } from '../auth/credentials.ts';
+import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../auth/credentials.ts';
 import { limitClients } from '../http/register.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { Unavailable } from '../lib/errors.ts';
@@ -29,7 +29,7 @@ const stale = (all: readonly string[], prefix: string): readonly string[] => {
   return pending.length < MAX_PENDING ? [] : pending;
 };
 
-const readSwitching = (value: unknown): Switching | null =>
+const readSwitching = (value: unknown): SignInPrompt | null =>
   value === 'select_account' || value === 'login' ? value : null;
 
 /** The provider sends everyone back to the public origin: the cookie has to be there. Once, or a proxy makes a loop. */

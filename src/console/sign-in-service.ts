@@ -5,7 +5,7 @@ import {
   type ConsoleSession,
   createConsoleToken,
   hashSecret,
-  type LoginBegun,
+  type LoginChallenge,
   LoginRefused,
   roleOf,
   type VerifiedLogin,
@@ -74,7 +74,7 @@ async function identify({ config, onLoginFault }: Context, login: VerifiedLogin)
   const claimant = claimantOf(config, login.claims);
   const whole = claimant && isStaff(claimant) && claimant.tenant !== null && isNamed(login.claims);
   if (whole) return { claimant, claims: login.claims };
-  const claims = await login.more().catch((error: unknown) => {
+  const claims = await login.fetchUserinfoClaims().catch((error: unknown) => {
     onLoginFault(error);
     // A name may be missing, a role or a tenant may not: nobody knows what userinfo would have said.
     if (!claimant || !isStaff(claimant) || claimant.tenant === null) throw new LoginRefused('userinfo');
@@ -114,7 +114,7 @@ export async function openSession(
 const nobody = (why: 'no-role' | 'no-tenant' | 'unknown-tenant') => ({ ok: false, why }) as const;
 
 /** Who came back from the identity provider, or why nobody did. @throws {LoginRefused}, {Unavailable} */
-export async function finishSignIn(context: Context, callback: URL, begun: LoginBegun) {
+export async function finishSignIn(context: Context, callback: URL, begun: LoginChallenge) {
   const login = await (await context.provider()).finish(callback, begun);
   const { claimant, claims } = await identify(context, login);
   if (!claimant || !isStaff(claimant)) return nobody('no-role');
