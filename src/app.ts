@@ -11,9 +11,11 @@ import type { AppOptions, RunningApp } from './ops/running.ts';
 import { createForwardedNote } from './ops/untrusted-forwarded.ts';
 import { ROUTES } from './schema/routes.ts';
 
+/** Starts and stops the server: `gpd serve`, the demo and tests call startApp with a configuration. */
+
 const DRAIN_MS = 10 * SECOND;
 
-/** Stops the last that was started first. One that fails keeps no other from its end. @throws the first failure, after all of them */
+/** Stops in reverse order of the start, and all of them even if one fails. @throws the first failure */
 async function stopAll(stops: Stop[]): Promise<void> {
   const failures: unknown[] = [];
   for (const stop of stops.splice(0).reverse()) {
@@ -26,14 +28,14 @@ async function stopAll(stops: Stop[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Opens the store, loads all tenants and serves. @throws {ConfigError} with a plain sentence */
+/** Opens the database, loads all tenants and listens. @throws {ConfigError} with a plain sentence */
 export async function startApp(config: Config, options: AppOptions): Promise<RunningApp> {
   const settings = await readSettings(config);
   const stops: Stop[] = [];
   try {
     return await start(config, settings, options, stops);
   } catch (error) {
-    // Why it did not start is what the operator has to read.
+    // A failure to stop is ignored, so that the operator reads why the server did not start.
     await stopAll(stops).catch(() => {});
     throw error;
   }

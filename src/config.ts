@@ -18,10 +18,10 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Read by the SDKs' `fromEnv`, not by the server. */
-const PASSED_OVER = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY']);
-/** `master-key:3 database-url:4`: credentials that /usr/bin/gpd opened as root; no setting. */
-const HANDED_OVER = 'GPD_CREDENTIAL_FDS';
+/** Variables that the SDKs read with `fromEnv`; the server ignores them. */
+const SDK_VARIABLES = new Set(['GPD_CONSENT_URL', 'GPD_CONSENT_KEY']);
+/** The launcher /usr/bin/gpd opens credentials as root and passes descriptors, as in `master-key:3 database-url:4`. It is no setting. */
+const CREDENTIAL_DESCRIPTORS = 'GPD_CREDENTIAL_FDS';
 const CONFIG_FILE = 'gpd.toml';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -31,23 +31,23 @@ export interface Config extends Settings {
 }
 
 const CREDENTIALS = ['master-key', 'database-url', 'console-client-secret'] as const;
-/** Files of the systemd credentials that there are (LoadCredential=), or descriptors of them as /dev/fd/N. */
+/** The systemd credentials (LoadCredential=) that exist, as paths of files or as descriptors /dev/fd/N. */
 export type Credentials = Readonly<Partial<Record<(typeof CREDENTIALS)[number], string>>>;
 
 const DESCRIPTOR = /^\/dev\/fd\/(\d+)$/;
 
-/** The number in /dev/fd/N; null for any other path. */
-export function descriptorOf(path: string): number | null {
+/** @returns the number in /dev/fd/N; null for any other path */
+export function parseDescriptor(path: string): number | null {
   const number = DESCRIPTOR.exec(path)?.[1];
   return number === undefined ? null : Number(number);
 }
 
 /**
- * A descriptor is read itself: opening it by name needs the right to read the file, which the process that passed it has
- * and this process has not. @throws as fs does
+ * Reads a descriptor without opening it by its name: that would need the right to read the file, which only the process that
+ * passed the descriptor has. @throws the errors of node:fs
  */
 export function readSecretFile(path: string): Buffer {
-  const descriptor = descriptorOf(path);
+  const descriptor = parseDescriptor(path);
   if (descriptor === null) return readFileSync(path);
   const stat = fstatSync(descriptor);
   if (!stat.isFile()) return readFileSync(path);
@@ -55,7 +55,11 @@ export function readSecretFile(path: string): Buffer {
   return content.subarray(0, readSync(descriptor, content, 0, stat.size, 0));
 }
 
-function refuseUnknown(names: readonly string[], knownNames: readonly string[], source: string): void {
+function refuseUnknownSettings(
+  names: readonly string[],
+  knownNames: readonly string[],
+  source: string,
+): void {
   const unknown = names.find((name) => !knownNames.includes(name));
   if (unknown !== undefined) {
     throw new ConfigError(
@@ -64,7 +68,7 @@ function refuseUnknown(names: readonly string[], knownNames: readonly string[], 
   }
 }
 
-function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
+function readConfigFile(path: string | undefined): Readonly<Record<string, unknown>> {
   const file = path ?? (existsSync(CONFIG_FILE) ? CONFIG_FILE : undefined);
   if (file === undefined) return {};
   const text = tryOr(() => readFileSync(file, 'utf8'), null);
@@ -76,17 +80,16 @@ function readFile(path: string | undefined): Readonly<Record<string, unknown>> {
     if (!(error instanceof TomlError)) throw error;
     throw new ConfigError(`${file}, line ${error.line}: ${error.message.split('\n')[0] ?? ''}`);
   }
-  refuseUnknown(Object.keys(values), SETTING_NAMES, file);
+  refuseUnknownSettings(Object.keys(values), SETTING_NAMES, file);
   return values;
 }
 
 function findCredentials(environment: Environment): Credentials {
   const directory = environment['CREDENTIALS_DIRECTORY'];
   const handedOver = new Map(
-    [...(environment[HANDED_OVER] ?? '').matchAll(/(?<![\w-])([\w-]+):(\d+)/g)].map(([, name, fd]) => [
-      name,
-      `/dev/fd/${fd}`,
-    ]),
+    [...(environment[CREDENTIAL_DESCRIPTORS] ?? '').matchAll(/(?<![\w-])([\w-]+):(\d+)/g)].map(
+      ([, name, fd]) => [name, `/dev/fd/${fd}`],
+    ),
   );
   const files = CREDENTIALS.map((name) => {
     const file = handedOver.get(name) ?? (directory === undefined ? '' : join(directory, name));
@@ -101,8 +104,8 @@ function readText(file: string, description: string): string {
   return text;
 }
 
-/** @param before settings before this one */
-function fallbackOf(
+/** @param before the settings that were already read */
+function findFallback(
   name: SettingName,
   before: Readonly<Record<string, unknown>>,
   { environment, credentials }: { readonly environment: Environment; readonly credentials: Credentials },
@@ -117,7 +120,7 @@ function fallbackOf(
   return SETTINGS[name].fallback;
 }
 
-function absolute(path: string): string {
+function resolvePath(path: string): string {
   const found = tryOr(() => resolve(path), null);
   if (found !== null) return found;
   throw new ConfigError(
@@ -131,15 +134,15 @@ export interface LoadOptions {
   readonly configFile?: string | undefined;
 }
 
-/** @throws {ConfigError} with one sentence that names the setting and what it takes */
+/** @throws {ConfigError} with one sentence that names the setting and the values it accepts */
 export function loadConfig(options: LoadOptions): Config {
   const { environment, flags = {} } = options;
   const knownNames = SETTING_NAMES.map(environmentName);
   const givenNames = Object.keys(environment).filter(
-    (name) => name.startsWith('GPD_') && !PASSED_OVER.has(name) && name !== HANDED_OVER,
+    (name) => name.startsWith('GPD_') && !SDK_VARIABLES.has(name) && name !== CREDENTIAL_DESCRIPTORS,
   );
-  refuseUnknown(givenNames, knownNames, 'environment');
-  const file = readFile(options.configFile);
+  refuseUnknownSettings(givenNames, knownNames, 'environment');
+  const file = readConfigFile(options.configFile);
   const credentials = findCredentials(environment);
   const settings: Record<string, unknown> = {};
   for (const name of SETTING_NAMES) {
@@ -148,7 +151,7 @@ export function loadConfig(options: LoadOptions): Config {
       flags[name] ??
       (fromEnvironment === '' ? undefined : fromEnvironment) ??
       file[name] ??
-      fallbackOf(name, settings, { environment, credentials });
+      findFallback(name, settings, { environment, credentials });
     const result = SETTINGS[name].schema.safeParse(raw, { error: explainIssue });
     if (!result.success) {
       const problem = result.error.issues[0]?.message ?? 'is not valid';
@@ -164,26 +167,28 @@ export function loadConfig(options: LoadOptions): Config {
   if ((parsed.tls_cert === null) !== (parsed.tls_key === null)) {
     throw new ConfigError('GPD_TLS_CERT and GPD_TLS_KEY: set both or neither');
   }
-  return { ...parsed, data_dir: absolute(parsed.data_dir), credentials };
+  return { ...parsed, data_dir: resolvePath(parsed.data_dir), credentials };
 }
 
-/** Reads the variables of a service manager (sd_notify(3), sd_listen_fds(3)). */
-export type ServiceManager = ReturnType<typeof serviceManager>;
+export type ServiceManager = ReturnType<typeof readServiceManager>;
 
 const FIRST_SOCKET = 3;
 
-/** Ignores variables for another process: a parent may not have cleared its environment. */
-export function serviceManager(environment: Environment, pid: number) {
+/**
+ * Reads the variables of a service manager (sd_notify(3), sd_listen_fds(3)). Variables for another process are ignored, because a
+ * parent may not have cleared its environment.
+ */
+export function readServiceManager(environment: Environment, pid: number) {
   const isOurs = (name: string): boolean => environment[name] === undefined || environment[name] === `${pid}`;
   const microseconds = Number(environment['WATCHDOG_USEC'] ?? 0);
   const count = environment['LISTEN_PID'] === `${pid}` ? Number(environment['LISTEN_FDS'] ?? 0) : 0;
   const names = (environment['LISTEN_FDNAMES'] ?? '').split(':');
   return {
-    /** Null: nobody wants to be told. */
+    /** Null if no service manager waits for notifications. */
     notifySocket: environment['NOTIFY_SOCKET'] || null,
-    /** Milliseconds within which it expects a heartbeat. */
+    /** The manager expects a heartbeat within these milliseconds; null if it expects none. */
     watchdogMs: microseconds > 0 && isOurs('WATCHDOG_PID') ? microseconds / 1000 : null,
-    /** Listening sockets, from descriptor 3 on, with the names that their units give them. */
+    /** Listening sockets from descriptor 3 on, with the names in their units. */
     sockets: Array.from({ length: Number.isSafeInteger(count) && count > 0 ? count : 0 }, (_, i) => ({
       fd: FIRST_SOCKET + i,
       name: names[i] ?? '',
@@ -199,7 +204,7 @@ export function databaseLocation(config: Config): string {
   return config.database_url ?? sqliteFile(config);
 }
 
-/** The public origin (GPD_BASE_URL), which cookies, links and the log's origin are made from. */
+/** The public origin, from which cookies, links and the log's origin are built: GPD_BASE_URL, or else the listening address. */
 export function baseUrl(config: Config, port = config.port): string {
   if (config.base_url !== null) return config.base_url;
   const host = config.host.includes(':') ? `[${config.host}]` : config.host;

@@ -13,18 +13,19 @@ import { openStore, type Store } from './tenants/installation-files.ts';
 import { createKeyUseCounter, type KeyUseCounter } from './tenants/key-use-service.ts';
 import { readSnapshot } from './tenants/snapshot-store.ts';
 
-/** The parts of gpd over one open database: the server, the console, a command and a test are all handed this. */
+/** Builds the services of all features over one open database. The server, commands and tests start from here. */
+
 export interface Services {
   readonly config: Config;
   readonly clock: Clock;
   readonly random: Random;
   readonly database: Database;
   readonly serverSecret: Uint8Array;
-  /** Empty until `loadTenants`, or until a server has polled. */
+  /** It is empty until `loadTenants` is called, or a server has polled. */
   readonly tenants: TenantDirectory;
-  /** Counts which seal key opened a bundle. */
+  /** Counts which seal key decrypted a bundle. */
   readonly keyUse: KeyUseCounter;
-  /** The checkpoints that were signed, outside the database. */
+  /** The signed checkpoints, in files outside the database. */
   readonly book: CheckpointBook;
   readonly log: LogService;
   readonly consent: Consent;
@@ -32,16 +33,16 @@ export interface Services {
 }
 
 export interface ServiceOptions {
-  /** A database that is open already; without it, the one of the configuration is opened. */
+  /** An open database to use instead of the configured one. */
   readonly store?: Store;
   readonly clock?: Clock | undefined;
   readonly random?: Random;
-  /** A COMMIT failed with an unknown outcome: the process must not go on. */
+  /** Called if the outcome of a COMMIT is unknown: the process must stop. */
   readonly onUnknownCommit?: (error: Error) => void;
   readonly witnesses?: WitnessPolicy;
-  /** Gets the error that held up an erasure whose rows are gone; the job finishes it. */
+  /** Gets the error that delayed an erasure after its rows were deleted; a background job finishes it. */
   readonly onErasureFault?: (error: unknown) => void;
-  /** Milliseconds that an answer waits for an erasure; a command waits without a limit. */
+  /** Milliseconds for which an answer waits for an erasure; without it, there is no limit, as in commands. */
   readonly patienceMs?: number;
 }
 
@@ -87,7 +88,7 @@ export async function createServices(config: Config, options: ServiceOptions = {
   };
 }
 
-/** Reads all tenants once. One whose rows are damaged is left out: `gpd doctor` names it. */
+/** Reads all tenants once. A damaged tenant is left out; `gpd doctor` names it. */
 export async function loadTenants({ database, tenants }: Services): Promise<void> {
   tenants.apply(await readSnapshot(database, -1), tenants.masterKey());
 }

@@ -57,7 +57,7 @@ async function followTenants(services: Services, options: AppOptions, { logFault
     onFault: logFault('decryptor-thread-ended'),
   });
   stops.push(decryptor.stop);
-  tenants.onKeys(decryptor.setKeys);
+  tenants.watchSealKeys(decryptor.setKeys);
   const polling = await startPolling(database, tenants, {
     rereadMasterKey: () => readMasterKey(config),
     onFault: logFault('reload-failed'),
@@ -125,7 +125,7 @@ export async function openServer(
   stops.push(hearInvalidStates(log), logRefusals(log, monotonic));
   const day = { serverSecret, saltOf, clock };
   const { refresh } = polling;
-  const findKey = createUnknownKeys({ known: tenants.apiKey, refresh, now: monotonic });
+  const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, refresh, now: monotonic });
   /** The address at which the server listens; its port is known once it does. */
   const address = { url: baseUrl(config) };
   return {

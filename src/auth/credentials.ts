@@ -3,8 +3,12 @@ import { createUlid, type Random, sha256 } from '../lib/crypto.ts';
 import type { KeyScope } from '../schema/route.ts';
 import type { Claims } from './tokens.ts';
 
-/** Consent API keys (contract section 7): 32 random bytes behind a prefix that names the scope. */
+/**
+ * Credentials that gpd issues: API keys, principal sessions and console sessions. The types of a sign-in, which egress and the
+ * console share, are here too. Pure: stores are in consent, console and tenants.
+ */
 
+/** Consent API keys (contract section 7): 32 random bytes behind a prefix that names the scope. */
 const KEY_PREFIX: Readonly<Record<KeyScope, string>> = {
   publishable: 'gpd_pk_',
   secret: 'gpd_sk_',
@@ -17,35 +21,40 @@ export interface ApiKey {
   readonly kid: string;
   readonly scope: KeyScope;
   readonly name: string;
-  /** Lower-case hex SHA-256 of the key: all that is kept of it. */
+  /** Lower-case hex SHA-256 of the key; gpd stores nothing else of it. */
   readonly hash: string;
   readonly createdAt: number;
   readonly revokedAt: number | null;
-  /** `YYYY-MM-DD`; to the day, so that the table is no log of calls. */
+  /** `YYYY-MM-DD`: only the day, so that the table does not become a log of calls. */
   readonly lastUsedOn: string | null;
 }
 
-/** @returns the key, to be shown once */
+/** @returns the key, which is shown once and never stored */
 export function createApiKeySecret(scope: KeyScope, random: Random): string {
   return KEY_PREFIX[scope] + random(32).toString('base64url');
 }
 
-/** A new key as it is stored, and its secret, to be shown once. */
-export function createApiKey(of: Pick<ApiKey, 'kid' | 'scope' | 'name'>, createdAt: number, random: Random) {
-  const secret = createApiKeySecret(of.scope, random);
+/** @returns the new row for the database, and the secret, which is shown once */
+export function createApiKey(
+  fields: Pick<ApiKey, 'kid' | 'scope' | 'name'>,
+  createdAt: number,
+  random: Random,
+) {
+  const secret = createApiKeySecret(fields.scope, random);
   const id = `key_${createUlid(() => createdAt, random)}`;
-  const key: ApiKey = { id, ...of, hash: hashSecret(secret), createdAt, revokedAt: null, lastUsedOn: null };
+  const hash = hashSecret(secret);
+  const key: ApiKey = { id, ...fields, hash, createdAt, revokedAt: null, lastUsedOn: null };
   return { key, secret };
 }
 
 const SECRET = /^gpd_(?:pk|sk|ro|op)_[\w-]{43}$/;
 
-/** Whether it has the form of a key: what has not was never made. */
+/** A cheap check of the form: gpd never issued a text that fails it, so no look-up is needed. */
 export function isApiKeySecret(text: string): boolean {
   return SECRET.test(text);
 }
 
-/** All that is kept of a key or of a session's token. */
+/** Hashes an API key or a session token for the database, which never stores the secret itself. */
 export const hashSecret = (secret: string): string => sha256(secret).toString('hex');
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,512})$/i;
@@ -55,8 +64,7 @@ export function bearerToken(header: string | undefined): string | null {
   return header === undefined ? null : (BEARER.exec(header)?.[1] ?? null);
 }
 
-/** Principal sessions (contract section 7): a person, verified by the tenant's backend, for at most 15 minutes. */
-
+/** A principal session (contract section 7) stands for one person, whom the tenant's backend verified. */
 const SESSION_PREFIX = 'gpd_ps_';
 export const SESSION_TTL_MS = 15 * 60 * 1000;
 
@@ -76,25 +84,25 @@ export function isSessionToken(token: string): boolean {
   return token.startsWith(SESSION_PREFIX);
 }
 
-/** Sessions of staff in the console: server-side, revocable, 30 minutes idle and 8 hours in all. */
-
+/** A console session of staff is stored by the server and can be revoked. It ends after half an hour without a request. */
 const CONSOLE_IDLE_MS = 30 * MINUTE;
+/** A console session ends after this time even if it is in use. */
 export const CONSOLE_ABSOLUTE_MS = 8 * HOUR;
 
 export const STAFF_ROLES = ['reviewer', 'dpo', 'operator'] as const;
 export type StaffRole = (typeof STAFF_ROLES)[number];
 
 export interface ConsoleSession {
-  /** SHA-256 of the cookie's value; what the database holds. */
+  /** SHA-256 of the cookie's value; the database never stores the value itself. */
   readonly hash: string;
   readonly kid: string;
-  /** Keyed reference of the person. */
+  /** Keyed reference of the staff member. */
   readonly actor: string;
-  /** How colleagues see who holds a case. */
+  /** The name that colleagues see on a case which this staff member has claimed. */
   readonly label: string;
   readonly roles: readonly string[];
   readonly csrf: string;
-  /** Encrypted; null when the provider takes no sign-out from here. */
+  /** Encrypted; null if the identity provider has no sign-out endpoint. */
   readonly idToken: string | null;
   readonly createdAt: number;
   readonly seenAt: number;
@@ -105,32 +113,32 @@ export function createConsoleToken(random: Random): string {
   return random(32).toString('base64url');
 }
 
-/** Started while a clock was ahead, it would live that much longer: it counts as invalid. */
+/** A session from the future counts as invalid: it began while a clock was ahead, and would live that much longer. */
 export function isLiveSession(session: ConsoleSession, now: number): boolean {
   const { createdAt, seenAt, expiresAt } = session;
   if (Math.max(createdAt, seenAt) > now + MINUTE) return false;
   return now < expiresAt && now < seenAt + CONSOLE_IDLE_MS;
 }
 
-/** A dpo may do what a reviewer may; an operator sees what names nobody. */
+/** The role with the most rights. A dpo may do all that a reviewer may; an operator sees only pages that name nobody. */
 export function roleOf({ roles }: Pick<ConsoleSession, 'roles'>): StaffRole {
   if (roles.includes('dpo')) return 'dpo';
   return roles.includes('reviewer') ? 'reviewer' : 'operator';
 }
 
-/** A page for a reviewer is for a dpo too; `staff` are all who can sign in. */
+/** The role that a page requires; `staff` admits everyone who can sign in. */
 export type PageRole = 'staff' | 'reviewer' | 'dpo';
 
 export function mayOpen(role: StaffRole, page: PageRole): boolean {
   return page === 'staff' || page === role || (page === 'reviewer' && role === 'dpo');
 }
 
-/** The beginning of a session's cookie that a passkey opened: once an identity provider is set, it opens nothing. */
+/** A console cookie from a passkey sign-in begins with this. It is refused once an identity provider is configured. */
 const PASSKEY_PREFIX = 'gpd_pk.';
 export const createPasskeyToken = (random: Random): string => PASSKEY_PREFIX + createConsoleToken(random);
 export const isPasskeyToken = (token: string): boolean => token.startsWith(PASSKEY_PREFIX);
 
-/** Why a sign-in came to nothing; the page has a sentence for each. */
+/** The reason why a sign-in failed; the sign-in page has a sentence for each. */
 export type LoginFault =
   | 'cancelled'
   | 'not-yours'
@@ -150,20 +158,20 @@ export class LoginRefused extends Error {
   }
 }
 
-/** What a sign-in has to remember until the person comes back from the identity provider. */
-export interface LoginBegun {
+/** A sign-in is checked against these values when the browser comes back from the identity provider. */
+export interface LoginChallenge {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** Values of `prompt` (OIDC core section 3.1.2.1). Every provider knows `login`; not every one `select_account`. */
-export type Switching = 'select_account' | 'login';
+/** Values of `prompt` (OIDC core section 3.1.2.1). Every provider supports `login`, but only some `select_account`. */
+export type SignInPrompt = 'select_account' | 'login';
 
 export interface VerifiedLogin {
   readonly idToken: string;
-  /** Of the ID token, whose signature, issuer, audience, times and nonce were checked. */
+  /** The claims of the ID token; its signature, issuer, audience, times and nonce were checked. */
   readonly claims: Claims;
-  /** The same and what the userinfo endpoint adds; asked for when the ID token says too little. */
-  more(): Promise<Claims>;
+  /** Adds the claims of the userinfo endpoint, for an ID token that lacks the ones gpd needs. */
+  fetchUserinfoClaims(): Promise<Claims>;
 }

@@ -8,21 +8,25 @@ import { JsonRefused, parseStrictJson } from '../lib/json.ts';
 import { principalIdSchema } from '../schema/bundle.ts';
 import type { Settings } from '../schema/settings.ts';
 
-/** A compact JWS (RFC 7515) read as strictly as anything can write it. Nothing of it is believed yet. */
+/**
+ * Bearer tokens of an OIDC identity provider (contract section 6.1): parse the JWS strictly, check its signature and
+ * registered claims, and read who the caller is. `http` calls verifyBearer for the /privacy routes.
+ */
 
 export type Claims = Readonly<Record<string, unknown>>;
 
-export interface ReadJws {
+/** The parts of a compact JWS (RFC 7515) whose signature has not been checked yet. */
+export interface UnverifiedJws {
   readonly kid: string | null;
   readonly payload: Buffer;
 }
 
-/** A token that is larger is no token of ours; a request's headers have at most 16 KB. */
+/** Characters. Longer tokens are refused unread; the headers of a request have at most 16 KB. */
 export const MAX_TOKEN_LENGTH = 8192;
 
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 const TYPES = new Set(['jwt', 'at+jwt']);
-/** Keys or addresses of keys that the sender picks, extensions that have to be understood, a payload that is not encoded. */
+/** These let the sender pick the key, require an extension, or change how the payload is encoded (RFC 7515, RFC 7797). */
 const FORBIDDEN_MEMBERS = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'enc', 'zip'];
 
 const headerSchema = z.looseObject({
@@ -35,7 +39,7 @@ const headerSchema = z.looseObject({
     .optional(),
 });
 
-/** One JSON object without double keys, or null. */
+/** @returns null unless the bytes are one JSON object without duplicate keys */
 export function readClaims(bytes: Buffer): Claims | null {
   try {
     const value = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
@@ -47,45 +51,44 @@ export function readClaims(bytes: Buffer): Claims | null {
   }
 }
 
-export type Unreadable = 'malformed' | 'header' | 'algorithm';
+export type JwsFault = 'malformed' | 'header' | 'algorithm';
 
 /**
- * Exactly three canonical base64url parts (RFC 7515 section 2: no padding, no white space; no bits left over) and a header
- * with nothing in it that would change how the rest is read.
+ * Accepts exactly three canonical base64url parts (RFC 7515 section 2: no padding, no white space, no unused bits) and a header
+ * without members that would change how the other parts are read.
  */
-export function readJws(token: string): ReadJws | Unreadable {
+export function readJws(token: string): UnverifiedJws | JwsFault {
   if (token.length > MAX_TOKEN_LENGTH || !COMPACT.test(token)) return 'malformed';
   const [head, payload, signature] = token.split('.').map((part) => decodeBase64Url(part));
   const header = head ? readClaims(head) : null;
   if (!header || !payload || !signature) return 'malformed';
-  const known = headerSchema.safeParse(header);
-  if (!known.success || FORBIDDEN_MEMBERS.some((name) => Object.hasOwn(header, name))) return 'header';
-  const { alg, kid = null } = known.data;
+  const parsed = headerSchema.safeParse(header);
+  if (!parsed.success || FORBIDDEN_MEMBERS.some((name) => Object.hasOwn(header, name))) return 'header';
+  const { alg, kid = null } = parsed.data;
   return (SIGNING_ALGORITHMS as readonly string[]).includes(alg) ? { kid, payload } : 'algorithm';
 }
 
-/** The signing keys in an identity provider's JWKS (RFC 7517) that this server takes: P-256 and RSA from 2048 bits. */
-
+/** gpd accepts two kinds of keys in an identity provider's JWKS (RFC 7517): P-256, and RSA of at least 2048 bits. */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const;
 const MAX_KEYS = 100;
 const MIN_RSA_BITS = 2048;
-/** A larger modulus makes each verification a burden that a stranger can order. */
+/** A larger modulus would let any stranger's token cost much CPU time. */
 const MAX_RSA_BITS = 8192;
 
 const base64url = z.string().regex(/^[A-Za-z0-9_-]+$/);
-const common = {
+const commonMembers = {
   kid: z.string().optional(),
   use: z.literal('sig').optional(),
   key_ops: z
     .array(z.string())
     .refine((operations) => operations.includes('verify'))
     .optional(),
-  // A private key that was published is anybody's.
+  // Anybody can sign with a private key that was published.
   d: z.undefined().optional(),
 };
 const jwkSchema = z.discriminatedUnion('kty', [
   z.object({
-    ...common,
+    ...commonMembers,
     kty: z.literal('EC'),
     crv: z.literal('P-256'),
     alg: z.literal('ES256').optional(),
@@ -93,7 +96,7 @@ const jwkSchema = z.discriminatedUnion('kty', [
     y: base64url,
   }),
   z.object({
-    ...common,
+    ...commonMembers,
     kty: z.literal('RSA'),
     alg: z.literal('RS256').optional(),
     n: base64url,
@@ -107,12 +110,15 @@ type Jwk = z.output<typeof jwkSchema>;
 /** RFC 8017 section 3.1: an exponent of 1 would let anyone sign. */
 function isSoundRsa(key: KeyObject): boolean {
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
-  const sized = modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS;
-  return sized && publicExponent >= 3n && publicExponent % 2n === 1n;
+  const hasAllowedSize = modulusLength >= MIN_RSA_BITS && modulusLength <= MAX_RSA_BITS;
+  return hasAllowedSize && publicExponent >= 3n && publicExponent % 2n === 1n;
 }
 
-/** What jose imports and picks by `kid` and `alg`: a key never serves another algorithm. Null: nobody may sign by it. */
-function publicKey(jwk: Jwk): JWK | null {
+/**
+ * Sets `alg`, so that jose, which picks a key by `kid` and `alg`, never uses it with another algorithm.
+ * @returns null for an invalid or unsafe key
+ */
+function importPublicKey(jwk: Jwk): JWK | null {
   const { kty, kid } = jwk;
   const key = kty === 'EC' ? { kty, crv: jwk.crv, x: jwk.x, y: jwk.y } : { kty, n: jwk.n, e: jwk.e };
   const imported = tryOr(() => createPublicKey({ key, format: 'jwk' }), null);
@@ -120,22 +126,20 @@ function publicKey(jwk: Jwk): JWK | null {
   return { ...key, alg: kty === 'EC' ? 'ES256' : 'RS256', ...(kid === undefined ? {} : { kid }) };
 }
 
-/** The keys that can be used; others are passed over. Null: not a JWKS, or too many keys. */
+/** @returns the usable keys of a JWKS; null if it is no JWKS or has too many keys */
 export function readSigningKeys(document: unknown): readonly JWK[] | null {
   const parsed = jwksSchema.safeParse(document);
   if (!parsed.success) return null;
   return parsed.data.keys.flatMap((candidate) => {
     const jwk = jwkSchema.safeParse(candidate);
-    return (jwk.success ? publicKey(jwk.data) : null) ?? [];
+    return (jwk.success ? importPublicKey(jwk.data) : null) ?? [];
   });
 }
-
-/** What a token says, judged (RFC 7519 section 4.1, RFC 9068 section 4). */
 
 export const ROLES = ['subject', 'reviewer', 'dpo'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Who asks, as a verified token says it (contract 6.1). */
+/** The caller, as a verified token describes them (contract section 6.1). */
 export interface Claimant {
   readonly issuer: string;
   readonly sub: string;
@@ -157,64 +161,65 @@ export interface OidcRules extends Pick<Settings, Extract<keyof Settings, `oidc_
 export class ClaimRefused extends Error {}
 
 /** Seconds by which two clocks may differ. */
-const TOLERANCE = 30;
+const CLOCK_TOLERANCE_SECONDS = 30;
 
 const numericDate = z.number().min(0);
-const begins = { nbf: numericDate.optional(), iat: numericDate.optional() };
-const beginsSchema = z.looseObject(begins);
+const startTimes = { nbf: numericDate.optional(), iat: numericDate.optional() };
+const startTimesSchema = z.looseObject(startTimes);
 /** RFC 7519 section 2: in seconds. Milliseconds would make a token that never expires. */
-const LATEST_EXPIRY = 1e11;
+const MAX_EXPIRY = 1e11;
 const registeredSchema = z.looseObject({
   iss: z.string(),
   aud: z.union([z.string(), z.array(z.string())]),
-  exp: numericDate.max(LATEST_EXPIRY),
-  ...begins,
+  exp: numericDate.max(MAX_EXPIRY),
+  ...startTimes,
 });
 
-/** Whether a token was issued, and is valid, by now; false where it says so in no number. */
+/** False before `nbf` or `iat`, and when one of them is not a number (RFC 7519 section 4.1). */
 export function hasBegun(claims: Claims, nowSeconds: number): boolean {
-  const parsed = beginsSchema.safeParse(claims);
+  const parsed = startTimesSchema.safeParse(claims);
   if (!parsed.success) return false;
   const { nbf = 0, iat = 0 } = parsed.data;
-  return Math.max(nbf, iat) <= nowSeconds + TOLERANCE;
+  return Math.max(nbf, iat) <= nowSeconds + CLOCK_TOLERANCE_SECONDS;
 }
 
-const MISSHAPEN = 'The token needs iss, aud and exp as RFC 7519 defines them, and nbf and iat as numbers.';
+const INVALID_REGISTERED_CLAIMS =
+  'The token needs iss, aud and exp as RFC 7519 defines them, and nbf and iat as numbers.';
 
 /** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
 function checkRegisteredClaims(claims: Claims, rules: OidcRules, nowSeconds: number): void {
   const parsed = registeredSchema.safeParse(claims);
-  if (!parsed.success) throw new ClaimRefused(MISSHAPEN);
+  if (!parsed.success) throw new ClaimRefused(INVALID_REGISTERED_CLAIMS);
   const { iss, aud, exp } = parsed.data;
   if (iss !== rules.issuer) throw new ClaimRefused('The token is from another issuer.');
   if (![aud].flat().includes(rules.audience)) throw new ClaimRefused('The token is for another audience.');
-  if (exp <= nowSeconds - TOLERANCE) throw new ClaimRefused('The token has expired.');
+  if (exp <= nowSeconds - CLOCK_TOLERANCE_SECONDS) throw new ClaimRefused('The token has expired.');
   if (!hasBegun(claims, nowSeconds)) throw new ClaimRefused('The token is not valid yet.');
-  // RFC 7800: it may be used only by who proves a key, and that proof is not read here.
+  // RFC 7800: only someone who proves possession of that key may use the token, and gpd does not read such proofs.
   if (Object.hasOwn(claims, 'cnf'))
     throw new ClaimRefused('The token is bound to a key; send one that is not.');
 }
 
-function member(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Record<string, unknown>)[name]
     : undefined;
 }
 
-/** A claim by its name, as it is (names with dots and slashes are usual), or by a JSON pointer. */
+/** Names with dots or slashes are common, so only a leading slash makes `name` a JSON pointer (RFC 6901). */
 function findClaim(claims: Claims, name: string): unknown {
-  if (!name.startsWith('/')) return member(claims, name);
+  if (!name.startsWith('/')) return readMember(claims, name);
   const path = name.slice(1).split('/');
   return path.reduce<unknown>(
-    (value, part) => member(value, part.replaceAll('~1', '/').replaceAll('~0', '~')),
+    (value, part) => readMember(value, part.replaceAll('~1', '/').replaceAll('~0', '~')),
     claims,
   );
 }
 
-/** As a principalId: what a database or a log could stumble over never gets there. Null for anything invalid. */
+/** Accepts only texts that are valid principal ids, because a database or a log could choke on others. */
 const readText = (value: unknown): string | null => principalIdSchema.safeParse(value).data ?? null;
 
-/** Absent, null and empty name nothing; anything else that is not a text is refused: a restriction is never dropped. */
+/** Absent, null and empty mean "no restriction". Any other non-text is refused, so that no restriction is ever dropped. */
 function optionalText(claims: Claims, name: string): string | null {
   const value = findClaim(claims, name) ?? '';
   if (value === '') return null;
@@ -223,10 +228,10 @@ function optionalText(claims: Claims, name: string): string | null {
   return text;
 }
 
-/** Known roles only; others are for other services. */
+/** Ignores roles that gpd does not know: they are for other services. */
 function readRoles(claims: Claims, name: string): ReadonlySet<Role> {
-  const named = [findClaim(claims, name)].flat();
-  const roles = new Set(ROLES.filter((role) => named.includes(role)));
+  const claimed = [findClaim(claims, name)].flat();
+  const roles = new Set(ROLES.filter((role) => claimed.includes(role)));
   if (roles.size === 0)
     throw new ClaimRefused(`The claim ${name} names none of the roles ${ROLES.join(', ')}.`);
   return roles;
@@ -235,7 +240,7 @@ function readRoles(claims: Claims, name: string): ReadonlySet<Role> {
 /** @throws {ClaimRefused} with a sentence for the caller that quotes nothing of the token */
 export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   const { sub } = claims;
-  // As the provider spells it: OIDC compares it byte for byte.
+  // OIDC compares `sub` byte for byte, so it is not normalised.
   if (typeof sub !== 'string' || readText(sub) === null)
     throw new ClaimRefused('The claim sub must be a string that is not empty.');
   return {
@@ -248,14 +253,12 @@ export function readClaimant(claims: Claims, rules: OidcRules): Claimant {
   };
 }
 
-/** OIDC bearer authentication of /privacy (contract section 6.1): a token is a caller, or it is refused. */
-
 export interface BearerDeps {
   readonly rules: OidcRules;
   /**
-   * The key of the identity provider that a header names. An unknown kid makes it look again at the provider, at most once
-   * in a while; keys once learnt are served while the provider is away.
-   * @throws {Unavailable} when no keys were ever learnt and the provider cannot be read now
+   * Finds the key that a header names. An unknown kid makes it fetch the provider's keys again, with a limit on how often;
+   * keys already fetched are used while the provider is unreachable.
+   * @throws {Unavailable} when no keys were ever fetched and the provider is unreachable
    */
   readonly keys: JWTVerifyGetKey;
   readonly clock: Clock;
@@ -265,26 +268,26 @@ const BEARER = /^Bearer +(\S+)$/i;
 
 const MISSING = 'Send one Authorization header: Bearer and a JWT from the identity provider.';
 const NOT_SIGNED = 'The token is not signed with a key of the issuer.';
-const UNREADABLE: Readonly<Record<Unreadable, string>> = {
+const UNREADABLE: Readonly<Record<JwsFault, string>> = {
   malformed: 'The token is not a JWT in compact serialization.',
   header: 'The header of the token has a member that gpd does not accept, or one of the wrong type.',
   algorithm: `The token must be signed with ${SIGNING_ALGORITHMS.join(' or ')}.`,
 };
 
-/** RFC 6750 section 3: without a credential no error code. */
-export function unauthenticated(why: string | readonly string[], challenge = 'Bearer'): Refusal {
+/** RFC 6750 section 3: the challenge has no error code when the request has no credential. */
+export function unauthenticated(reasons: string | readonly string[], challenge = 'Bearer'): Refusal {
   return new Refusal('unauthenticated', {
-    details: [why].flat(),
+    details: [reasons].flat(),
     headers: { 'www-authenticate': challenge },
   });
 }
 
-function badToken(why: string): Refusal {
-  return unauthenticated(why, 'Bearer error="invalid_token"');
+function invalidToken(reason: string): Refusal {
+  return unauthenticated(reason, 'Bearer error="invalid_token"');
 }
 
-/** By jose, which judges the registered claims once more. Two keys of one kid are both tried. */
-async function isSigned({ rules, keys, clock }: BearerDeps, token: string, { kid }: ReadJws) {
+/** jose checks the registered claims a second time. If two keys have the same kid, both are tried. */
+async function isSigned({ rules, keys, clock }: BearerDeps, token: string, { kid }: UnverifiedJws) {
   const { issuer, audience } = rules;
   const algorithms = [...SIGNING_ALGORITHMS];
   const options: JWTVerifyOptions = {
@@ -292,25 +295,25 @@ async function isSigned({ rules, keys, clock }: BearerDeps, token: string, { kid
     audience,
     algorithms,
     currentDate: new Date(clock()),
-    clockTolerance: TOLERANCE,
+    clockTolerance: CLOCK_TOLERANCE_SECONDS,
   };
-  const verifies = async (key: JWTVerifyGetKey): Promise<boolean> => {
+  const verifiesWith = async (key: JWTVerifyGetKey): Promise<boolean> => {
     try {
       await jwtVerify(token, key, options);
       return true;
     } catch (error) {
       if (error instanceof Unavailable) throw error;
-      // OIDC Core section 10.1: with several keys a kid is a must.
+      // OIDC Core section 10.1: if there are several keys, a token must name its kid.
       if (!(error instanceof errors.JWKSMultipleMatchingKeys) || kid === null) return false;
-      for await (const one of error) if (await verifies(() => one)) return true;
+      for await (const candidate of error) if (await verifiesWith(() => candidate)) return true;
       return false;
     }
   };
-  return verifies(keys);
+  return verifiesWith(keys);
 }
 
 /**
- * What costs nothing is judged first: a stranger's token makes nobody look for keys.
+ * Does the cheap checks first, so that a stranger's token never makes gpd fetch keys.
  * @throws {Refusal} `unauthenticated`, with a sentence that says why and quotes nothing
  * @throws {Unavailable} when no keys are known and the identity provider cannot be read
  */
@@ -318,14 +321,14 @@ export async function verifyBearer(deps: BearerDeps, authorization: string | und
   const token = BEARER.exec(authorization ?? '')?.[1];
   if (token === undefined) throw unauthenticated(MISSING);
   const jws = readJws(token);
-  if (typeof jws === 'string') throw badToken(UNREADABLE[jws]);
+  if (typeof jws === 'string') throw invalidToken(UNREADABLE[jws]);
   const claims = readClaims(jws.payload);
-  if (!claims) throw badToken(UNREADABLE.malformed);
+  if (!claims) throw invalidToken(UNREADABLE.malformed);
   try {
     checkRegisteredClaims(claims, deps.rules, deps.clock() / 1000);
-    if (!(await isSigned(deps, token, jws))) throw badToken(NOT_SIGNED);
+    if (!(await isSigned(deps, token, jws))) throw invalidToken(NOT_SIGNED);
     return readClaimant(claims, deps.rules);
   } catch (error) {
-    throw error instanceof ClaimRefused ? badToken(error.message) : error;
+    throw error instanceof ClaimRefused ? invalidToken(error.message) : error;
   }
 }

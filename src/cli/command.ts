@@ -7,7 +7,7 @@ import { tryOr } from '../lib/errors.ts';
 import type { SettingName } from '../schema/settings.ts';
 import type { Services } from '../services.ts';
 import { openStore, type Store } from '../tenants/installation-files.ts';
-import { operatorsOf } from '../tenants/secrets.ts';
+import { createOperatorLookup } from '../tenants/secrets.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { type CommandFailed, failed, io, misused, notFound, say } from './io.ts';
@@ -91,7 +91,7 @@ function createContext() {
     return loading;
   };
   const actor = async (kid: string) => {
-    const found = (await operatorsOf(await open(), accountName()))(kid);
+    const found = (await createOperatorLookup(await open(), accountName()))(kid);
     if (!found) throw noSuchTenant(kid);
     return { ref: found.ref, role: 'operator' as const };
   };
@@ -117,7 +117,7 @@ function createContext() {
     operator: async (kid: string) => ({ kid, ...(await actor(kid)) }),
     /** The same of what concerns every tenant. */
     byAll: async (): Promise<InstallationAct> => ({
-      actorOf: await operatorsOf(await open(), accountName()),
+      actorOf: await createOperatorLookup(await open(), accountName()),
       at: Date.now(),
     }),
     /** Writes to erasures.log what the command has ended; `done` is true all the same when that fails. */

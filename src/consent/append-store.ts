@@ -18,7 +18,7 @@ import { DAY, iso } from '../lib/clock.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { type AppendedEntry, placeEntries, tryLockHead, writePlaced } from '../log/entries.ts';
 import { enqueue, type OutboxEntry } from '../notify/outbox.ts';
-import { macFits, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
+import { isMacValid, type PrincipalRow, type StateMac } from '../tenants/state-mac.ts';
 import { refuseRecords } from './import-store.ts';
 import type { Appended, AppendRequest, PlannedEntry } from './plan-write.ts';
 import { type PrincipalColumns, parseExcept, toPrincipalRow } from './state-store.ts';
@@ -257,7 +257,7 @@ async function loadPrincipals(tx: Transaction, kid: string, batch: Batch) {
 
 function readRow(kid: string, stateMac: StateMac, stored: StoredPrincipal): PrincipalRow {
   const row = toPrincipalRow(stored);
-  if (macFits(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row;
+  if (isMacValid(stored.mac, stateMac.ofPrincipal(stored.principal, row))) return row;
   reportInvalidState(kid);
   return FORGED;
 }

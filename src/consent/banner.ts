@@ -7,8 +7,8 @@ import { sha256 } from '../lib/crypto.ts';
 import { canonicalJson, type Json } from '../lib/json.ts';
 import { appendOne, type EntryMacs, lockHead } from '../log/entries.ts';
 import { type BannerResponse, type EmbedManifest, embedManifestSchema } from '../schema/banner.ts';
-import { firstPurpose, type Purpose } from '../tenants/purposes.ts';
-import { bannerSettings } from '../tenants/settings.ts';
+import { createFirstPurpose, type Purpose } from '../tenants/purposes.ts';
+import { pickBannerSettings } from '../tenants/settings.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { FIRST_PURPOSE_TEXTS } from './first-purpose-texts.ts';
 
@@ -30,7 +30,7 @@ interface BannerRequest {
 
 /** In the words that gpd gave it, which it has in every language; a tenant that wrote its own writes the others, too. */
 function hasFirstWords({ id, title, description }: Purpose): boolean {
-  const purpose = firstPurpose();
+  const purpose = createFirstPurpose();
   return id === purpose.id && title === purpose.title && description === purpose.description;
 }
 
@@ -43,7 +43,7 @@ function wordsOf(purpose: Purpose, language: string): Pick<Purpose, 'title' | 'd
 /** All that a person may be shown, in all languages: what the log's hash is of. */
 function allTexts({ kid, settings, purposes, rules }: Tenant): string {
   const translated = purposes.some(hasFirstWords) && { translated: FIRST_PURPOSE_TEXTS };
-  const banner = bannerSettings(settings);
+  const banner = pickBannerSettings(settings);
   const shown = { kid, banner, purposes, policyVersion: rules.currentVersion, ...translated };
   return canonicalJson(JSON.parse(JSON.stringify(shown)) as Json);
 }
@@ -51,7 +51,7 @@ function allTexts({ kid, settings, purposes, rules }: Tenant): string {
 /** Without an entry in the log: for previews. */
 export function bannerAnswer(tenant: Tenant, { language, gpc }: BannerRequest): BannerResponse {
   const { settings, purposes, rules, kid } = tenant;
-  const banner = bannerSettings(settings);
+  const banner = pickBannerSettings(settings);
   const languageTexts = Object.hasOwn(banner.texts, language) ? banner.texts[language] : undefined;
   const named = languageTexts?.purposes ?? {};
   return {

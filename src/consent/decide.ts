@@ -52,7 +52,7 @@ function reasonOf(purpose: string, state: PrincipalState, rules: ConsentRules, n
   if (!event || event.choice === 'gpc-opt-out') return 'never-asked';
   if (event.choice !== 'granted') return event.choice;
   if (event.expiresAt !== null && event.expiresAt <= now) return 'expired';
-  if (rules.denyDoubted && isDoubted(event)) return 'doubted';
+  if (rules.deniesDoubted && isDoubted(event)) return 'doubted';
   return event.policyVersion < rules.materialVersion ? 'policy-outdated' : 'granted';
 }
 

@@ -8,7 +8,7 @@ import { type DoubtDetail, personalEntry } from '../ledger/entries.ts';
 import { TenantGone } from '../lib/errors.ts';
 import { appendEntries, tryLockHead } from '../log/entries.ts';
 import type { VisitorClass } from '../schema/responses.ts';
-import { macFits, type StateRow } from '../tenants/state-mac.ts';
+import { isMacValid, type StateRow } from '../tenants/state-mac.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { type ConsentEvent, GIVEN_BY, isDoubted, type ProofRef } from './decide.ts';
 import { type ConsentStateReader, type StateColumns, toStateRow } from './state-store.ts';
@@ -98,7 +98,7 @@ async function dueRows(tx: Transaction, mark: Mark): Promise<readonly (StateRow 
   const rows = await runSql<StateColumns & { purpose: string; mac: string }>(tx, sql, bindings);
   return rows.flatMap(({ purpose, mac, ...columns }) => {
     const state = toStateRow(columns);
-    const isAuthentic = macFits(mac, tenant.stateMac.ofState(principal, purpose, state));
+    const isAuthentic = isMacValid(mac, tenant.stateMac.ofState(principal, purpose, state));
     return isAuthentic && isDue(mark, state) ? [{ purpose, ...state }] : [];
   });
 }

@@ -60,8 +60,8 @@ function toAnswer(decision: ConsentDecision): DecisionAnswer {
 }
 
 /** @throws {ConsentStateInvalid} */
-function requireTerms({ termsFit, kid }: Tenant): void {
-  if (!termsFit) throw new ConsentStateInvalid(kid);
+function requireTerms({ areTermsAuthentic, kid }: Tenant): void {
+  if (!areTermsAuthentic) throw new ConsentStateInvalid(kid);
 }
 
 function queryOf(tenant: Tenant, { principalId, purpose }: ConsentCheck): StateQuery {

@@ -1,7 +1,7 @@
 import { deriveTenantKeys, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { tenantSecrets } from '../tenants/secrets.ts';
+import { readTenantSecrets } from '../tenants/secrets.ts';
 import { createStateMac } from '../tenants/state-mac.ts';
 import type { TermsOf } from './terms-store.ts';
 
@@ -10,7 +10,7 @@ export async function stateMacs({
   database,
   masterKey,
 }: Pick<Store, 'database' | 'masterKey'>): Promise<ReadonlyMap<string, TermsOf>> {
-  const wrapped = await tenantSecrets(database, ROOT_SECRET);
+  const wrapped = await readTenantSecrets(database, ROOT_SECRET);
   return new Map(
     [...wrapped].flatMap(([kid, text]): [string, TermsOf][] => {
       const root = tryOr(() => masterKey.unwrap(text, tenantSecretContext(kid, ROOT_SECRET)), null);

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/engine.ts';
 import { pagesOf } from '../db/sql.ts';
-import { macFits, type StateMac } from '../tenants/state-mac.ts';
+import { isMacValid, type StateMac } from '../tenants/state-mac.ts';
 
 import { type PrincipalColumns, type StateColumns, toPrincipalRow, toStateRow } from './state-store.ts';
 import type { TermsOf } from './terms-store.ts';
@@ -51,7 +51,7 @@ export async function countInvalid(database: Database, { kid, stateMac }: TermsO
   for (const table of MAC_TABLES) {
     const query = rowsOf(database.read, kid, table);
     for await (const rows of pagesOf<Row>(query, table.key, PAGE))
-      invalid += rows.filter((row) => !macFits(row['mac'], table.macOf(stateMac, row))).length;
+      invalid += rows.filter((row) => !isMacValid(row['mac'], table.macOf(stateMac, row))).length;
   }
   return invalid;
 }

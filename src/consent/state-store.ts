@@ -3,7 +3,7 @@ import type { Database } from '../db/engine.ts';
 import { createGroup, ItemFault, oneTenant } from '../db/group-commit.ts';
 import { ConsentStateInvalid, missingLogError } from '../db/meta-store.ts';
 import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sql.ts';
-import { macFits, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
+import { isMacValid, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
 
 export interface StateQuery {
@@ -87,9 +87,9 @@ function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): Princi
   const isKnown = row.principal !== null;
   // No event without its principal: that row has the signal.
   const isAuthentic = isKnown
-    ? macFits(row.principal_mac, mac.ofPrincipal(principal, principalState))
+    ? isMacValid(row.principal_mac, mac.ofPrincipal(principal, principalState))
     : !purposeState;
-  if (!isAuthentic || (purposeState && !macFits(row.mac, mac.ofState(principal, purpose, purposeState))))
+  if (!isAuthentic || (purposeState && !isMacValid(row.mac, mac.ofState(principal, purpose, purposeState))))
     return new ItemFault(new ConsentStateInvalid(kid));
   const gpc = isKnown && isOptedOut(principalState.gpc, principalState.except, purpose);
   return { erased: isKnown && principalState.erasedAt !== null, gpc, event: purposeState || null, head };

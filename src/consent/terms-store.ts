@@ -10,7 +10,7 @@ import { sha256 } from '../lib/crypto.ts';
 import { type AppendedEntry, appendOne } from '../log/entries.ts';
 import type { ConsentChoice } from '../schema/consent.ts';
 import type { ConsentPolicy, Purpose } from '../tenants/purposes.ts';
-import { macFits, type StateMac } from '../tenants/state-mac.ts';
+import { isMacValid, type StateMac } from '../tenants/state-mac.ts';
 import {
   type ConsentPolicyRow,
   type PurposeRow,
@@ -46,14 +46,14 @@ export async function macTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<v
 }
 
 /** Do the stored terms carry their MAC? */
-export async function termsFit(read: Knex, tenant: TermsOf): Promise<boolean> {
+export async function areTermsAuthentic(read: Knex, tenant: TermsOf): Promise<boolean> {
   const mac = await cellOf<string | null>(read('tenants').where({ kid: tenant.kid }), 'terms_mac');
-  return macFits(mac, await termsMac(read, tenant));
+  return isMacValid(mac, await termsMac(read, tenant));
 }
 
 /** A change on top of forged terms would make them believed. @throws {ConsentStateInvalid} */
 async function requireTerms(tx: Knex.Transaction, tenant: TermsOf): Promise<void> {
-  if (!(await termsFit(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
+  if (!(await areTermsAuthentic(tx, tenant))) throw new ConsentStateInvalid(tenant.kid);
 }
 
 export async function definePurpose(

@@ -7,51 +7,54 @@ import { csvRecord } from '../lib/text.ts';
 import { REGISTER_COLUMNS, readRegister, wholeRegister } from '../rights/register-service.ts';
 import type { RegisterCursor } from '../rights/register-store.ts';
 import { requireTenant } from './context.ts';
-import { addressOf, partsOf } from './form.ts';
+import { buildAddress, matchParameter } from './form.ts';
 import { exportAudit, readAudit } from './insight-service.ts';
-import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 
-/** The audit log: who did what, by keyed reference, with filters in the address and a CSV of the same. */
+/**
+ * The audit log and the register of requests, as pages for a dpo and as CSV files. Actors and objects are keyed references;
+ * the filters are in the address.
+ */
 
 const PAGE = 50;
 const ROLES: readonly ActorRole[] = ['subject', 'reviewer', 'dpo', 'operator', 'system'];
 const REFERENCE = /^[\w-]{43}$/;
 
-/** A day in UTC, as the field of a form gives it. */
-function dayOf(value: unknown): number | undefined {
-  const [day = ''] = partsOf(value, /^\d{4}-\d{2}-\d{2}$/);
+/** @returns the start of the day in UTC; undefined for anything but YYYY-MM-DD */
+function parseDay(value: unknown): number | undefined {
+  const [day = ''] = matchParameter(value, /^\d{4}-\d{2}-\d{2}$/);
   const at = Date.parse(day);
   return Number.isNaN(at) ? undefined : at;
 }
 
-const reference = (value: unknown): string | undefined => partsOf(value, REFERENCE)[0];
+const readReference = (value: unknown): string | undefined => matchParameter(value, REFERENCE)[0];
 
 function readFilter(query: Readonly<Record<string, unknown>>): AuditFilter {
-  const to = dayOf(query['to']);
-  const [before] = partsOf(query['before'], /^\d{1,15}$/);
+  const to = parseDay(query['to']);
+  const [before] = matchParameter(query['before'], /^\d{1,15}$/);
   return {
     action: AUDIT_ACTIONS.find((name) => name === query['action']),
     role: ROLES.find((name) => name === query['role']),
-    actor: reference(query['actor']),
-    object: reference(query['object']),
-    from: dayOf(query['from']),
-    // The day itself is meant too.
+    actor: readReference(query['actor']),
+    object: readReference(query['object']),
+    from: parseDay(query['from']),
+    // The last day of the range is included.
     to: to === undefined ? undefined : to + DAY,
     before: before === undefined ? undefined : Number(before),
   };
 }
 
-/** What the form shows again, and the links carry. */
-function spell(filter: AuditFilter): Record<string, string> {
+/** Turns a filter into parameters, for the fields of the form and for links. */
+function toParameters(filter: AuditFilter): Record<string, string> {
   const { action = '', role = '', actor = '', object = '', from, to } = filter;
   const day = (at: number | undefined): string => (at === undefined ? '' : isoTime(at).slice(0, 10));
   return { action, role, actor, object, from: day(from), to: day(to === undefined ? undefined : to - DAY) };
 }
 
 const linkTo = (filter: AuditFilter, before = ''): string =>
-  addressOf('/console/audit', { ...spell(filter), before });
+  buildAddress('/console/audit', { ...toParameters(filter), before });
 
-async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<string> {
+async function* writeAuditCsv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<string> {
   yield csvRecord(['seq', 'at', 'role', 'actor', 'action', 'object', 'detail']);
   for await (const page of pages) {
     for (const { seq, at, role, actor, action, object, detail } of page) {
@@ -63,12 +66,12 @@ async function* csv(pages: AsyncIterable<readonly AuditRow[]>): AsyncGenerator<s
 async function showAudit({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const filter = readFilter(request.query);
   const rows = await readAudit(context, staff, filter, PAGE + 1);
-  const shown = rows.slice(0, PAGE);
-  const last = shown.at(-1);
+  const shownRows = rows.slice(0, PAGE);
+  const last = shownRows.at(-1);
   context.render(response, 'audit', {
     here: 'audit',
-    rows: shown,
-    wanted: spell(filter),
+    rows: shownRows,
+    wanted: toParameters(filter),
     actions: AUDIT_ACTIONS,
     roles: ROLES,
     first: filter.before === undefined ? null : linkTo(filter),
@@ -85,15 +88,13 @@ async function sendCsv({ response, staff }: ConsoleVisit, name: string, lines: A
   await pipeline(Readable.from(lines), response);
 }
 
-async function sendAudit(posted: Posted): Promise<void> {
+async function sendAudit(posted: FormVisit): Promise<void> {
   const { before: _page, ...filter } = readFilter(Object.fromEntries(posted.form));
-  await sendCsv(posted, 'audit', csv(await exportAudit(posted.context, posted.staff, filter)));
+  await sendCsv(posted, 'audit', writeAuditCsv(await exportAudit(posted.context, posted.staff, filter)));
 }
 
-/** The register of all requests: contests, erasures and exports, with their due dates, and the same as CSV. */
-
 function readCursor(value: unknown): RegisterCursor | null {
-  const [, at = '', number = ''] = partsOf(value, /^(\d{1,15})~([\w ]{1,40})$/);
+  const [, at = '', number = ''] = matchParameter(value, /^(\d{1,15})~([\w ]{1,40})$/);
   return number === '' ? null : { at: Number(at), number };
 }
 
@@ -105,11 +106,11 @@ async function showRegister({ context, request, response, staff }: ConsoleVisit)
     here: 'register',
     requests,
     first: after === null ? null : '/console/register',
-    next: next && addressOf('/console/register', { after: `${next.at}~${next.number}` }),
+    next: next && buildAddress('/console/register', { after: `${next.at}~${next.number}` }),
   });
 }
 
-async function* registerCsv({ context, staff }: ConsoleVisit): AsyncGenerator<string> {
+async function* writeRegisterCsv({ context, staff }: ConsoleVisit): AsyncGenerator<string> {
   yield csvRecord(REGISTER_COLUMNS);
   for await (const page of wholeRegister(context.database, requireTenant(context, staff)))
     for (const one of page) yield csvRecord(REGISTER_COLUMNS.map((name) => one[name]));
@@ -119,8 +120,8 @@ export const auditPages: PageTable = {
   pages: {
     '/audit': ['dpo', showAudit],
     '/register': ['dpo', showRegister],
-    '/register.csv': ['dpo', (visit) => sendCsv(visit, 'requests', registerCsv(visit))],
+    '/register.csv': ['dpo', (visit) => sendCsv(visit, 'requests', writeRegisterCsv(visit))],
   },
-  // A form and not a link: it leaves a row in the log, and the row is this person's.
+  // This is a form and not a link, because it writes an audit row in this person's name.
   forms: { '/audit/export': ['dpo', sendAudit] },
 };

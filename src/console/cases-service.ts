@@ -18,15 +18,15 @@ import { describeDecision } from '../rights/dsar/service.ts';
 import { countTrail, readDeviceContests, readDeviceTrail, readOverride } from '../rights/dsar/store.ts';
 import type { Extension, Ruling } from '../schema/rights.ts';
 import type { Context, Staff } from './context.ts';
-import { type Draft, deleteDrafts, draftsOf, saveDraft } from './session-store.ts';
+import { type Draft, deleteDrafts, listDrafts, saveDraft } from './session-store.ts';
 
-/** A case as the console shows it, and the rulings on it over the contest service. */
+/** Reads cases and the queue for the pages, and calls the contest service for what reviewers do. Keeps their unsent texts. */
 
 const TRAIL_ROWS = 20;
 const AUDIT_ROWS = 50;
 
-/** The latest decisions of the device, this one among them, and what else there is of it. */
-async function deviceOf(database: Database, { kid, contestId, durable }: Contest) {
+/** Reads the latest decisions about the device, its other contests and its override. */
+async function readDevice(database: Database, { kid, contestId, durable }: Contest) {
   if (durable === null) return { trail: [], trailTotal: 0, earlier: [], hasOverride: false };
   const [trail, trailTotal, contests, override] = await Promise.all([
     readDeviceTrail(database, kid, durable, TRAIL_ROWS),
@@ -38,7 +38,7 @@ async function deviceOf(database: Database, { kid, contestId, durable }: Contest
   return { trail, trailTotal, earlier, hasOverride: override !== null };
 }
 
-/** Null: not found in this tenant. */
+/** @returns null if the tenant has no such contest */
 export async function readCase(context: Context, staff: Staff, contestId: string) {
   const { database, contestTexts } = context;
   const { kid } = staff;
@@ -49,22 +49,22 @@ export async function readCase(context: Context, staff: Staff, contestId: string
   const object = rightsRef(tenant.rightsKey, 'contest', contestId);
   const [stored, device, audit, drafts] = await Promise.all([
     findDecision(database, kid, requestId),
-    deviceOf(database, contest),
+    readDevice(database, contest),
     listAudit(database, kid, { object }, AUDIT_ROWS),
     readDrafts(context, staff, contestId),
   ]);
   return {
     contest,
-    /** Null: the decision was erased. */
+    /** Null if the decision was erased. */
     decision:
       stored && describeDecision({ requestId, verdict: stored.verdict, summary: null }, tenant, contest),
     incomplete: stored?.verdict.incomplete ?? false,
     monitor: stored?.verdict.monitor ?? false,
     ...device,
-    /** Of `trailTotal`, which is one more at most. */
+    /** The limit of counting: `trailTotal` is at most one more, and is then shown as "more than". */
     cap: COUNT_CAP,
     audit,
-    /** Whether gpd writes to the person. */
+    /** True if gpd can send mail to the person. */
     mails: context.config.smtp_url !== null,
     fourEyes: tenant.settings['review.fourEyes'],
     extendDays: contest.extendedFrom === null ? PERIODS[tenant.settings['rights.profile']].extendDays : 0,
@@ -78,8 +78,13 @@ export type CaseView = NonNullable<Awaited<ReturnType<typeof readCase>>>;
 
 type Change = (contests: Context['rights']['contests']) => Promise<Contest>;
 
-/** The change deletes the drafts that it was typed as. @returns the case after it */
-async function changed({ rights, database }: Context, staff: Staff, kinds: Draft['kind'][], change: Change) {
+/** Applies the change and deletes the drafts of its texts. @returns the contest after the change */
+async function applyChange(
+  { rights, database }: Context,
+  staff: Staff,
+  kinds: Draft['kind'][],
+  change: Change,
+) {
   const contest = await change(rights.contests);
   const { kid, ref: actor } = staff;
   await deleteDrafts(database, { kid, actor, contestId: contest.contestId }, kinds);
@@ -87,22 +92,21 @@ async function changed({ rights, database }: Context, staff: Staff, kinds: Draft
 }
 
 export const askSubject = (context: Context, staff: Staff, contestId: string, question: string) =>
-  changed(context, staff, ['ask'], (contests) => contests.ask(staff, contestId, question));
+  applyChange(context, staff, ['ask'], (contests) => contests.ask(staff, contestId, question));
 
 export const extendCase = (context: Context, staff: Staff, contestId: string, extension: Extension) =>
-  changed(context, staff, ['extend'], (contests) => contests.extend(staff, contestId, extension));
+  applyChange(context, staff, ['extend'], (contests) => contests.extend(staff, contestId, extension));
 
 export const resolveCase = (context: Context, staff: Staff, ruling: Ruling) =>
-  changed(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
+  applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
 
-/** What staff typed and did not send, for a day: encrypted as the words of its contest are. */
-
+/** Drafts are texts that staff typed and did not send. They are encrypted like the texts of their contest, and kept for a day. */
 type Author = Pick<Staff, 'kid' | 'ref'>;
 
-/** Four times what a reason takes. */
-const MAX_KEPT = 16_000;
+/** Characters; four times the longest reason. */
+const MAX_DRAFT_LENGTH = 16_000;
 
-/** An empty text takes away what was kept. @returns whether it is kept: not of a contest that is not there */
+/** An empty text deletes the draft. @returns true if the draft was saved; false for an unknown contest */
 async function keepDraft(context: Context, by: Author, contestId: string, draft: Draft) {
   const { database, contestTexts, clock } = context;
   const { kid, ref } = by;
@@ -115,33 +119,30 @@ async function keepDraft(context: Context, by: Author, contestId: string, draft:
   return saveDraft(database, { kid, actor: ref, contestId, kind, outcome, text: ciphertext, at: clock() });
 }
 
-/** @returns whether all that was typed is kept */
+/** @returns false if one of the texts was too long or could not be saved */
 export async function keepTyped(
   context: Context,
   by: Author,
   contestId: string,
   typed: readonly (Draft | null)[],
 ): Promise<boolean> {
-  let kept = true;
-  for (const one of typed) {
-    if (one === null) continue;
-    const fits = one.text.length <= MAX_KEPT;
-    const saved = fits && (await keepDraft(context, by, contestId, one));
-    if (!saved && one.text !== '') kept = false;
+  let isAllSaved = true;
+  for (const draft of typed) {
+    if (draft === null) continue;
+    const isSaved = draft.text.length <= MAX_DRAFT_LENGTH && (await keepDraft(context, by, contestId, draft));
+    if (!isSaved && draft.text !== '') isAllSaved = false;
   }
-  return kept;
+  return isAllSaved;
 }
 
-/** Without those that cannot be opened, as under a key that is gone: a draft lives for a day at most. */
+/** Skips drafts that cannot be decrypted, for example because the tenant's key changed: a draft lives for a day at most. */
 async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Author, contestId: string) {
-  const drafts = await draftsOf(database, kid, ref, contestId);
+  const drafts = await listDrafts(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {
     const text = tryOr(() => contestTexts.decrypt(kid, contestId, draft.text).reason, null);
     return text === null ? [] : [{ ...draft, text }];
   });
 }
-
-/** The review queue. */
 
 export async function readQueue(
   context: Context,
@@ -163,11 +164,11 @@ export async function readQueue(
     queueCounts(database, viewer),
     role === 'dpo' ? readWorkload(database, kid, viewer.now) : [],
   ]);
-  // Load: of the colleagues, for a dpo. Counts above the cap are shown as "more than".
+  // Only a dpo sees the workload of colleagues. Counts above the cap are shown as "more than".
   return { rows, counts, load, cap: COUNT_CAP };
 }
 
-/** By the id of a contest or of a request. */
+/** @param id of a contest or of a request @returns the id of the contest; null if the tenant has none */
 export async function findCase({ database, contestTexts }: Context, { kid }: Staff, id: string) {
   if (!isPlainText(id)) return null;
   const byRequest = await findContest(database.read, contestTexts, { kid, requestId: id });

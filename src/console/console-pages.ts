@@ -4,13 +4,13 @@ import { Refusal } from '../lib/errors.ts';
 import { auditPages } from './audit-pages.ts';
 import { casePages } from './case-pages.ts';
 import { type ConsoleNeeds, createContext } from './context.ts';
-import { insightPages, previewFiles } from './insight-pages.ts';
-import { openPages, sessionPages } from './login-pages.ts';
+import { insightPages, registerPreviewFiles } from './insight-pages.ts';
+import { registerOpenPages, sessionPages } from './login-pages.ts';
 import { queuePages } from './queue-pages.ts';
-import { errorPage, type PageTable, register } from './session-guard.ts';
+import { createErrorPage, type PageTable, registerPages } from './session-guard.ts';
 import { subjectPages } from './subject-pages.ts';
 
-/** The console under /console: every page, its role and its address, from top to bottom. */
+/** Puts the tables of all console pages together under /console. console-routes.ts loads this file on the first visit. */
 
 export const TABLES: readonly PageTable[] = [
   sessionPages,
@@ -21,17 +21,17 @@ export const TABLES: readonly PageTable[] = [
   insightPages,
 ];
 
-/** Whatever a page or a form does not take is 405 with what it does. Read off the routes, so that none is forgotten. */
-function otherMethods(pages: Router): void {
-  const taken = new Map<string, Set<string>>();
+/** Answers 405 to every other method of a known path. The methods are read from the routes, so that none is forgotten. */
+function refuseOtherMethods(pages: Router): void {
+  const methodsByPath = new Map<string, Set<string>>();
   for (const { route } of pages.stack) {
     if (!route) continue;
-    const methods = taken.get(route.path) ?? new Set<string>();
+    const methods = methodsByPath.get(route.path) ?? new Set<string>();
     for (const { method } of route.stack) methods.add(method.toUpperCase());
     if (methods.has('GET')) methods.add('HEAD');
-    taken.set(route.path, methods);
+    methodsByPath.set(route.path, methods);
   }
-  for (const [path, methods] of taken) {
+  for (const [path, methods] of methodsByPath) {
     const headers = { allow: [...methods].join(', ') };
     pages.all(path, () => {
       throw new Refusal('method-not-allowed', { headers });
@@ -42,14 +42,14 @@ function otherMethods(pages: Router): void {
 export function createConsolePages(needs: ConsoleNeeds): Router {
   const context = createContext(needs);
   const pages = exactRouter();
-  openPages(pages, context);
-  previewFiles(pages, context);
-  for (const table of TABLES) register(pages, context, table);
-  otherMethods(pages);
+  registerOpenPages(pages, context);
+  registerPreviewFiles(pages, context);
+  for (const table of TABLES) registerPages(pages, context, table);
+  refuseOtherMethods(pages);
   pages.use(() => {
     throw new Refusal('not-found');
   });
-  pages.use(errorPage(context));
-  // A proxy that keeps /console from strangers keeps /CONSOLE from them as well.
+  pages.use(createErrorPage(context));
+  // Paths are case-sensitive: a proxy that blocks /console from outside must not be bypassed with /CONSOLE.
   return exactRouter().use('/console', pages);
 }

@@ -20,18 +20,18 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { createRender } from './render.ts';
 import { hasStaff } from './staff-store.ts';
 
-/** Hands the console its services. */
+/** The services that the console's pages work with. The app builds ConsoleNeeds; createContext derives the rest. */
 
 export interface SignInLimits {
-  /** By client. */
+  /** Limits the requests of one client. */
   readonly limiter: Limiter;
-  /** Whether a state comes back for the first time, on any node. @param until when its sign-in expires */
+  /** True if no node has seen this state before. @param until the time at which its sign-in expires */
   readonly isFirstUse: (state: string, until: number) => Promise<boolean>;
 }
 
 export interface ConsoleNeeds {
   readonly config: Config;
-  /** Of the OIDC client; null when the console is not configured. */
+  /** The secret of the OIDC client; null if none is configured. */
   readonly clientSecret: string | null;
   readonly database: Database;
   readonly clock: Clock;
@@ -44,30 +44,38 @@ export interface ConsoleNeeds {
   readonly rights: Rights;
   readonly signInLimits: SignInLimits;
   readonly views: string;
-  /** The public origin; staff sign in there and nowhere else. */
+  /** The public origin, the only one at which staff can sign in. */
   readonly origin: () => string;
   readonly onFault: (requestId: string, error: unknown) => void;
   readonly onLoginFault: (error: unknown) => void;
 }
 
-/** Exports and verifications of a tenant at a time, on each node. */
+/** The number of exports and verifications that may run at once, per tenant and node. */
 const MAX_READING = 3;
 
 function createConsoleReading() {
   const readWhole = createReadWhole(MAX_READING);
-  const tooMany = (): Unavailable => new Unavailable('too many exports and verifications are running', 10);
+  const createTooMany = (): Unavailable =>
+    new Unavailable('too many exports and verifications are running', 10);
   return <T>({ kid }: Pick<Staff, 'kid'>, work: () => Promise<T>): Promise<T> =>
-    readWhole(kid, work, tooMany);
+    readWhole(kid, work, createTooMany);
 }
 
-function exportsOf({ database, tenantOf, rights, masterKey, clock, origin }: ConsoleNeeds) {
+function createConsoleExports({ database, tenantOf, rights, masterKey, clock, origin }: ConsoleNeeds) {
   const signer = () =>
     openArchiveSigner({ database, masterKey: masterKey(), clock, host: new URL(origin()).hostname });
   return createExports({ database, tenantOf, clock, api: rights.api, signer });
 }
 
-/** Loaded with the first sign-in; it repeats its discovery automatically. */
-function providerOf({ config, clientSecret, clock, random, origin, onLoginFault: onFault }: ConsoleNeeds) {
+/** Loads the OIDC client on the first sign-in. It repeats its discovery automatically. */
+function createProviderLoader({
+  config,
+  clientSecret,
+  clock,
+  random,
+  origin,
+  onLoginFault: onFault,
+}: ConsoleNeeds) {
   const { oidc_issuer: issuer, console_client_id: clientId } = config;
   let provider: Promise<LoginProvider> | null = null;
   return (): Promise<LoginProvider> => {
@@ -90,10 +98,10 @@ function providerOf({ config, clientSecret, clock, random, origin, onLoginFault:
   };
 }
 
-/** What the console's pages and services are handed. */
+/** The services of every console page. */
 export type Context = ReturnType<typeof createContext>;
 
-/** Named one by one: pages are handed what is derived from a secret, and no secret. */
+/** Picks each service by name, so that pages get keys that are derived from the server's secret and never the secret. */
 export function createContext(needs: ConsoleNeeds) {
   const { config, database, serverSecret, book, log, tenantOf, clock, random, origin, views } = needs;
   const { api: rights, eraser, contestTexts } = needs.rights;
@@ -104,25 +112,24 @@ export function createContext(needs: ConsoleNeeds) {
     clock,
     origin,
     random,
-    /** Derived from the server's secret. */
     keys: {
       login: hmacSha256(serverSecret, 'gpd/console-login/v1'),
       idToken: hmacSha256(serverSecret, 'gpd/console-id-token/v1'),
       passkey: hmacSha256(serverSecret, 'gpd/console-passkey/v1'),
     },
-    provider: providerOf(needs),
+    provider: createProviderLoader(needs),
     signInLimits: needs.signInLimits,
     hasStaff: () => hasStaff(database),
     rights,
     eraser,
     contestTexts,
-    /** Survives a restore. */
+    /** The erasure log, a file outside the database, which a restore does not replace. */
     outside: outsideOf({ database, serverSecret }, config),
-    exports: exportsOf(needs),
+    exports: createConsoleExports(needs),
     readWhole: createConsoleReading(),
     book,
     log,
-    /** The banner as it was built. */
+    /** The built files of the banner. */
     embed: createEmbed(),
     views,
     render: createRender({ random, clock }),
@@ -131,19 +138,19 @@ export function createContext(needs: ConsoleNeeds) {
   };
 }
 
-/** Staff at work, within the one tenant of their token. */
+/** A signed-in staff member, who belongs to exactly one tenant. */
 export interface Staff {
   readonly kid: string;
   readonly role: StaffRole;
-  /** Keyed reference. */
+  /** Keyed reference of the person. */
   readonly ref: string;
   readonly label: string;
 }
 
-/** As the audit log knows them. */
+/** The form in which the audit log names a staff member. */
 export const actorOf = ({ role, ref }: Staff): Actor => ({ role, ref });
 
-/** Theirs. @throws {Refusal} `not-found` when it was removed meanwhile */
+/** The tenant that this staff member belongs to. @throws {Refusal} `not-found` if it was removed meanwhile */
 export function requireTenant({ tenantOf }: Pick<Context, 'tenantOf'>, { kid }: Pick<Staff, 'kid'>) {
   const tenant = tenantOf(kid);
   if (!tenant) throw new Refusal('not-found');

@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import type { LoginBegun, Switching } from '../auth/credentials.ts';
+import type { LoginChallenge, SignInPrompt } from '../auth/credentials.ts';
 import { MINUTE } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
 
 /**
- * The console's cookies. Over https both are `__Host-` (RFC 6265bis section 4.1.3.2): no sibling host can set them. Plain
- * http is for this machine alone, where browsers refuse that prefix without Secure: there they have a plain name.
+ * The cookies of the console, and the values that are encrypted for them. Over https they have the prefix `__Host-` (RFC 6265bis
+ * section 4.1.3.2), so that no sibling host can set them. Plain http is only allowed on this machine; browsers refuse the
+ * prefix there, because it requires Secure.
  */
 
 export const LOGIN_MS = 10 * MINUTE;
@@ -14,7 +15,7 @@ export const LOGIN_MS = 10 * MINUTE;
 export function cookieNames(origin: string) {
   const secure = origin.startsWith('https:');
   const prefix = secure ? '__Host-' : '';
-  // One for each sign-in that is under way, so that two tabs do not spoil each other's.
+  // Each pending sign-in has a separate cookie, so that two tabs do not overwrite each other's.
   return {
     session: `${prefix}gpd_console`,
     login: (state: string) => `${prefix}gpd_login_${state.replace(/[^\w-]/g, '').slice(0, 8)}`,
@@ -22,38 +23,38 @@ export function cookieNames(origin: string) {
   };
 }
 
-/** Plain http is taken from this machine alone: elsewhere the session would travel in the clear. */
-export function mayServe(origin: string): boolean {
+/** Plain http is only allowed on this machine: anywhere else the session would be sent unencrypted. */
+export function canServe(origin: string): boolean {
   const { protocol, hostname } = new URL(origin);
   return protocol === 'https:' || /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
 }
 
-/** Lax and not Strict: the way back from the identity provider is a navigation from another site. */
-export function setCookie(name: string, value: string, maxAgeMs: number, secure: boolean): string {
+/** SameSite is Lax and not Strict, because the identity provider sends the browser back from another site. */
+export function formatCookie(name: string, value: string, maxAgeMs: number, secure: boolean): string {
   const age = Math.max(0, Math.floor(maxAgeMs / 1000));
   return `${name}=${value}; HttpOnly; ${secure ? 'Secure; ' : ''}SameSite=Lax; Path=/; Max-Age=${age}`;
 }
 
-export interface PendingLogin extends LoginBegun {
-  /** Where the person wanted to go. */
+export interface PendingLogin extends LoginChallenge {
+  /** The console address that the person first asked for. */
   readonly back: string;
-  readonly switching: Switching | null;
+  readonly switching: SignInPrompt | null;
 }
 
-const USE = 'gpd/console-login/v1';
+const LOGIN_PURPOSE = 'gpd/console-login/v1';
 const switchingSchema = z.enum(['select_account', 'login']).nullable();
 const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), switchingSchema]);
 
-/** Encrypted and not stored: a stranger who begins a thousand sign-ins writes nothing. */
+/** A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table. */
 export function encryptLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
   const { state, nonce, verifier, back, switching } = login;
   const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, switching]);
-  return encryptText(key, random, USE, text);
+  return encryptText(key, random, LOGIN_PURPOSE, text);
 }
 
-/** Null for every cause alike. */
+/** @returns null for every cause alike, so that a forger learns nothing */
 export function decryptLogin(key: Uint8Array, value: string, now: number) {
-  const plain = decryptText(key, USE, value);
+  const plain = decryptText(key, LOGIN_PURPOSE, value);
   if (plain === null) return null;
   const read = pendingSchema.safeParse(JSON.parse(plain));
   if (!read.success) return null;
@@ -61,29 +62,28 @@ export function decryptLogin(key: Uint8Array, value: string, now: number) {
   return now < expiresAt ? { state, nonce, verifier, back, switching, expiresAt } : null;
 }
 
-/** Only addresses of the console itself: an open redirect is a phisher's tool. */
-export function safeBack(value: unknown): string {
-  const ok =
+/** Accepts only addresses within the console, because phishers use open redirects. */
+export function sanitiseBack(value: unknown): string {
+  const isConsoleAddress =
     typeof value === 'string' && value.length <= 512 && /^\/console(?:[/?][\w./?=&%~-]*)?$/.test(value);
-  // A browser takes %2e%2e for `..` as well.
-  return ok &&
+  // Browsers read %2e%2e as `..` too.
+  return isConsoleAddress &&
     !/\/\/|(?:\.|%2e){2}/i.test(value) &&
     !/^\/console\/(?:login|callback|logout|signed-out|join|passkey)\b/.test(value)
     ? value
     : '/console';
 }
 
-/** The ID token of a session, as its row keeps it for the sign-out: under a key of the server, bound to the session. */
+/** The sign-out sends the ID token in an address, and some servers refuse longer ones. */
+const MAX_ID_TOKEN_LENGTH = 4096;
 
-/** It is sent in an address; some servers refuse a longer one. */
-const MAX_CHARS = 4096;
-
-const aadOf = (hash: string): string => `gpd/console-id-token/v1|${hash}`;
+/** Binds the encrypted ID token to its session. */
+const idTokenContext = (hash: string): string => `gpd/console-id-token/v1|${hash}`;
 
 export function encryptIdToken(key: Uint8Array, random: Random, hash: string, token: string): string | null {
-  return token.length > MAX_CHARS ? null : encryptText(key, random, aadOf(hash), token);
+  return token.length > MAX_ID_TOKEN_LENGTH ? null : encryptText(key, random, idTokenContext(hash), token);
 }
 
-/** Null for every cause alike. */
+/** @returns null for every cause alike */
 export const decryptIdToken = (key: Uint8Array, hash: string, ciphertext: string | null): string | null =>
-  decryptText(key, aadOf(hash), ciphertext ?? '');
+  decryptText(key, idTokenContext(hash), ciphertext ?? '');

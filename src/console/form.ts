@@ -5,10 +5,11 @@ import { Refusal } from '../lib/errors.ts';
 import { OUTCOMES } from '../schema/rights.ts';
 import type { Draft } from './session-store.ts';
 
-/** Forms as a browser without JavaScript sends them. */
+/** Reads the forms that the console's pages post, and the parameters of their addresses. Pages work without JavaScript. */
+
 export type Form = ReadonlyMap<string, string>;
 
-/** 4,000 characters of four bytes each, percent-encoded, and the rest of the form. */
+/** Enough for 4,000 characters of four bytes each, percent-encoded, and the rest of the form. */
 const MAX_FORM_BYTES = 65_536;
 const MAX_FIELDS = 64;
 
@@ -26,14 +27,14 @@ export async function readForm(request: IncomingMessage): Promise<Form> {
   if (!body) throw new Refusal('payload-too-large', closing);
   const fields = [...new URLSearchParams(body.toString('utf8'))];
   const form = new Map(fields.map(([name, value]) => [name, value.replace(/\r\n?/g, '\n')]));
-  // The same field twice: a check of one says nothing about the other.
+  // A field that occurs twice is refused: a check of one value would say nothing about the other.
   if (fields.length > MAX_FIELDS || form.size !== fields.length) throw new Refusal('invalid-request');
   return form;
 }
 
 /**
- * The browser's own word on where a request comes from (Fetch metadata; the Origin header of RFC 6454). One of the two has to
- * be there: every browser of today sends Origin with a POST.
+ * Checks Sec-Fetch-Site (Fetch metadata) and Origin (RFC 6454), which a page cannot forge. At least one must be present:
+ * every current browser sends Origin with a POST.
  */
 export function isSameOrigin(request: IncomingMessage, origin: string): boolean {
   const site = request.headers['sec-fetch-site'];
@@ -42,62 +43,63 @@ export function isSameOrigin(request: IncomingMessage, origin: string): boolean 
   return (site === undefined || site === 'same-origin') && (from === undefined || from === origin);
 }
 
-/** Over digests, so that lengths do not show. */
-export function sameToken(a: string, b: string): boolean {
+/** Compares digests, so that the time does not reveal the length. */
+export function isSameToken(a: string, b: string): boolean {
   return equalBytes(sha256(a), sha256(b));
 }
 
-/** Trimmed; null when empty. */
-export function field(form: Form, name: string): string | null {
+/** @returns the trimmed value; null if it is empty or missing */
+export function readField(form: Form, name: string): string | null {
   const value = form.get(name)?.trim() ?? '';
   return value === '' ? null : value;
 }
 
-/** The parts of a parameter in an address, whatever somebody wrote there; none where it does not fit the pattern. */
-export function partsOf(value: unknown, pattern: RegExp): readonly (string | undefined)[] {
+/** @returns the match and its groups; an empty list if the parameter is no text or does not match */
+export function matchParameter(value: unknown, pattern: RegExp): readonly (string | undefined)[] {
   return (typeof value === 'string' && pattern.exec(value)) || [];
 }
 
-/** An address with those of its parameters that say something. */
-export function addressOf(path: string, parameters: Readonly<Record<string, string>>): string {
-  const said = Object.entries(parameters).filter(([, value]) => value !== '');
-  return said.length === 0 ? path : `${path}?${new URLSearchParams(said).toString()}`;
+/** Leaves out empty parameters. */
+export function buildAddress(path: string, parameters: Readonly<Record<string, string>>): string {
+  const entries = Object.entries(parameters).filter(([, value]) => value !== '');
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries).toString()}`;
 }
 
-/** What somebody has typed on the page of a case. Its one form sends all of it with every button, so that no button loses any. */
-
+/** The texts on the page of a case. All are in one form, and each button sends all of them, so that no text is lost. */
 export type TypedByKind = Readonly<Record<Draft['kind'], Draft | null>>;
 
-const CASE = /^\/contests\/(con_\w+)\/(?:claim|release|ask|extend|resolve|template)$/;
+const CASE_FORM_PATH = /^\/contests\/(con_\w+)\/(?:claim|release|ask|extend|resolve|template)$/;
 
-/** The contest that a form of its page was sent to. */
+/** @returns the contest id in the path of a form on the case page; null for any other path */
 export function contestOfPath(path: string): string | null {
-  return CASE.exec(path)?.[1] ?? null;
+  return CASE_FORM_PATH.exec(path)?.[1] ?? null;
 }
 
-/** Null: the form has no such field. */
-const draftOf = (
+/** @returns null if the form has no such field */
+const toDraft = (
   kind: Draft['kind'],
   text: string | undefined,
   outcome: string | null = null,
 ): Draft | null => (text === undefined ? null : { kind, text: text.toWellFormed(), outcome });
 
-/** A question sent to its own address comes in the field `text`. */
-export function typedOf(form: Form, path: string): TypedByKind {
-  const alone = path.endsWith('/ask') && !form.has('question');
-  const [reason, question] = alone ? [undefined, form.get('text')] : [form.get('text'), form.get('question')];
+/** A form that only asks a question has it in the field `text`. */
+export function readTypedTexts(form: Form, path: string): TypedByKind {
+  const hasOnlyQuestion = path.endsWith('/ask') && !form.has('question');
+  const [reason, question] = hasOnlyQuestion
+    ? [undefined, form.get('text')]
+    : [form.get('text'), form.get('question')];
   const outcome = OUTCOMES.find((name) => name === form.get('outcome')) ?? null;
   return {
-    resolve: draftOf('resolve', reason, outcome),
-    ask: draftOf('ask', question),
-    extend: draftOf('extend', form.get('extension')),
+    resolve: toDraft('resolve', reason, outcome),
+    ask: toDraft('ask', question),
+    extend: toDraft('extend', form.get('extension')),
   };
 }
 
-/** A template begins a reason. What was typed stays above it; another template that nobody went on from makes room. */
-export function withTemplate(text: string, wanted: string, templates: readonly string[]): string {
-  const bare = text.trimEnd();
-  const untouched = templates.map((one) => one.trim()).find((one) => bare.endsWith(one));
-  const own = untouched === undefined ? bare : bare.slice(0, -untouched.length).trimEnd();
-  return own === '' ? wanted : `${own}\n\n${wanted}`;
+/** Appends a template to a typed text. It replaces another template at the end to which nothing was added. */
+export function appendTemplate(text: string, template: string, templates: readonly string[]): string {
+  const trimmed = text.trimEnd();
+  const unchanged = templates.map((one) => one.trim()).find((one) => trimmed.endsWith(one));
+  const typed = unchanged === undefined ? trimmed : trimmed.slice(0, -unchanged.length).trimEnd();
+  return typed === '' ? template : `${typed}\n\n${template}`;
 }

@@ -16,11 +16,11 @@ import type { ErasureReceipt } from '../schema/rights.ts';
 import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 
-/** Legal holds (GDPR articles 17(3) and 18(2)) as a dpo places, lists and releases them. A page names a device by its keyed reference. */
+/** Lists, places and releases legal holds (GDPR articles 17(3) and 18(2)) for a dpo. Pages name a device by its keyed reference. */
 
 type HoldContext = Pick<Context, 'database' | 'eraser' | 'tenantOf' | 'clock' | 'outside'>;
 
-/** Holds that are shown on a page. */
+/** Holds per page. */
 const PAGE = 100;
 
 const referenceOf = ({ rightsKey }: Tenant, durable: string): string =>
@@ -36,13 +36,18 @@ async function findHold(
   return null;
 }
 
-/** Receipts of erasures that this hold limited. */
-const limitedBy = (receipts: readonly StoredErasure[], tenant: Tenant, { durable, createdAt }: LegalHold) =>
+/** @returns the receipts of erasures that this legal hold limited */
+const findLimitedReceipts = (
+  receipts: readonly StoredErasure[],
+  tenant: Tenant,
+  { durable, createdAt }: LegalHold,
+) =>
   receipts.filter(
-    ({ held, erasedAt }) => erasedAt >= createdAt && held?.includes(referenceOf(tenant, durable)),
+    ({ held: excludedRefs, erasedAt }) =>
+      erasedAt >= createdAt && excludedRefs?.includes(referenceOf(tenant, durable)),
   );
 
-/** The oldest first. A page begins after a hold that is named; after one that was released, at the beginning. */
+/** Lists the oldest first. @param after the last device of the previous page; if its hold was released, the list starts again */
 export async function readHolds(context: HoldContext, staff: Staff, after: string | null) {
   const { database } = context;
   const tenant = requireTenant(context, staff);
@@ -54,13 +59,12 @@ export async function readHolds(context: HoldContext, staff: Staff, after: strin
     handle: displayHandle(tenant.rightsKey, hold.durable),
     basis: hold.basis,
     createdAt: hold.createdAt,
-    receipts: limitedBy(receipts, tenant, hold).map(({ receiptId }) => receiptId),
+    receipts: findLimitedReceipts(receipts, tenant, hold).map(({ receiptId }) => receiptId),
   }));
-  // More: there are younger ones.
   return { holds, more: found.length > PAGE };
 }
 
-/** The hold is placed or released by now; a line that cannot be written is left to the sweep, which reports its failures. */
+/** The change is committed already. If the line cannot be written now, the sweep writes it later and reports its failures. */
 const recordOrLeave = ({ outside, clock }: HoldContext): Promise<void> =>
   recordEnded(outside, clock()).catch(() => {});
 
@@ -81,8 +85,8 @@ export async function placeHoldOn(
   await recordOrLeave(context);
 }
 
-/** The part of a receipt's target that the hold of this device kept. A receipt has references alone; the device leads to their ids. */
-async function keptTarget(
+/** A receipt has only references. This finds the ids that the legal hold of the device had excluded from the erasure. */
+async function findExcludedTarget(
   { database }: HoldContext,
   tenant: Tenant,
   { durable }: LegalHold,
@@ -92,28 +96,28 @@ async function keptTarget(
   const has = (kind: 'durable' | 'request', id: string): boolean =>
     refs.some((one) => one.kind === kind && one.ref === rightsRef(rightsKey, kind, id));
   if (has('durable', durable)) return { ...NOTHING, durables: [durable] };
-  const wanted = new Set(refs.map(({ ref }) => ref));
+  const erasedRefs = new Set(refs.map(({ ref }) => ref));
   const requests = await requestsOfDevice(database, { kid, durable });
   return {
     ...NOTHING,
-    requests: requests.filter((id) => wanted.has(rightsRef(rightsKey, 'request', id))),
-    // Links of a principal are found by its own reference.
+    requests: requests.filter((id) => erasedRefs.has(rightsRef(rightsKey, 'request', id))),
+    // Links of a principal are stored by its reference, so no id is needed.
     linksOf: refs.find(({ kind }) => kind === 'principal')?.ref ?? null,
   };
 }
 
 /**
- * Releases a hold.
- * @param runsAgain erases what it kept of earlier erasures, under new receipts
- * @returns the receipts that it limited and those of the erasures that ran; null: there is no such hold
+ * Releases a legal hold.
+ * @param runsAgain also erases the data that it had excluded from earlier erasures, with new receipts
+ * @returns the receipts that it had limited, and the new ones; null if there is no such hold
  */
-export async function endHold(context: HoldContext, staff: Staff, device: string, runsAgain: boolean) {
+export async function releaseHoldOn(context: HoldContext, staff: Staff, device: string, runsAgain: boolean) {
   const { database, eraser, clock } = context;
   const tenant = requireTenant(context, staff);
   const { kid } = tenant;
   const hold = await findHold(context, tenant, device);
   if (!hold) return null;
-  const limited = limitedBy(await heldReceipts(database, kid), tenant, hold);
+  const limited = findLimitedReceipts(await heldReceipts(database, kid), tenant, hold);
   const [actor, now] = [actorOf(staff), clock()];
   const released = await database.transaction(async (tx) => {
     const isReleased = await releaseHold(tx, hold);
@@ -124,12 +128,12 @@ export async function endHold(context: HoldContext, staff: Staff, device: string
   });
   if (!released) return null;
   await recordOrLeave(context);
-  const again: ErasureReceipt[] = [];
+  const newReceipts: ErasureReceipt[] = [];
   for (const receipt of runsAgain ? limited : []) {
     const { requestedBy, keep } = receipt;
-    const target = await keptTarget(context, tenant, hold, receipt);
+    const target = await findExcludedTarget(context, tenant, hold, receipt);
     if (isEmptyTarget(target)) continue;
-    again.push(await eraser.erase({ tenant, target, requestedBy, actor, keep }));
+    newReceipts.push(await eraser.erase({ tenant, target, requestedBy, actor, keep }));
   }
-  return { limited: limited.map(({ receiptId }) => receiptId), again };
+  return { limited: limited.map(({ receiptId }) => receiptId), newReceipts };
 }

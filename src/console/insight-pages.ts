@@ -6,7 +6,7 @@ import { Refusal } from '../lib/errors.ts';
 import { wilson } from '../lib/wilson.ts';
 import { languageSchema } from '../schema/banner.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
-import { barChart, cellOf, lastSlots } from './charts.ts';
+import { cellOf, layOutBars, listLastSlots } from './charts.ts';
 import type { Context } from './context.ts';
 import {
   type GenerationView,
@@ -19,29 +19,29 @@ import {
   verifyLedger,
 } from './insight-service.ts';
 import { usualPolicy } from './render.ts';
-import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 
-/** Overview, ledger, keys and purposes: what there is, in numbers with their denominators. */
+/** The pages that show figures and change nothing: overview, ledger, keys, purposes, and a preview of the banner. */
 
 const CLASSES = visitorClassSchema.options;
 const CHOICES = ['granted', 'withdrawn', 'denied', 'gpc-opt-out'];
-const GIVEN = ['agent', 'automation'] as const;
+const GIVEN_BY = ['agent', 'automation'] as const;
 const HOURS = 24;
 const DAYS = 14;
 const SEQ = /^(?:0|[1-9]\d{0,14})$/;
-/** Browsers hold a public key for five minutes; an open page may hold it for as long as it is open. */
+/** Browsers cache a public key for five minutes, but an open page uses it until it is closed. */
 const QUIET_MS = DAY;
 
-/** When destroying a generation is safe: nothing was sealed to it for a day. */
-export function adviceFor(key: GenerationView, now: number): string {
+/** A generation can be destroyed safely if it decrypted nothing for a day. */
+export function adviseDestruction(key: GenerationView, now: number): string {
   if (key.state !== 'retiring') return key.state;
   const last = Math.max(key.lastAt ?? 0, key.publishedAt ?? 0);
   if (key.lastAt !== null && now - key.lastAt < QUIET_MS) return 'in-use';
   return now - last < QUIET_MS ? 'wait' : 'safe';
 }
 
-/** Those that are most surely wrong come first. */
-function rulesByError(rules: OverviewView['rules']) {
+/** Sorts by the upper bound of the share of right results, so that the least reliable rules are first. */
+function sortByReliability(rules: OverviewView['rules']) {
   return rules
     .map((row) => ({ ...row, right: row.upheld + row.confirmed, rulings: row.upheld + row.overturned }))
     .map((row) => ({ ...row, total: row.rulings + row.confirmed + row.mistaken }))
@@ -50,14 +50,14 @@ function rulesByError(rules: OverviewView['rules']) {
     .sort((a, b) => a.high - b.high || b.total - a.total || a.rule.localeCompare(b.rule));
 }
 
-/** In the language itself, as its readers look for it. */
+/** Names a language in that language, because its readers look for that name. */
 function languageName(code: string): string {
   return new Intl.DisplayNames([code], { type: 'language' }).of(code) ?? code;
 }
 
 async function showOverview({ context, response, staff, now }: ConsoleVisit): Promise<void> {
-  const hours = lastSlots(now, HOUR, HOURS);
-  const days = lastSlots(now, DAY, DAYS);
+  const hours = listLastSlots(now, HOUR, HOURS);
+  const days = listLastSlots(now, DAY, DAYS);
   const from = { verdicts: hours[0] ?? now, consent: days[0] ?? now };
   const view = await readOverview(context, staff, from);
   const { floor } = view;
@@ -66,10 +66,10 @@ async function showOverview({ context, response, staff, now }: ConsoleVisit): Pr
     here: 'overview',
     view,
     total: cellOf(sum, floor),
-    verdicts: barChart(view.verdicts, CLASSES, { slots: hours, step: HOUR, floor }),
-    consent: barChart(view.consent, CHOICES, { slots: days, step: DAY, floor }),
-    rules: rulesByError(view.rules),
-    advice: (key: GenerationView) => adviceFor(key, now),
+    verdicts: layOutBars(view.verdicts, CLASSES, { slots: hours, step: HOUR, floor }),
+    consent: layOutBars(view.consent, CHOICES, { slots: days, step: DAY, floor }),
+    rules: sortByReliability(view.rules),
+    advice: (key: GenerationView) => adviseDestruction(key, now),
     live: view.keys.filter((key) => key.state !== 'destroyed'),
   });
 }
@@ -78,43 +78,49 @@ async function showLedger(
   { context, request, response, staff }: ConsoleVisit,
   check: LogCheck | 'too-large' | null = null,
 ): Promise<void> {
-  const given = GIVEN.find((one) => one === request.query['given']) ?? null;
-  const ledger = await readLedger(context, staff, given);
+  const givenBy = GIVEN_BY.find((one) => one === request.query['given']) ?? null;
+  const ledger = await readLedger(context, staff, givenBy);
   if (!ledger) throw new Refusal('not-found');
-  const asked = request.query['seq'];
-  const seq = typeof asked === 'string' && SEQ.test(asked.trim()) ? Number(asked.trim()) : null;
+  const seqParameter = request.query['seq'];
+  const seq =
+    typeof seqParameter === 'string' && SEQ.test(seqParameter.trim()) ? Number(seqParameter.trim()) : null;
   const proof = seq === null ? null : await context.log.proof(staff.kid, seq);
-  const asText = typeof asked === 'string' ? asked : null;
-  const values = { here: 'ledger', given, ledger, asked: asText, seq, proof, check };
-  context.render(response, 'ledger', values, asked !== undefined && proof === null ? 404 : 200);
+  const asText = typeof seqParameter === 'string' ? seqParameter : null;
+  const values = { here: 'ledger', given: givenBy, ledger, asked: asText, seq, proof, check };
+  context.render(response, 'ledger', values, seqParameter !== undefined && proof === null ? 404 : 200);
 }
 
-async function verify(posted: Posted): Promise<void> {
+async function verify(posted: FormVisit): Promise<void> {
   await showLedger(posted, (await verifyLedger(posted.context, posted.staff)) ?? 'too-large');
 }
 
 async function showKeys({ context, response, staff, now }: ConsoleVisit): Promise<void> {
   const keys = await readKeys(context, staff);
-  const advice = (key: GenerationView): string => adviceFor(key, now);
+  const advice = (key: GenerationView): string => adviseDestruction(key, now);
   context.render(response, 'keys', { here: 'keys', keys: [...keys].reverse(), advice });
 }
 
 async function showTerms({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const terms = await readTerms(context, staff);
-  const asked = readLanguage(request.query['lang']);
-  const language = terms.languages.includes(asked) ? asked : 'en';
-  const policy = (nonce: string): string => framing(usualPolicy(nonce));
-  context.render(response, 'terms', { here: 'terms', ...terms, language, languageName, policy });
+  const requestedLanguage = readLanguage(request.query['lang']);
+  const language = terms.languages.includes(requestedLanguage) ? requestedLanguage : 'en';
+  const previewPolicy = (nonce: string): string => allowPreviewFrame(usualPolicy(nonce));
+  context.render(response, 'terms', {
+    here: 'terms',
+    ...terms,
+    language,
+    languageName,
+    policy: previewPolicy,
+  });
 }
 
+/** The sandboxed preview has an opaque origin, so these files are served to any origin, like the banner's. */
+const PREVIEW_FILES = ['preview.js', 'preview.css'] as const;
+
 /**
- * The consent banner itself, on an isolated page: its own origin (no cookie, no storage), no connection to
- * anywhere, and a stub server in the page. What is pressed there is sent to nobody.
+ * The preview shows the real banner in a sandbox: without cookies, storage or connections, and with a stub of the server in
+ * the page. A button that is pressed there sends nothing.
  */
-
-/** The page's own script and style: its own origin counts as another site, so they are open, as the banner is. */
-const FILES = ['preview.js', 'preview.css'] as const;
-
 const policy = (nonce: string): string =>
   [
     "default-src 'none'",
@@ -123,12 +129,12 @@ const policy = (nonce: string): string =>
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'self'",
-    // Also outside of the frame.
+    // The sandbox also applies if the page is opened without its frame.
     'sandbox allow-scripts',
   ].join('; ');
 
-/** What the page of purposes may do besides: show this one. */
-const framing = (base: string): string => `${base}; frame-src 'self'`;
+/** The page of purposes may additionally frame the preview. */
+const allowPreviewFrame = (base: string): string => `${base}; frame-src 'self'`;
 
 function readLanguage(value: unknown): string {
   const read = languageSchema.safeParse(value);
@@ -141,8 +147,8 @@ async function showBanner({ context, request, response, staff }: ConsoleVisit): 
   context.render(response, 'banner', { ...shown, policy });
 }
 
-export function previewFiles(router: Router, { views }: Context): void {
-  for (const name of FILES) {
+export function registerPreviewFiles(router: Router, { views }: Context): void {
+  for (const name of PREVIEW_FILES) {
     router.get(`/banner/${name}`, (_request, response: Response) => {
       response.set({ 'cross-origin-resource-policy': 'cross-origin', 'cache-control': 'no-cache' });
       response.sendFile(join(views, 'assets', name), { cacheControl: false });

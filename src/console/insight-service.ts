@@ -17,14 +17,14 @@ import { createSealKeyStore, readKeyTraffic } from '../tenants/seal-keys.ts';
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { actorOf, type Context, type Staff } from './context.ts';
 
-/** What the overview, the ledger, the keys and the purposes show. */
+/** Reads the data of the overview, ledger, keys, purposes and audit pages. */
 
 export type GenerationView = Awaited<ReturnType<typeof readKeys>>[number];
 
 const TRAFFIC_DAYS = 30;
-/** A page of them. */
+/** The number of doubts that the ledger page lists. */
 const DOUBTS = 100;
-/** Some seconds of work. */
+/** Entries; verifying more would take longer than a page can wait. */
 const MAX_VERIFIED = 100_000;
 
 export async function readKeys({ database, clock }: Context, { kid }: Staff) {
@@ -32,22 +32,22 @@ export async function readKeys({ database, clock }: Context, { kid }: Staff) {
     createSealKeyStore(database).list(kid),
     readKeyTraffic(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
-  const used = new Map(traffic.map((row) => [row.generation, row]));
+  const trafficByGeneration = new Map(traffic.map((row) => [row.generation, row]));
   return generations.map(({ kid: _kid, publicKey: _public, wrappedPrivate: _wrapped, ...view }) => {
-    const { bundles = 0, lastAt = null } = used.get(view.generation) ?? {};
+    const { bundles = 0, lastAt = null } = trafficByGeneration.get(view.generation) ?? {};
     return { ...view, bundles, lastAt };
   });
 }
 
-async function dueSoon(database: Database, kid: string, now: number) {
+async function countOpenByDue(database: Database, kid: string, now: number) {
   const bounds = [
     [0, now],
     [now, now + 2 * DAY],
     [now + 2 * DAY, now + 7 * DAY],
     [now + 7 * DAY, Number.MAX_SAFE_INTEGER],
   ] as const;
-  const [late = 0, two = 0, seven = 0, later = 0] = await openByDue(database, kid, bounds);
-  return { late, two, seven, later };
+  const [overdue = 0, two = 0, seven = 0, later = 0] = await openByDue(database, kid, bounds);
+  return { late: overdue, two, seven, later };
 }
 
 export async function readOverview(
@@ -61,7 +61,7 @@ export async function readOverview(
     readTallies(database, kid, 'verdict', from.verdicts),
     readTallies(database, kid, 'consent', from.consent),
     talliedUntil(database, kid),
-    dueSoon(database, kid, clock()),
+    countOpenByDue(database, kid, clock()),
     ruleReviews(database, kid),
     readKeys(context, staff),
     readOldestDecision(database, kid),
@@ -86,7 +86,7 @@ export type OverviewView = Awaited<ReturnType<typeof readOverview>>;
 export async function readLedger(
   { database, log, tenantOf }: Context,
   { kid }: Staff,
-  given: 'agent' | 'automation' | null,
+  givenBy: 'agent' | 'automation' | null,
 ) {
   const checkpoint = await log.checkpoint(kid);
   const head = await readHead(database, kid);
@@ -100,11 +100,11 @@ export async function readLedger(
     root: head.root.toString('base64'),
     checkpoint,
     isPublic,
-    doubts: given && (await listDoubts(database, kid, given, DOUBTS)),
+    doubts: givenBy && (await listDoubts(database, kid, givenBy, DOUBTS)),
   };
 }
 
-/** Null: too many entries for a page to wait for. */
+/** @returns null if the log has too many entries to verify while a page waits */
 export async function verifyLedger({ database, readWhole, book, tenantOf }: Context, staff: Staff) {
   const { kid } = staff;
   const head = await readHead(database, kid);
@@ -117,7 +117,6 @@ export async function readTerms({ database, embed, clock, config }: Context, { k
   const [purposes, policies, { languages }, visits] = await Promise.all([
     createTenantStore(database).purposes(kid),
     listPolicies(database, kid),
-    // Languages that the banner speaks.
     embed.manifest(),
     readVisits(database, kid, clock() - TRAFFIC_DAYS * DAY),
   ]);
@@ -129,25 +128,24 @@ export async function readTerms({ database, embed, clock, config }: Context, { k
   };
 }
 
-/** The answer that the tenant's banner would get; nothing enters the ledger. */
-export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, asked: string) {
+/** The preview shows the answer that the tenant's banner would get. Nothing is written to the ledger. */
+export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, requestedLanguage: string) {
   const tenant = tenantOf(kid);
   const { languages } = await embed.manifest();
   if (!tenant) throw new Refusal('not-found');
-  const language = languages.includes(asked) ? asked : 'en';
+  const language = languages.includes(requestedLanguage) ? requestedLanguage : 'en';
   const words: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
   return { language, words, banner: bannerAnswer(tenant, { language, gpc: false }) };
 }
 
-/** Reading the audit log; that it was exported is in it. */
-
+/** Audit rows per read of an export. */
 const PAGE = 1000;
 
 export function readAudit({ database }: Context, { kid }: Staff, filter: AuditFilter, limit: number) {
   return listAudit(database, kid, filter, limit);
 }
 
-/** Every row that fits, and one more that says that they were exported. */
+/** Audits the export first, so that the exported rows include it. @returns the rows that match, page by page */
 export async function exportAudit(context: Context, staff: Staff, filter: AuditFilter) {
   const { action = null, from = null, to = null } = filter;
   await recordAudit(context.database, {

@@ -1,5 +1,5 @@
 import type { Request, Response, Router } from 'express';
-import { type LoginFault, LoginRefused, mayOpen, type Switching } from '../auth/credentials.ts';
+import { type LoginFault, LoginRefused, mayOpen, type SignInPrompt } from '../auth/credentials.ts';
 import { limitClients } from '../http/register.ts';
 import { cookieValues, cookieNames as sentNames } from '../http/request.ts';
 import { Unavailable } from '../lib/errors.ts';
@@ -8,57 +8,61 @@ import {
   cookieNames,
   decryptLogin,
   encryptLogin,
+  formatCookie,
   LOGIN_MS,
   type PendingLogin,
-  safeBack,
-  setCookie,
+  sanitiseBack,
 } from './cookies.ts';
-import { enter, showUnconfigured, takesPasskeys } from './entry-pages.ts';
-import { passkeyPages, showPasskey } from './passkey-pages.ts';
-import { type ConsoleVisit, isSignedIn, type PageTable, type Posted } from './session-guard.ts';
+import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
+import { registerPasskeyPages, showPasskey } from './passkey-pages.ts';
+import { type ConsoleVisit, type FormVisit, isSignedIn, type PageTable } from './session-guard.ts';
 import { endSession, listSessions, revokeSession } from './sessions-service.ts';
 import { finishSignIn, signOutAddress } from './sign-in-service.ts';
 
-/** Sign-in and sign-out. Everything that can go wrong has a page that says what to do. */
+/** Sign-in with an identity provider, sign-out, and the list of sessions. Each failure has a page that says what to do. */
 
-/** Sign-ins that may be under way in one browser. */
+/** Pending sign-ins per browser. */
 const MAX_PENDING = 8;
 
-const stale = (all: readonly string[], prefix: string): readonly string[] => {
+const listCookiesToClear = (all: readonly string[], prefix: string): readonly string[] => {
   const pending = all.filter((name) => name.startsWith(prefix));
   return pending.length < MAX_PENDING ? [] : pending;
 };
 
-const readSwitching = (value: unknown): Switching | null =>
+const readPrompt = (value: unknown): SignInPrompt | null =>
   value === 'select_account' || value === 'login' ? value : null;
 
-/** The provider sends everyone back to the public origin: the cookie has to be there. Once, or a proxy makes a loop. */
-function elsewhere(publicOrigin: string, { headers, query }: Request): string | null {
+/**
+ * The provider sends everyone back to the public origin, so the cookie must be set there. `here=1` allows one such redirect
+ * only, because a proxy that changes Host would cause a loop.
+ * @returns the address of the sign-in at the public origin; null if the browser is there already
+ */
+function findPublicSignIn(publicOrigin: string, { headers, query }: Request): string | null {
   const { host, origin } = new URL(publicOrigin);
   if (headers.host === host || query['here'] !== undefined) return null;
-  const back = encodeURIComponent(safeBack(query['back']));
-  const switching = readSwitching(query['switch']);
-  const more = switching === null ? '' : `&switch=${switching}`;
-  return `${origin}/console/login?here=1&back=${back}${more}`;
+  const back = encodeURIComponent(sanitiseBack(query['back']));
+  const switching = readPrompt(query['switch']);
+  const switchParameter = switching === null ? '' : `&switch=${switching}`;
+  return `${origin}/console/login?here=1&back=${back}${switchParameter}`;
 }
 
 async function goToProvider(context: Context, request: Request, response: Response): Promise<void> {
-  const switching = readSwitching(request.query['switch']);
-  const { url, ...begun } = await (await context.provider()).begin(switching);
+  const switching = readPrompt(request.query['switch']);
+  const { url, ...challenge } = await (await context.provider()).begin(switching);
   const names = cookieNames(context.origin());
-  const pending = { ...begun, switching, back: safeBack(request.query['back']) };
+  const pending = { ...challenge, switching, back: sanitiseBack(request.query['back']) };
   const cookie = encryptLogin(context.keys.login, context.random, pending, context.clock());
-  // Another site may begin sign-ins without end: their cookies together must not outgrow a request's headers.
-  for (const name of stale(sentNames(request.headers.cookie), names.login('')))
-    response.append('set-cookie', setCookie(name, '', 0, names.secure));
-  response.append('set-cookie', setCookie(names.login(begun.state), cookie, LOGIN_MS, names.secure));
+  // Another site can make this browser begin many sign-ins: their cookies must not exceed the size limit of headers.
+  for (const name of listCookiesToClear(sentNames(request.headers.cookie), names.login('')))
+    response.append('set-cookie', formatCookie(name, '', 0, names.secure));
+  response.append('set-cookie', formatCookie(names.login(challenge.state), cookie, LOGIN_MS, names.secure));
   response.set({ 'cache-control': 'no-store' }).redirect(302, url);
 }
 
 async function signIn(context: Context, request: Request, response: Response): Promise<void> {
   const usesPasskeys = await takesPasskeys(context);
   if (showUnconfigured(context, response, usesPasskeys)) return;
-  const address = elsewhere(context.origin(), request);
+  const address = findPublicSignIn(context.origin(), request);
   if (address !== null) {
     response.redirect(302, address);
     return;
@@ -76,65 +80,66 @@ async function signIn(context: Context, request: Request, response: Response): P
   }
 }
 
-/** The sign-in that this browser began; its cookie is deleted. @throws {LoginRefused} `not-yours` */
+/** @returns the sign-in that this browser began, whose cookie is deleted @throws {LoginRefused} `not-yours` */
 async function takePending(context: Context, request: Request, response: Response): Promise<PendingLogin> {
   const names = cookieNames(context.origin());
   const { state } = request.query;
   const name = names.login(typeof state === 'string' ? state : '');
   const [cookie] = cookieValues(request.headers.cookie, name);
   const pending = cookie === undefined ? null : decryptLogin(context.keys.login, cookie, context.clock());
-  // One use, whatever the result; a client that keeps the cookie gets the refusal below.
-  if (cookie !== undefined) response.append('set-cookie', setCookie(name, '', 0, names.secure));
-  // The answer to nobody's question, or to a stranger's (login CSRF).
+  // The cookie works once, whatever the result; isFirstUse below refuses a client that keeps it.
+  if (cookie !== undefined) response.append('set-cookie', formatCookie(name, '', 0, names.secure));
+  // This browser did not begin the sign-in: someone else's answer is being planted (login CSRF).
   if (!pending || pending.state !== state) throw new LoginRefused('not-yours');
-  const { expiresAt, ...begun } = pending;
-  if (!(await context.signInLimits.isFirstUse(begun.state, expiresAt))) throw new LoginRefused('not-yours');
-  return begun;
+  const { expiresAt, ...login } = pending;
+  if (!(await context.signInLimits.isFirstUse(login.state, expiresAt))) throw new LoginRefused('not-yours');
+  return login;
 }
 
-async function comeBack(context: Context, request: Request, response: Response): Promise<void> {
-  const { back, switching, ...begun } = await takePending(context, request, response);
-  // The query alone is the browser's: a request line may name any host (RFC 9112 section 3.2.2).
+async function finishCallback(context: Context, request: Request, response: Response): Promise<void> {
+  const { back, switching, ...challenge } = await takePending(context, request, response);
+  // Only the query is taken from the request, because a request line may name any host (RFC 9112 section 3.2.2).
   const callback = new URL('/console/callback', context.origin());
   callback.search = /\?.*$/s.exec(request.originalUrl)?.[0] ?? '';
-  const signedIn = await finishSignIn(context, callback, begun).catch((error: unknown) => {
+  const signedIn = await finishSignIn(context, callback, challenge).catch((error: unknown) => {
     const refused = error instanceof LoginRefused && error.fault === 'provider-refused';
     if (refused && switching === 'select_account') return null;
     throw error;
   });
-  // Not every provider knows how to choose an account; each can ask for a sign-in.
+  // Some providers do not support select_account, but all support login.
   if (!signedIn) {
     response.redirect(303, `/console/login?switch=login&back=${encodeURIComponent(back)}`);
     return;
   }
   if (!signedIn.ok) {
-    context.render(response, 'sign-in', { why: signedIn.why }, 403);
+    context.render(response, 'sign-in', { why: signedIn.reason }, 403);
     return;
   }
-  await enter(context, request, response, { token: signedIn.token, back });
+  await startSession(context, request, response, { token: signedIn.token, back });
 }
 
-const STATUS: Partial<Record<LoginFault, number>> = { cancelled: 403, userinfo: 503 };
+const FAULT_STATUS: Partial<Record<LoginFault, number>> = { cancelled: 403, userinfo: 503 };
 
-async function callBack(context: Context, request: Request, response: Response): Promise<void> {
+async function showCallback(context: Context, request: Request, response: Response): Promise<void> {
   if (showUnconfigured(context, response)) return;
-  const fail = (why: string, status: number): void => context.render(response, 'sign-in', { why }, status);
+  const fail = (problem: string, status: number): void =>
+    context.render(response, 'sign-in', { why: problem }, status);
   try {
-    await comeBack(context, request, response);
+    await finishCallback(context, request, response);
   } catch (error) {
-    if (error instanceof LoginRefused) fail(error.fault, STATUS[error.fault] ?? 400);
+    if (error instanceof LoginRefused) fail(error.fault, FAULT_STATUS[error.fault] ?? 400);
     else if (error instanceof Unavailable) fail('provider-down', 503);
     else throw error;
   }
 }
 
-async function signOut({ context, response, session }: Posted): Promise<void> {
+async function signOut({ context, response, session }: FormVisit): Promise<void> {
   await endSession(context, session);
   const names = cookieNames(context.origin());
-  response.append('set-cookie', setCookie(names.session, '', 0, names.secure));
+  response.append('set-cookie', formatCookie(names.session, '', 0, names.secure));
   response.locals['staff'] = null;
-  // A link and not a redirect: `form-action` keeps a form's way within this origin (CSP level 3), and a provider that
-  // does not know the way back here shows its own error page to a person who only wanted to sign out here.
+  // The page has a link instead of redirecting: `form-action` forbids a form to redirect to another origin (CSP level 3), and a
+  // provider without the return address shows an error page to a person who only wanted to sign out here.
   context.render(response, 'signed-out', { provider: await signOutAddress(context, session) });
 }
 
@@ -144,9 +149,9 @@ async function showSessions({ context, response, staff, session, request }: Cons
   context.render(response, 'sessions', { here: 'sessions', sessions, done });
 }
 
-async function revoke({ context, response, staff, form }: Posted): Promise<void> {
-  const ended = await revokeSession(context, staff, form.get('id') ?? '');
-  response.redirect(303, `/console/sessions${ended ? '?done=revoked' : ''}`);
+async function revokeFromForm({ context, response, staff, form }: FormVisit): Promise<void> {
+  const isEnded = await revokeSession(context, staff, form.get('id') ?? '');
+  response.redirect(303, `/console/sessions${isEnded ? '?done=revoked' : ''}`);
 }
 
 function goHome({ response, staff }: ConsoleVisit): void {
@@ -154,12 +159,12 @@ function goHome({ response, staff }: ConsoleVisit): void {
 }
 
 /** Pages that need no session. */
-export function openPages(router: Router, context: Context): void {
+export function registerOpenPages(router: Router, context: Context): void {
   const limit = limitClients(context.signInLimits.limiter);
   router.get('/login', limit, (request, response) => signIn(context, request, response));
-  router.get('/callback', limit, (request, response) => callBack(context, request, response));
-  passkeyPages(router, context);
-  // The way back from the provider. A visitor who is still signed in has not signed out.
+  router.get('/callback', limit, (request, response) => showCallback(context, request, response));
+  registerPasskeyPages(router, context);
+  // The provider sends the browser here after a sign-out. A visitor who still has a session did not sign out.
   router.get('/signed-out', async (request, response) => {
     if (await isSignedIn(context, request)) response.redirect(303, '/console');
     else context.render(response, 'signed-out', { provider: null });
@@ -172,5 +177,5 @@ export const sessionPages: PageTable = {
     '/help': ['staff', ({ context, response }) => context.render(response, 'help')],
     '/sessions': ['staff', showSessions],
   },
-  forms: { '/logout': ['staff', signOut], '/sessions/revoke': ['staff', revoke] },
+  forms: { '/logout': ['staff', signOut], '/sessions/revoke': ['staff', revokeFromForm] },
 };

@@ -5,16 +5,16 @@ import { limitClients } from '../http/register.ts';
 import { cookieValues } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
 import type { Context } from './context.ts';
-import { cookieNames, LOGIN_MS, safeBack, setCookie } from './cookies.ts';
-import { enter, showUnconfigured, takesPasskeys } from './entry-pages.ts';
+import { cookieNames, formatCookie, LOGIN_MS, sanitiseBack } from './cookies.ts';
+import { showUnconfigured, startSession, takesPasskeys } from './entry-pages.ts';
 import { isSameOrigin, readForm } from './form.ts';
 import { joinByPasskey, offerPasskey, signInByPasskey } from './passkey-service.ts';
 
-/** Sign-in of staff with a passkey, and the invitation that makes one. */
+/** The pages on which staff sign in with a passkey, or register one with an invitation. */
 
-const PASSKEY = 'passkey';
+const PASSKEY_STATE = 'passkey';
 
-/** The browser's own secret, which its answer has to come with: the one that it has, so that two tabs do not spoil each other's. */
+/** The cookie binds the answer to this browser. An existing cookie is used again, so that two tabs do not disturb each other. */
 export function showPasskey(
   context: Context,
   request: Request,
@@ -22,15 +22,15 @@ export function showPasskey(
   ceremony: Ceremony,
 ): void {
   const names = cookieNames(context.origin());
-  const name = names.login(PASSKEY);
+  const name = names.login(PASSKEY_STATE);
   const cookie = cookieValues(request.headers.cookie, name)[0] ?? createConsoleToken(context.random);
   const offer = offerPasskey(context, cookie, ceremony);
-  response.append('set-cookie', setCookie(name, cookie, LOGIN_MS, names.secure));
-  const back = safeBack(request.query['back']);
+  response.append('set-cookie', formatCookie(name, cookie, LOGIN_MS, names.secure));
+  const back = sanitiseBack(request.query['back']);
   context.render(response, 'passkey', { offer, back, origin: context.origin() }, offer ? 200 : 503);
 }
 
-/** @returns true when a page says why @throws {Refusal} where an identity provider signs people in */
+/** @returns true if it showed a page with the reason @throws {Refusal} `not-found` if an identity provider is configured */
 async function refusePasskeys(context: Context, response: Response): Promise<boolean> {
   const usesPasskeys = await takesPasskeys(context);
   if (showUnconfigured(context, response, usesPasskeys)) return true;
@@ -43,12 +43,12 @@ async function showJoin(context: Context, request: Request, response: Response):
   showPasskey(context, request, response, 'create');
 }
 
-/** The answer of the browser, to the sign-in or to an invitation. */
+/** Takes the browser's answer to a sign-in or to an invitation. */
 async function takePasskey(context: Context, request: Request, response: Response): Promise<void> {
   if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
   if (await refusePasskeys(context, response)) return;
   const form = await readForm(request);
-  const [cookie] = cookieValues(request.headers.cookie, cookieNames(context.origin()).login(PASSKEY));
+  const [cookie] = cookieValues(request.headers.cookie, cookieNames(context.origin()).login(PASSKEY_STATE));
   const answer = form.get('answer') ?? '';
   const invitation = form.get('invitation');
   try {
@@ -56,7 +56,7 @@ async function takePasskey(context: Context, request: Request, response: Respons
     const token = await (invitation === undefined
       ? signInByPasskey(context, cookie, answer)
       : joinByPasskey(context, cookie, { invitation, answer }));
-    await enter(context, request, response, { token, back: safeBack(form.get('back')) });
+    await startSession(context, request, response, { token, back: sanitiseBack(form.get('back')) });
   } catch (error) {
     if (!(error instanceof LoginRefused)) throw error;
     context.render(response, 'sign-in', { why: error.fault }, 400);
@@ -64,7 +64,7 @@ async function takePasskey(context: Context, request: Request, response: Respons
 }
 
 /** Pages that need no session. */
-export function passkeyPages(router: Router, context: Context): void {
+export function registerPasskeyPages(router: Router, context: Context): void {
   const limit = limitClients(context.signInLimits.limiter);
   router.get('/join', limit, (request, response) => showJoin(context, request, response));
   router.post('/passkey', limit, (request, response) => takePasskey(context, request, response));

@@ -20,20 +20,20 @@ import { openSession } from './sign-in-service.ts';
 import {
   findByCredential,
   findInvited,
-  type Joined,
   joinStaff,
+  type RegisteredPasskey,
   raiseCounter,
   type StaffMember,
 } from './staff-store.ts';
 
-/** Staff without an identity provider: an invitation registers a passkey, and the passkey signs in (contract-2 section 21). */
+/** Signs staff in without an identity provider: an invitation registers a passkey, which then signs in (contract-2 section 21). */
 
 const INVITE_MS = DAY;
-/** Longer than a challenge lives. */
+/** A used challenge is remembered for longer than a challenge is valid. */
 const USED_MS = 10 * MINUTE;
 const USER_ID_BYTES = 16;
 
-/** An invitation's secret, and what is kept of it. */
+/** @returns the secret of a new invitation, and the columns that are stored */
 export function createInvitation(random: Random, now: number) {
   const secret = random(32).toString('base64url');
   return { secret, inviteHash: hashSecret(secret), inviteUntil: now + INVITE_MS };
@@ -42,37 +42,37 @@ export function createInvitation(random: Random, now: number) {
 export const staffRef = (rightsKey: Uint8Array, { id }: Pick<StaffMember, 'id'>): string =>
   actorRef(rightsKey, 'gpd staff', id);
 
-/** The domain that passkeys are for; null at an address of digits. */
-const domainOf = ({ origin }: Context): string | null => relyingPartyOf(origin(), '');
+/** @returns the domain of the passkeys; null if the origin is an IP address, for which there are no passkeys */
+const findRpId = ({ origin }: Context): string | null => relyingPartyOf(origin(), '');
 
-const bindingOf = (cookie: string, ceremony: Ceremony, rpId: string) =>
+const createBinding = (cookie: string, ceremony: Ceremony, rpId: string) =>
   ({ token: cookie, kid: '', ceremony, rpId }) as const;
 
-/** Makes the request of the page to the browser. @param cookie of this browser: an answer from another one counts for nothing */
+/** @param cookie of this browser: an answer from another browser is refused @returns the WebAuthn options for the page */
 export function offerPasskey(context: Context, cookie: string, ceremony: Ceremony) {
-  const rpId = domainOf(context);
+  const rpId = findRpId(context);
   if (rpId === null) return null;
   const { keys, random, clock } = context;
-  const challenge = createChallenge(keys.passkey, random, clock(), bindingOf(cookie, ceremony, rpId));
+  const challenge = createChallenge(keys.passkey, random, clock(), createBinding(cookie, ceremony, rpId));
   const userId = random(USER_ID_BYTES).toString('base64url');
   return { ceremony, publicKey: publicKeyOf(ceremony, { rpId, challenge, userId }, 'required') };
 }
 
-/** The browser's answer to a challenge of this server, which counts once. @throws {LoginRefused} */
+/** Each challenge can be answered once. @throws {LoginRefused} */
 async function readAnswer(context: Context, cookie: string, text: string) {
-  const given = readCredential(tryOr((): unknown => JSON.parse(text), null));
-  const rpId = domainOf(context);
-  if (!given || rpId === null) throw new LoginRefused('passkey');
-  const { challenge, ceremony } = given;
+  const response = readCredential(tryOr((): unknown => JSON.parse(text), null));
+  const rpId = findRpId(context);
+  if (!response || rpId === null) throw new LoginRefused('passkey');
+  const { challenge, ceremony } = response;
   const now = context.clock();
-  const binding = bindingOf(cookie, ceremony, rpId);
+  const binding = createBinding(cookie, ceremony, rpId);
   if (readChallenge(context.keys.passkey, now, challenge, binding) === null)
     throw new LoginRefused('not-yours');
   if (!(await context.signInLimits.isFirstUse(challenge, now + USED_MS))) throw new LoginRefused('not-yours');
-  return { given, expected: { challenge, origin: context.origin(), rpId, verifiesUser: true } };
+  return { response, expected: { challenge, origin: context.origin(), rpId, verifiesUser: true } };
 }
 
-async function open(
+async function openPasskeySession(
   context: Context,
   member: StaffMember,
   write: (tx: ConsoleTransaction, ref: string) => Promise<boolean>,
@@ -97,21 +97,27 @@ export async function joinByPasskey(
   const member = await findInvited(context.database, hashSecret(invitation));
   const at = context.clock();
   if (!member || at >= member.inviteUntil) throw new LoginRefused('invitation');
-  const { given, expected } = await readAnswer(context, cookie, answer);
-  const made = given.ceremony === 'create' ? await verifyCreated(given.credential, expected) : null;
-  const credential = hashSecret(given.credential.id);
-  if (!made || (await findByCredential(context.database, credential))) throw new LoginRefused('passkey');
-  const joined: Joined = { credential, publicKey: made.publicKey, counter: made.counter };
-  return open(context, member, (tx, ref) => joinStaff(tx, member, joined, { ref, at }));
+  const { response, expected } = await readAnswer(context, cookie, answer);
+  const registration =
+    response.ceremony === 'create' ? await verifyCreated(response.credential, expected) : null;
+  const credential = hashSecret(response.credential.id);
+  if (!registration || (await findByCredential(context.database, credential)))
+    throw new LoginRefused('passkey');
+  const joined: RegisteredPasskey = {
+    credential,
+    publicKey: registration.publicKey,
+    counter: registration.counter,
+  };
+  return openPasskeySession(context, member, (tx, ref) => joinStaff(tx, member, joined, { ref, at }));
 }
 
-/** The same refusal whatever is wrong with it. @returns the token of the new session @throws {LoginRefused} */
+/** All wrong passkeys get the same refusal. @returns the token of the new session @throws {LoginRefused} */
 export async function signInByPasskey(context: Context, cookie: string, answer: string): Promise<string> {
-  const { given, expected } = await readAnswer(context, cookie, answer);
-  if (given.ceremony !== 'get') throw new LoginRefused('passkey');
-  const member = await findByCredential(context.database, hashSecret(given.credential.id));
+  const { response, expected } = await readAnswer(context, cookie, answer);
+  if (response.ceremony !== 'get') throw new LoginRefused('passkey');
+  const member = await findByCredential(context.database, hashSecret(response.credential.id));
   if (!member?.publicKey) throw new LoginRefused('passkey');
-  const counter = await verifyUsed(given.credential, member.publicKey, expected);
+  const counter = await verifyUsed(response.credential, member.publicKey, expected);
   if (counter === null || isCloned(member.counter, counter)) throw new LoginRefused('passkey');
-  return open(context, member, (tx) => raiseCounter(tx, member, counter));
+  return openPasskeySession(context, member, (tx) => raiseCounter(tx, member, counter));
 }

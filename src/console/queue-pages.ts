@@ -9,10 +9,10 @@ import {
 } from '../rights/contests/record.ts';
 import { visitorClassSchema } from '../schema/responses.ts';
 import { findCase, readQueue } from './cases-service.ts';
-import { addressOf, partsOf } from './form.ts';
+import { buildAddress, matchParameter } from './form.ts';
 import type { ConsoleVisit, PageTable } from './session-guard.ts';
 
-/** The review queue: every filter is in the address, so that a view can be kept and sent. */
+/** The page of the review queue. All filters are in the address, so that a view can be bookmarked and sent. */
 
 const PAGE = 25;
 const AGES = ['7', '14', '21', '28'];
@@ -20,19 +20,20 @@ const DUES = ['late', '2', '7'];
 const CLASSES = visitorClassSchema.options;
 const GROUPS: readonly string[] = QUEUE_GROUPS;
 
-function oneOf(value: unknown, known: readonly string[]): string {
-  return typeof value === 'string' && known.includes(value) ? value : '';
+/** @returns an empty text for a value that is not in the list */
+function oneOf(value: unknown, options: readonly string[]): string {
+  return typeof value === 'string' && options.includes(value) ? value : '';
 }
 
-/** Whatever somebody writes into the address: what is not known is left out. */
+/** @returns null for an invalid position, so that an edited address shows the first page */
 function readCursor(value: unknown): QueueCursor | null {
-  const [, group = '', at = '', contestId = ''] = partsOf(value, /^(\w+)~(\d{1,15})~(con_\w{26})$/);
+  const [, group = '', at = '', contestId = ''] = matchParameter(value, /^(\w+)~(\d{1,15})~(con_\w{26})$/);
   return GROUPS.includes(group) ? { group: group as QueueGroup, at: Number(at), contestId } : null;
 }
 
-type Wanted = ReturnType<typeof readWanted>;
+type QueueChoice = ReturnType<typeof readChoice>;
 
-function readWanted({ query }: Request) {
+function readChoice({ query }: Request) {
   const state: 'open' | 'resolved' = query['state'] === 'resolved' ? 'resolved' : 'open';
   return {
     state,
@@ -43,22 +44,28 @@ function readWanted({ query }: Request) {
   };
 }
 
-function filterOf(wanted: Wanted, now: number): QueueFilter {
-  const { age, due } = wanted;
+function toFilter(choice: QueueChoice, now: number): QueueFilter {
+  const { age, due } = choice;
   return {
-    class: wanted.class === '' ? undefined : wanted.class,
+    class: choice.class === '' ? undefined : choice.class,
     filedBefore: age === '' ? undefined : now - Number(age) * DAY,
     dueBefore: due === '' ? undefined : due === 'late' ? now : now + Number(due) * DAY,
   };
 }
 
-function linkTo({ state, class: of, age, due }: Wanted, cursor: QueueCursor | null): string {
+function linkTo({ state, class: className, age, due }: QueueChoice, cursor: QueueCursor | null): string {
   const after = cursor ? `${cursor.group}~${cursor.at}~${cursor.contestId}` : '';
-  return addressOf('/console/queue', { state: state === 'open' ? '' : state, class: of, age, due, after });
+  return buildAddress('/console/queue', {
+    state: state === 'open' ? '' : state,
+    class: className,
+    age,
+    due,
+    after,
+  });
 }
 
-/** Where the page after `rows` begins; null on the last page. */
-function nextAfter(rows: readonly QueueRow[]): QueueCursor | null {
+/** @returns the position after the last row of this page; null on the last page */
+function findNextCursor(rows: readonly QueueRow[]): QueueCursor | null {
   const last = rows[PAGE - 1];
   if (rows.length <= PAGE || !last) return null;
   const { resolvedAt, dueAt, contestId } = last.contest;
@@ -73,21 +80,21 @@ async function showQueue({ context, request, response, staff, now }: ConsoleVisi
     response.redirect(303, `/console/contests/${found}`);
     return;
   }
-  const wanted = readWanted(request);
-  const { state, after } = wanted;
-  const query = { filter: filterOf(wanted, now), after, limit: PAGE + 1 };
+  const choice = readChoice(request);
+  const { state, after } = choice;
+  const query = { filter: toFilter(choice, now), after, limit: PAGE + 1 };
   const { rows, ...view } = await readQueue(context, staff, state, query);
-  const next = nextAfter(rows);
+  const next = findNextCursor(rows);
   context.render(response, 'queue', {
     here: 'queue',
     ...view,
     rows: rows.slice(0, PAGE),
-    wanted,
+    wanted: choice,
     search,
     missed: search !== '',
-    filtered: wanted.class !== '' || wanted.age !== '' || wanted.due !== '',
-    first: after === null ? null : linkTo(wanted, null),
-    next: next && linkTo(wanted, next),
+    filtered: choice.class !== '' || choice.age !== '' || choice.due !== '',
+    first: after === null ? null : linkTo(choice, null),
+    next: next && linkTo(choice, next),
     ages: AGES,
     dues: DUES,
     classes: CLASSES,

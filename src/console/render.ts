@@ -1,10 +1,11 @@
 import type { Response } from 'express';
 import { type Clock, isoTime } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
-import { excerpt, visible } from './text.ts';
+import { excerpt, spellOutInvisible } from './text.ts';
 import { dueIn, say, timeAgo, WORDS } from './words.ts';
 
-/** Pages: what every template may use, and the headers that every page carries. */
+/** Renders a page of the console with the values and headers that all pages share. */
+
 export type Render = (
   response: Response,
   view: string,
@@ -12,10 +13,10 @@ export type Render = (
   status?: number,
 ) => void;
 
-/** Another policy than the usual one, of the answer's nonce. */
+/** Builds a Content-Security-Policy from the nonce of the answer. */
 export type Policy = (nonce: string) => string;
 
-/** Nothing but what carries this answer's nonce; no framing, no inline code, forms to ourselves alone. */
+/** Only scripts and styles with the nonce of this answer run; pages cannot be framed, and forms stay within the origin. */
 export function usualPolicy(nonce: string): string {
   return [
     "default-src 'none'",
@@ -28,8 +29,8 @@ export function usualPolicy(nonce: string): string {
   ].join('; ');
 }
 
-/** In the viewer's zone where the script runs; without it in UTC, and it says so. */
-function utc(at: number): string {
+/** The page's script replaces this by the time in the viewer's zone. */
+function formatUtc(at: number): string {
   return `${isoTime(at).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
@@ -56,14 +57,14 @@ export function createRender({ random, clock }: { random: Random; clock: Clock }
       say,
       nonce,
       now,
-      utc,
+      utc: formatUtc,
       iso: isoTime,
       num: (value: number) => number.format(value),
       due: (at: number) => dueIn(at, now),
       ago: (at: number) => timeAgo(at, now),
-      // A row that a newer node wrote may be of a kind that has no words here.
+      // A newer node may have written an action for which this version has no words.
       actionText: (action: string) => (WORDS.audit as Readonly<Record<string, string>>)[action] ?? action,
-      visible,
+      visible: spellOutInvisible,
       excerpt,
     });
   };

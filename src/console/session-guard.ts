@@ -6,10 +6,18 @@ import { Refusal } from '../lib/errors.ts';
 import { keepTyped } from './cases-service.ts';
 import type { Context, Staff } from './context.ts';
 import { cookieNames } from './cookies.ts';
-import { contestOfPath, type Form, field, isSameOrigin, readForm, sameToken, typedOf } from './form.ts';
+import {
+  contestOfPath,
+  type Form,
+  isSameOrigin,
+  isSameToken,
+  readField,
+  readForm,
+  readTypedTexts,
+} from './form.ts';
 import { enterSession, findSession } from './sessions-service.ts';
 
-/** The guard of every page and form: a session, and a role that may. */
+/** Admits a request to a page or a form: it needs a live session and a role that may open the page. Shows the error page. */
 
 export interface ConsoleVisit {
   readonly context: Context;
@@ -20,24 +28,24 @@ export interface ConsoleVisit {
   readonly now: number;
 }
 
-export interface Posted extends ConsoleVisit {
+export interface FormVisit extends ConsoleVisit {
   readonly form: Form;
 }
 
-/** The session of the browser's cookie, whatever its age. */
-export async function sessionOf(context: Context, request: Request): Promise<ConsoleSession | null> {
+/** @returns the session of the browser's cookie, which may have expired */
+export async function findCookieSession(context: Context, request: Request): Promise<ConsoleSession | null> {
   const { session } = cookieNames(context.origin());
   const [token] = cookieValues(request.headers.cookie, session);
   return token === undefined || token.length > 128 ? null : findSession(context, token);
 }
 
-async function liveSession(context: Context, request: Request, now: number) {
-  const session = await sessionOf(context, request);
+async function findLiveSession(context: Context, request: Request, now: number) {
+  const session = await findCookieSession(context, request);
   return { session, live: session && isLiveSession(session, now) ? session : null };
 }
 
 export async function isSignedIn(context: Context, request: Request): Promise<boolean> {
-  return (await liveSession(context, request, context.clock())).live !== null;
+  return (await findLiveSession(context, request, context.clock())).live !== null;
 }
 
 /** @throws {Refusal} `insufficient-scope` */
@@ -54,15 +62,11 @@ async function admit(
   return staff;
 }
 
-/** GET: without a session the way leads to the sign-in and back. */
-function withSession(
-  context: Context,
-  role: PageRole,
-  show: (visit: ConsoleVisit) => unknown,
-): RequestHandler {
+/** Guards a GET. Without a session the browser is sent to the sign-in, and then back. */
+function guardPage(context: Context, role: PageRole, show: (visit: ConsoleVisit) => unknown): RequestHandler {
   return async (request, response) => {
     const now = context.clock();
-    const { live: session } = await liveSession(context, request, now);
+    const { live: session } = await findLiveSession(context, request, now);
     if (!session) {
       const back = encodeURIComponent(request.originalUrl);
       response.redirect(303, `/console/login?back=${back}`);
@@ -73,46 +77,46 @@ function withSession(
   };
 }
 
-/** Text that somebody was writing when their session ended is kept for them; it proves itself by the old token. */
+/** Saves the texts of a form whose session has expired. The form must carry the CSRF token of that session. */
 async function keepText(context: Context, session: ConsoleSession | null, request: Request, form: Form) {
   const contestId = contestOfPath(request.path);
   if (!session || contestId === null) return false;
-  if (!sameToken(field(form, 'csrf') ?? '', session.csrf)) return false;
-  const typed = Object.values(typedOf(form, request.path));
+  if (!isSameToken(readField(form, 'csrf') ?? '', session.csrf)) return false;
+  const typed = Object.values(readTypedTexts(form, request.path));
   return keepTyped(context, { kid: session.kid, ref: session.actor }, contestId, typed);
 }
 
-/** What the page of an expired session shows. */
-function expired({ path }: Request, form: Form, kept: boolean) {
+/** Collects the typed texts, which the page shows so that the person can copy them. */
+function expiredValues({ path }: Request, form: Form, isKept: boolean) {
   const back = /^\/contests\/con_\w+/.exec(path)?.[0] ?? '';
   const text = ['text', 'question', 'basis'].flatMap((name) => form.get(name) || []).join('\n\n');
-  return { kept, text, back: `/console${back}` };
+  return { kept: isKept, text, back: `/console${back}` };
 }
 
-/** POST: same origin, then the session, then its token, then the role (all before anything is looked up). */
-function withForm(context: Context, role: PageRole, act: (posted: Posted) => unknown): RequestHandler {
+/** Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up. */
+function guardForm(context: Context, role: PageRole, act: (posted: FormVisit) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
     const form = await readForm(request);
     const now = context.clock();
-    const { session, live } = await liveSession(context, request, now);
+    const { session, live } = await findLiveSession(context, request, now);
     if (!live) {
-      const kept = await keepText(context, session, request, form);
-      context.render(response, 'expired', expired(request, form, kept), 401);
+      const isKept = await keepText(context, session, request, form);
+      context.render(response, 'expired', expiredValues(request, form, isKept), 401);
       return;
     }
     response.locals['csrf'] = live.csrf;
-    if (!sameToken(form.get('csrf') ?? '', live.csrf)) throw new Refusal('origin-not-allowed');
+    if (!isSameToken(form.get('csrf') ?? '', live.csrf)) throw new Refusal('origin-not-allowed');
     const staff = await admit(context, response, live, { role, now });
     await act({ context, request, response, staff, session: live, now, form });
   };
 }
 
-/** The page of whatever was thrown. */
-export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
+/** Shows a page for a refusal, and for any other error, which is reported to `onFault`. */
+export function createErrorPage({ render, onFault }: Context): ErrorRequestHandler {
   return (error: unknown, request, response, _next) => {
     const requestId = String(response.getHeader('x-request-id') ?? '');
-    const refusal = refusalOf(error);
+    const refusal = toPageRefusal(error);
     if (!refusal && !hasLeft(error)) onFault(requestId, error);
     if (response.headersSent) {
       response.destroy();
@@ -127,22 +131,21 @@ export function errorPage({ render, onFault }: Context): ErrorRequestHandler {
   };
 }
 
-/** What another tenant has is not there: an id must not tell whether it exists elsewhere. */
-function refusalOf(error: unknown): Refusal | null {
+/** Another tenant's object is answered as not found, so that an id does not reveal whether it exists there. */
+function toPageRefusal(error: unknown): Refusal | null {
   const refusal = toRefusal(error);
   return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;
 }
 
-type Answers<Asked> = Readonly<Record<string, readonly [role: PageRole, answer: (asked: Asked) => unknown]>>;
+type Handlers<Visit> = Readonly<Record<string, readonly [role: PageRole, answer: (asked: Visit) => unknown]>>;
 
-/** Pages and forms of one group by their paths: who may, and what answers. */
+/** The pages and forms of one file: by path, the role that may open it and the function that answers. */
 export interface PageTable {
-  readonly pages?: Answers<ConsoleVisit>;
-  readonly forms?: Answers<Posted>;
+  readonly pages?: Handlers<ConsoleVisit>;
+  readonly forms?: Handlers<FormVisit>;
 }
 
-export function register(router: Router, context: Context, { pages = {}, forms = {} }: PageTable): void {
-  for (const [path, [role, show]] of Object.entries(pages))
-    router.get(path, withSession(context, role, show));
-  for (const [path, [role, act]] of Object.entries(forms)) router.post(path, withForm(context, role, act));
+export function registerPages(router: Router, context: Context, { pages = {}, forms = {} }: PageTable): void {
+  for (const [path, [role, show]] of Object.entries(pages)) router.get(path, guardPage(context, role, show));
+  for (const [path, [role, act]] of Object.entries(forms)) router.post(path, guardForm(context, role, act));
 }

@@ -4,7 +4,7 @@ import type { Database } from '../db/engine.ts';
 import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 
-/** Sessions of staff, by the hash of their cookie, and the drafts that an expired one left behind. */
+/** Stores the sessions of staff by the hash of their cookie, and the drafts of their unsent texts. */
 
 export type ConsoleTransaction = Knex.Transaction;
 
@@ -17,7 +17,7 @@ export async function insertConsoleSession(tx: ConsoleTransaction, session: Cons
   await tx('console_sessions').insert(toColumns({ ...session, roles: session.roles.join(' ') }));
 }
 
-/** Whatever its age: whether it still holds is for the caller to say. */
+/** The session may have expired; the caller checks that. */
 export async function findConsoleSession(database: Database, hash: string): Promise<ConsoleSession | null> {
   const row = await database.read<Row>('console_sessions').where({ hash }).first<Row | undefined>();
   return row ? rowToSession(row) : null;
@@ -27,7 +27,7 @@ export async function touchConsoleSession(database: Database, hash: string, now:
   await database.transaction((tx) => tx('console_sessions').where({ hash }).update({ seen_at: now }));
 }
 
-/** @returns the session that was ended, or null when it was gone or another tenant's */
+/** @returns false if there was no such session of this tenant */
 export async function deleteConsoleSession(
   tx: ConsoleTransaction,
   kid: string,
@@ -36,7 +36,7 @@ export async function deleteConsoleSession(
   return (await tx('console_sessions').where({ kid, hash }).delete()) === 1;
 }
 
-/** Those that were seen since, the most recent first. */
+/** @returns sessions that were used after `since`, the most recent first */
 export async function listConsoleSessions(database: Database, kid: string, since: number, limit: number) {
   const rows = await database
     .read<Row>('console_sessions')
@@ -53,7 +53,7 @@ export interface Draft {
   readonly text: string;
 }
 
-/** Its text is encrypted. */
+/** A draft with its text encrypted. */
 interface StoredDraft extends Draft {
   readonly kid: string;
   readonly actor: string;
@@ -61,7 +61,7 @@ interface StoredDraft extends Draft {
   readonly at: number;
 }
 
-/** @returns false when there is no such contest of that tenant: nothing is kept then */
+/** @returns false, and stores nothing, if the tenant has no such contest */
 export function saveDraft(database: Database, draft: StoredDraft): Promise<boolean> {
   const { kid, contestId } = draft;
   return database.transaction(async (tx) => {
@@ -73,7 +73,7 @@ export function saveDraft(database: Database, draft: StoredDraft): Promise<boole
   });
 }
 
-export async function draftsOf(database: Database, kid: string, actor: string, contestId: string) {
+export async function listDrafts(database: Database, kid: string, actor: string, contestId: string) {
   const drafts = database.read<Columns<StoredDraft>>('console_drafts');
   return drafts.where({ kid, actor, contest_id: contestId }).select('kind', 'outcome', 'text');
 }
@@ -88,7 +88,7 @@ export async function deleteDrafts(
   );
 }
 
-/** Sessions that ended before `sessionsBefore`, drafts from before `draftsBefore`. */
+/** Deletes sessions that expired before `sessionsBefore`, and drafts from before `draftsBefore`. */
 export async function purgeConsole(database: Database, sessionsBefore: number, draftsBefore: number) {
   await database.transaction(async (tx) => {
     await tx('console_sessions').where('expires_at', '<', sessionsBefore).delete();

@@ -17,21 +17,21 @@ import {
   touchConsoleSession,
 } from './session-store.ts';
 
-/** Sessions of staff: found by their cookie, listed, ended. */
+/** Finds, lists and ends the sessions of staff. */
 
 const MAX_SESSIONS = 100;
-/** A write for every page view would be too many. */
+/** The time of last use is written at most once in this time, to save a write per page view. */
 const TOUCH_MS = MINUTE;
 
-/** Whatever its age. */
+/** The session may have expired. A session from a passkey is not found once an identity provider is configured. */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
   if (isPasskeyToken(token) && context.config.oidc_issuer !== null) return null;
   const session = await findConsoleSession(context.database, hashSecret(token));
-  // A tenant that was removed has no staff any more.
+  // A tenant that was removed no longer has staff.
   return session && context.tenantOf(session.kid) ? session : null;
 }
 
-/** Whose session it is, which is seen now. */
+/** Records that the session is in use. @returns the staff member of the session */
 export async function enterSession({ database }: Context, session: ConsoleSession, now: number) {
   if (now - session.seenAt > TOUCH_MS) await touchConsoleSession(database, session.hash, now);
   return staffOf(session);
@@ -44,7 +44,7 @@ const staffOf = (session: ConsoleSession): Staff => ({
   label: session.label,
 });
 
-async function end({ database, clock }: Context, by: Staff, hash: string, action: AuditAction) {
+async function endAndAudit({ database, clock }: Context, by: Staff, hash: string, action: AuditAction) {
   const { kid } = by;
   return database.transaction(async (tx) => {
     if (!(await deleteConsoleSession(tx, kid, hash))) return false;
@@ -54,21 +54,21 @@ async function end({ database, clock }: Context, by: Staff, hash: string, action
 }
 
 export async function endSession(context: Context, session: ConsoleSession): Promise<void> {
-  await end(context, staffOf(session), session.hash, 'staff.signed-out');
+  await endAndAudit(context, staffOf(session), session.hash, 'staff.signed-out');
 }
 
-/** Live ones that a person may see: a dpo the tenant's, a reviewer their own. */
-async function within({ database, clock }: Context, { kid, role, ref }: Staff) {
+/** @returns live sessions: all of the tenant for a dpo, only their own for others */
+async function listVisible({ database, clock }: Context, { kid, role, ref }: Staff) {
   const all = await listConsoleSessions(database, kid, clock() - CONSOLE_ABSOLUTE_MS, MAX_SESSIONS);
   return all.filter((one) => isLiveSession(one, clock()) && (role === 'dpo' || one.actor === ref));
 }
 
-/** The hash is the key of the table: a page shows the beginning of it. */
-const idOf = (session: ConsoleSession): string => session.hash.slice(0, 16);
+/** A page only gets the beginning of the hash, because the hash is the key of the table. */
+const shortId = (session: ConsoleSession): string => session.hash.slice(0, 16);
 
 export async function listSessions(context: Context, staff: Staff, current: ConsoleSession) {
-  return (await within(context, staff)).map((session) => ({
-    id: idOf(session),
+  return (await listVisible(context, staff)).map((session) => ({
+    id: shortId(session),
     label: session.label,
     role: roleOf(session),
     createdAt: session.createdAt,
@@ -77,8 +77,8 @@ export async function listSessions(context: Context, staff: Staff, current: Cons
   }));
 }
 
-/** @returns false when there is no such session within reach */
+/** @returns false if this person may not see such a session, or it does not exist */
 export async function revokeSession(context: Context, staff: Staff, id: string): Promise<boolean> {
-  const found = (await within(context, staff)).find((session) => idOf(session) === id);
-  return found ? end(context, staff, found.hash, 'staff.session-revoked') : false;
+  const found = (await listVisible(context, staff)).find((session) => shortId(session) === id);
+  return found ? endAndAudit(context, staff, found.hash, 'staff.session-revoked') : false;
 }

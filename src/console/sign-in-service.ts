@@ -5,7 +5,7 @@ import {
   type ConsoleSession,
   createConsoleToken,
   hashSecret,
-  type LoginBegun,
+  type LoginChallenge,
   LoginRefused,
   roleOf,
   type VerifiedLogin,
@@ -18,44 +18,44 @@ import type { Context } from './context.ts';
 import { decryptIdToken, encryptIdToken } from './cookies.ts';
 import { type ConsoleTransaction, insertConsoleSession } from './session-store.ts';
 
-/** Sign-in of staff: from the identity provider's claims to a session, with its row in the audit log. */
+/** Signs staff in: reads role, tenant and name from the claims of the identity provider, and creates an audited session. */
 
-/** Sentences that say what to set, as `gpd doctor` says it too; none when the console is configured. */
+/** @returns one sentence per missing setting, which `gpd doctor` shows too */
 export function missingConsoleSettings(config: Config): readonly string[] {
-  const what = {
+  const descriptions = {
     oidc_issuer: 'the issuer of your identity provider',
     console_client_id: 'the client id that it knows the console by',
     console_client_secret_file: 'a file with the secret of that client',
   };
-  return (Object.keys(what) as (keyof typeof what)[])
+  return (Object.keys(descriptions) as (keyof typeof descriptions)[])
     .filter((name) => config[name] === null)
-    .map((name) => `${environmentName(name)}: ${what[name]}`);
+    .map((name) => `${environmentName(name)}: ${descriptions[name]}`);
 }
 
-/** One line without what is invisible; what looks like a mail address is cut before its @. */
-function legible(value: unknown): string {
-  const bare = typeof value === 'string' ? value.replace(/[\p{C}\p{Z}\p{DI}\s]+/gu, ' ').trim() : '';
-  const at = bare.indexOf('@');
-  return Array.from(at > 0 ? bare.slice(0, at) : bare)
+/** Makes one line without invisible characters. A mail address is cut before its @. */
+function cleanName(value: unknown): string {
+  const oneLine = typeof value === 'string' ? value.replace(/[\p{C}\p{Z}\p{DI}\s]+/gu, ' ').trim() : '';
+  const at = oneLine.indexOf('@');
+  return Array.from(at > 0 ? oneLine.slice(0, at) : oneLine)
     .slice(0, 60)
     .join('');
 }
 
-/** A name for colleagues: the first that can be read. */
-function labelOf(claims: Claims, claimant: Claimant): string {
-  const names = [claims['name'], claims['preferred_username'], claimant.sub].map(legible);
+/** @returns the first legible name, which colleagues see */
+function chooseLabel(claims: Claims, claimant: Claimant): string {
+  const names = [claims['name'], claims['preferred_username'], claimant.sub].map(cleanName);
   return names.find((name) => name !== '') ?? '?';
 }
 
-/** Colleagues have to know each other by more than what the provider calls them inside. */
-const isNamed = (claims: Claims): boolean =>
+/** False if the claims only have `sub`, an internal id by which colleagues would not recognise each other. */
+const hasName = (claims: Claims): boolean =>
   [claims['name'], claims['preferred_username']].some(
     (name) => typeof name === 'string' && name.trim() !== '',
   );
 
 const isStaff = (claimant: Claimant): boolean => claimant.roles.has('reviewer') || claimant.roles.has('dpo');
 
-function claimantOf(config: Config, claims: Claims): Claimant | null {
+function tryReadClaimant(config: Config, claims: Claims): Claimant | null {
   const rules = {
     ...config,
     issuer: config.oidc_issuer ?? '',
@@ -69,34 +69,34 @@ function claimantOf(config: Config, claims: Claims): Claimant | null {
   }
 }
 
-/** Role, tenant and name from the ID token; where it does not say all, from userinfo too. */
+/** Reads role, tenant and name from the ID token, and from userinfo if the ID token lacks one of them. */
 async function identify({ config, onLoginFault }: Context, login: VerifiedLogin) {
-  const claimant = claimantOf(config, login.claims);
-  const whole = claimant && isStaff(claimant) && claimant.tenant !== null && isNamed(login.claims);
-  if (whole) return { claimant, claims: login.claims };
-  const claims = await login.more().catch((error: unknown) => {
+  const claimant = tryReadClaimant(config, login.claims);
+  const isComplete = claimant && isStaff(claimant) && claimant.tenant !== null && hasName(login.claims);
+  if (isComplete) return { claimant, claims: login.claims };
+  const claims = await login.fetchUserinfoClaims().catch((error: unknown) => {
     onLoginFault(error);
-    // A name may be missing, a role or a tenant may not: nobody knows what userinfo would have said.
+    // Without userinfo a name may be missing, but not a role or a tenant: userinfo might have contained them.
     if (!claimant || !isStaff(claimant) || claimant.tenant === null) throw new LoginRefused('userinfo');
     return login.claims;
   });
-  return { claimant: claimantOf(config, claims), claims };
+  return { claimant: tryReadClaimant(config, claims), claims };
 }
 
-/** Who signs in. */
+/** The person who signs in. */
 export type NewSession = Pick<ConsoleSession, 'kid' | 'actor' | 'label' | 'roles' | 'idToken'>;
 
-/** @param token the cookie's value @param before what has to hold in the same transaction */
+/** @param token the cookie's value @param before a check or a write that belongs to the same transaction */
 export async function openSession(
   { database, clock, random }: Context,
   token: string,
-  who: NewSession,
+  person: NewSession,
   before: (tx: ConsoleTransaction) => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   const now = clock();
-  const { kid } = who;
+  const { kid } = person;
   const session: ConsoleSession = {
-    ...who,
+    ...person,
     hash: hashSecret(token),
     csrf: createConsoleToken(random),
     createdAt: now,
@@ -111,28 +111,28 @@ export async function openSession(
   });
 }
 
-const nobody = (why: 'no-role' | 'no-tenant' | 'unknown-tenant') => ({ ok: false, why }) as const;
+const refuse = (reason: 'no-role' | 'no-tenant' | 'unknown-tenant') => ({ ok: false, reason }) as const;
 
-/** Who came back from the identity provider, or why nobody did. @throws {LoginRefused}, {Unavailable} */
-export async function finishSignIn(context: Context, callback: URL, begun: LoginBegun) {
-  const login = await (await context.provider()).finish(callback, begun);
+/** @returns the token of the new session, or the reason why this person is no staff @throws {LoginRefused}, {Unavailable} */
+export async function finishSignIn(context: Context, callback: URL, challenge: LoginChallenge) {
+  const login = await (await context.provider()).finish(callback, challenge);
   const { claimant, claims } = await identify(context, login);
-  if (!claimant || !isStaff(claimant)) return nobody('no-role');
-  if (claimant.tenant === null) return nobody('no-tenant');
+  if (!claimant || !isStaff(claimant)) return refuse('no-role');
+  if (claimant.tenant === null) return refuse('no-tenant');
   const tenant = context.tenantOf(claimant.tenant);
-  if (!tenant) return nobody('unknown-tenant');
+  if (!tenant) return refuse('unknown-tenant');
   const token = createConsoleToken(context.random);
   await openSession(context, token, {
     kid: tenant.kid,
     actor: actorRef(tenant.rightsKey, claimant.issuer, claimant.sub),
-    label: labelOf(claims, claimant),
+    label: chooseLabel(claims, claimant),
     roles: [...claimant.roles].filter((role) => role !== 'subject'),
     idToken: encryptIdToken(context.keys.idToken, context.random, hashSecret(token), login.idToken),
   });
   return { ok: true, token } as const;
 }
 
-/** Where the browser signs out at the provider too; null: nowhere. */
+/** @returns the address at which the browser signs out of the provider too; null if it has none */
 export async function signOutAddress({ config, provider, keys }: Context, { hash, idToken }: ConsoleSession) {
   if (config.oidc_issuer === null) return null;
   return (await provider()).endSession(decryptIdToken(keys.idToken, hash, idToken));

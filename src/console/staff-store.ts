@@ -6,7 +6,7 @@ import { tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import type { Act } from '../lib/act.ts';
 
-/** Staff who sign in with a passkey: invited, joined, removed. Names are unique over all tenants. */
+/** Stores the staff who sign in with a passkey: invites, registers and removes them. Names are unique across all tenants. */
 
 export interface StaffMember {
   readonly kid: string;
@@ -29,10 +29,10 @@ type Row = Columns<StaffMember>;
 
 const rowToMember = (row: Row): StaffMember => fromColumns<StaffMember>(row);
 
-const GONE = { invite_hash: null, credential: null, public_key: null };
+const CLEARED = { invite_hash: null, credential: null, public_key: null };
 
-async function findMember(db: Knex, where: Partial<Row>): Promise<StaffMember | null> {
-  const row = await db<Row>('staff').where(where).whereNull('removed_at').first();
+async function findMember(db: Knex, columns: Partial<Row>): Promise<StaffMember | null> {
+  const row = await db<Row>('staff').where(columns).whereNull('removed_at').first();
   return row ? rowToMember(row as Row) : null;
 }
 
@@ -45,7 +45,7 @@ export const findByCredential = ({ read }: Database, credential: string): Promis
 export const findByName = ({ read }: Database, name: string): Promise<StaffMember | null> =>
   findMember(read, { name });
 
-/** Whether anybody could sign in with a passkey, now or once they joined. */
+/** True as soon as anyone was invited, even if they have not registered a passkey yet. */
 export const hasStaff = async ({ read }: Database): Promise<boolean> => (await findMember(read, {})) !== null;
 
 export async function listStaff({ read }: Database): Promise<readonly StaffMember[]> {
@@ -53,21 +53,21 @@ export async function listStaff({ read }: Database): Promise<readonly StaffMembe
   return (rows as Row[]).map(rowToMember);
 }
 
-/** A new invitation replaces one that was not used. @returns false where somebody else has the name, or the tenant is gone */
+/** A new invitation replaces an unused one. @returns false if another person has the name, or the tenant was removed */
 export function inviteStaff(database: Database, member: StaffMember, by: Act): Promise<boolean> {
   const { kid, id, name, role } = member;
   return database.transaction(async (tx) => {
     if (!(await tryLockTenant(tx, kid))) return false;
-    const known = await findMember(tx, { name });
-    if (known && (known.joinedAt !== null || known.kid !== kid)) return false;
-    if (known) await tx('staff').where({ kid, id: known.id }).delete();
+    const namesake = await findMember(tx, { name });
+    if (namesake && (namesake.joinedAt !== null || namesake.kid !== kid)) return false;
+    if (namesake) await tx('staff').where({ kid, id: namesake.id }).delete();
     await tx('staff').insert(toColumns(member));
     await writeAct(tx, kid, by, 'staff.invited', { id, role });
     return true;
   });
 }
 
-/** Their sessions end as well. @param ref keyed reference of the person @returns false where they were removed already */
+/** The sessions of the person end too. @param ref keyed reference of the person @returns false if they were already removed */
 export function removeStaff(
   database: Database,
   { kid, id, role }: StaffMember,
@@ -76,20 +76,20 @@ export function removeStaff(
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
     const row = tx('staff').where({ kid, id }).whereNull('removed_at');
-    if ((await row.update({ ...GONE, removed_at: by.at })) === 0) return false;
+    if ((await row.update({ ...CLEARED, removed_at: by.at })) === 0) return false;
     await tx('console_sessions').where({ kid, actor: ref }).delete();
     await writeAct(tx, kid, by, 'staff.removed', { id, role });
     return true;
   });
 }
 
-export type Joined = Readonly<{ credential: string; publicKey: string; counter: number }>;
+export type RegisteredPasskey = Readonly<{ credential: string; publicKey: string; counter: number }>;
 
-/** @returns false where the invitation was used meanwhile, or its member removed */
+/** @returns false if the invitation was used meanwhile, or the member was removed */
 export async function joinStaff(
   tx: Knex.Transaction,
   { kid, id, role, inviteHash }: StaffMember,
-  joined: Joined,
+  joined: RegisteredPasskey,
   { ref, at }: { readonly ref: string; readonly at: number },
 ): Promise<boolean> {
   const row = tx('staff').where({ kid, id, invite_hash: inviteHash }).whereNull('removed_at');
@@ -100,7 +100,7 @@ export async function joinStaff(
   return true;
 }
 
-/** @returns false where another sign-in was first, or the member was removed */
+/** @returns false if another sign-in changed the counter first, or the member was removed */
 export async function raiseCounter(tx: Knex.Transaction, member: StaffMember, counter: number) {
   const { kid, id, credential } = member;
   const row = tx('staff').where({ kid, id, credential, counter: member.counter }).whereNull('removed_at');

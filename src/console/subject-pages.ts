@@ -1,9 +1,9 @@
 import { Refusal } from '../lib/errors.ts';
 import { erasureState, heldRows } from '../rights/erase/erasure.ts';
 import { type ErasureReceipt, eraseTargetSchema, reasonSchema } from '../schema/rights.ts';
-import { type Form, field, partsOf } from './form.ts';
-import { endHold, readHolds } from './holds-service.ts';
-import type { ConsoleVisit, PageTable, Posted } from './session-guard.ts';
+import { type Form, matchParameter, readField } from './form.ts';
+import { readHolds, releaseHoldOn } from './holds-service.ts';
+import type { ConsoleVisit, FormVisit, PageTable } from './session-guard.ts';
 import {
   eraseSubject,
   findExport,
@@ -15,18 +15,18 @@ import {
 } from './subjects-service.ts';
 
 /**
- * A dpo's work on one subject. Ids travel in the bodies of forms and never in an address: addresses end in logs and
- * histories.
+ * The pages on which a dpo searches for a subject, exports or erases their data, and places legal holds. Ids are only in the
+ * bodies of forms, because addresses end up in logs and histories.
  */
 
 const KINDS = ['visitor', 'request', 'principal'] as const;
 const RECEIPTS = 100;
 const RECEIPT_ID = /^era_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** Null for what cannot be anybody's id. */
+/** @returns null if the text cannot be an id */
 function readKey(form: Form): SubjectKey | null {
   const kind = KINDS.find((name) => name === form.get('kind'));
-  const id = field(form, 'id');
+  const id = readField(form, 'id');
   if (kind === undefined || id === null) return null;
   const target = eraseTargetSchema.safeParse({ [`${kind}Id`]: id }).data;
   return target ? { kind, id: target[`${kind}Id`] ?? id } : null;
@@ -38,32 +38,33 @@ function requireKey(form: Form): SubjectKey {
   return key;
 }
 
-/** As it was typed, forgiving about spaces, dashes and capitals. */
-const bare = (text: string): string => text.replace(/[\s-]/g, '').toLowerCase();
+/** People may type the handle that they confirm with or without spaces, dashes and capitals. */
+const normaliseHandle = (text: string): string => text.replace(/[\s-]/g, '').toLowerCase();
 
-const START = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
+const EMPTY_SEARCH = { here: 'subjects', view: null, missed: false, problem: null, kind: 'visitor', id: '' };
 
 function showMissed({ context, response }: ConsoleVisit, key: SubjectKey): void {
-  context.render(response, 'subjects', { ...START, ...key, missed: true }, 404);
+  context.render(response, 'subjects', { ...EMPTY_SEARCH, ...key, missed: true }, 404);
 }
 
 async function showSubject(
-  { context, staff, response }: Posted,
+  { context, staff, response }: FormVisit,
   key: SubjectKey,
-  wrong: object | null = null,
+  problem: object | null = null,
 ): Promise<void> {
   const view = await findSubject(context, staff, key);
-  const values = { ...START, ...key, view, missed: view === null, ...wrong };
-  context.render(response, 'subjects', values, view === null ? 404 : wrong === null ? 200 : 400);
+  const values = { ...EMPTY_SEARCH, ...key, view, missed: view === null, ...problem };
+  context.render(response, 'subjects', values, view === null ? 404 : problem === null ? 200 : 400);
 }
 
-async function search(posted: Posted): Promise<void> {
+async function searchSubject(posted: FormVisit): Promise<void> {
   const key = readKey(posted.form);
   if (key) await showSubject(posted, key);
-  else posted.context.render(posted.response, 'subjects', { ...START, missed: true, problem: 'id' }, 400);
+  else
+    posted.context.render(posted.response, 'subjects', { ...EMPTY_SEARCH, missed: true, problem: 'id' }, 400);
 }
 
-async function showPlan(posted: Posted, key: SubjectKey, problem: string | null) {
+async function showPlan(posted: FormVisit, key: SubjectKey, problem: string | null) {
   const { context, staff, response } = posted;
   const plan = await planErase(context, staff, key);
   const status = problem === null ? 200 : 400;
@@ -71,11 +72,11 @@ async function showPlan(posted: Posted, key: SubjectKey, problem: string | null)
   else showMissed(posted, key);
 }
 
-async function erase(posted: Posted): Promise<void> {
+async function eraseFromForm(posted: FormVisit): Promise<void> {
   const { context, form, staff, response } = posted;
   const key = requireKey(form);
   const plan = await planErase(context, staff, key);
-  if (!plan || bare(form.get('confirm') ?? '') !== bare(plan.handle)) {
+  if (!plan || normaliseHandle(form.get('confirm') ?? '') !== normaliseHandle(plan.handle)) {
     await showPlan(posted, key, 'confirm');
     return;
   }
@@ -83,7 +84,7 @@ async function erase(posted: Posted): Promise<void> {
   response.redirect(303, `/console/receipts/${receiptId}?done=erased`);
 }
 
-async function exportData(posted: Posted): Promise<void> {
+async function exportData(posted: FormVisit): Promise<void> {
   const { context, form, staff, response } = posted;
   const key = requireKey(form);
   const unnamed = form.get('unnamed') === 'on';
@@ -104,7 +105,7 @@ async function exportData(posted: Posted): Promise<void> {
   await writeExport(context, staff, dsar, response);
 }
 
-async function hold(posted: Posted): Promise<void> {
+async function placeFromForm(posted: FormVisit): Promise<void> {
   const { context, form, staff, response } = posted;
   const key = requireKey(form);
   const basis = (form.get('basis') ?? '').trim();
@@ -116,34 +117,34 @@ async function hold(posted: Posted): Promise<void> {
   response.redirect(303, '/console/holds?done=placed');
 }
 
-/** A device by its keyed reference. */
+/** The keyed reference of a device. */
 const DEVICE = /^([\w-]{43})$/;
 
 async function showHolds({ context, request, response, staff }: ConsoleVisit): Promise<void> {
   const done = ['placed', 'released'].find((name) => name === request.query['done']) ?? null;
-  const [after = null] = partsOf(request.query['after'], DEVICE);
-  const limited = partsOf(request.query['limited'], /^(era_\w+(?:,era_\w+)*)$/)[0]?.split(',') ?? [];
-  const { holds, more } = await readHolds(context, staff, after);
+  const [after = null] = matchParameter(request.query['after'], DEVICE);
+  const limited = matchParameter(request.query['limited'], /^(era_\w+(?:,era_\w+)*)$/)[0]?.split(',') ?? [];
+  const { holds, more: hasMore } = await readHolds(context, staff, after);
   const last = holds.at(-1);
-  const next = more && last ? `/console/holds?after=${last.device}` : null;
+  const next = hasMore && last ? `/console/holds?after=${last.device}` : null;
   const first = after === null ? null : '/console/holds';
   context.render(response, 'holds', { here: 'holds', holds, first, next, done, limited });
 }
 
-/** Receipts that an address has room for. */
+/** The number of receipt ids that fit into an address. */
 const MAX_NAMED = 20;
 
-async function release({ context, response, staff, form }: Posted): Promise<void> {
-  const released = await endHold(context, staff, form.get('device') ?? '', form.get('again') === 'yes');
+async function releaseFromForm({ context, response, staff, form }: FormVisit): Promise<void> {
+  const released = await releaseHoldOn(context, staff, form.get('device') ?? '', form.get('again') === 'yes');
   if (!released) throw new Refusal('not-found');
-  const { limited, again } = released;
-  const receipt = again.at(-1);
+  const { limited, newReceipts } = released;
+  const receipt = newReceipts.at(-1);
   const named = limited.length > 0 ? `&limited=${limited.slice(0, MAX_NAMED).join(',')}` : '';
   const to = receipt ? `receipts/${receipt.receiptId}?done=released` : `holds?done=released${named}`;
   response.redirect(303, `/console/${to}`);
 }
 
-const shownReceipt = (receipt: ErasureReceipt) => ({
+const describeReceipt = (receipt: ErasureReceipt) => ({
   ...receipt,
   erasedAtMs: Date.parse(receipt.erasedAt),
   state: erasureState(receipt.scopes),
@@ -152,36 +153,36 @@ const shownReceipt = (receipt: ErasureReceipt) => ({
 
 async function showReceipts({ context, response, staff }: ConsoleVisit): Promise<void> {
   const { receipts, unreadable } = await context.eraser.list(staff.kid, RECEIPTS);
-  const most = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
+  const shownLimit = receipts.length + unreadable.length === RECEIPTS ? RECEIPTS : null;
   context.render(response, 'receipts', {
     here: 'receipts',
-    receipts: receipts.map(shownReceipt),
+    receipts: receipts.map(describeReceipt),
     unreadable,
-    most,
+    most: shownLimit,
   });
 }
 
 async function showReceipt({ context, request, response, staff }: ConsoleVisit): Promise<void> {
-  const [id] = partsOf(request.params['id'], RECEIPT_ID);
+  const [id] = matchParameter(request.params['id'], RECEIPT_ID);
   const receipt = id === undefined ? null : await context.eraser.status(id);
   if (receipt?.tenant !== staff.kid) throw new Refusal('not-found');
   const done = ['erased', 'released'].find((name) => name === request.query['done']) ?? null;
-  context.render(response, 'receipt', { here: 'receipts', receipt: shownReceipt(receipt), done });
+  context.render(response, 'receipt', { here: 'receipts', receipt: describeReceipt(receipt), done });
 }
 
 export const subjectPages: PageTable = {
   pages: {
-    '/subjects': ['dpo', ({ context, response }) => context.render(response, 'subjects', START)],
+    '/subjects': ['dpo', ({ context, response }) => context.render(response, 'subjects', EMPTY_SEARCH)],
     '/holds': ['dpo', showHolds],
     '/receipts': ['dpo', showReceipts],
     '/receipts/:id': ['dpo', showReceipt],
   },
   forms: {
-    '/subjects': ['dpo', search],
+    '/subjects': ['dpo', searchSubject],
     '/subjects/plan': ['dpo', (posted) => showPlan(posted, requireKey(posted.form), null)],
-    '/subjects/erase': ['dpo', erase],
+    '/subjects/erase': ['dpo', eraseFromForm],
     '/subjects/export': ['dpo', exportData],
-    '/subjects/hold': ['dpo', hold],
-    '/holds/release': ['dpo', release],
+    '/subjects/hold': ['dpo', placeFromForm],
+    '/holds/release': ['dpo', releaseFromForm],
   },
 };

@@ -17,9 +17,9 @@ import type { Tenant } from '../tenants/tenant.ts';
 import { actorOf, type Context, requireTenant, type Staff } from './context.ts';
 import { placeHoldOn } from './holds-service.ts';
 
-/** A dpo at work on one subject: find, plan, erase, export. Every step is in the audit log, by keyed reference. */
+/** Finds, exports and erases the data of one subject for a dpo. Every step is audited with a keyed reference. */
 
-/** How a dpo names a subject. */
+/** The id by which a dpo searches for a subject. */
 export interface SubjectKey {
   readonly kind: 'visitor' | 'request' | 'principal';
   readonly id: string;
@@ -29,8 +29,12 @@ const LATEST = 10;
 
 const bodyOf = ({ kind, id }: SubjectKey) => ({ [`${kind}Id`]: id });
 
-/** Another tenant's request looks like none. */
-async function targetOf({ rights }: Context, { kid }: Staff, key: SubjectKey): Promise<ErasureTarget | null> {
+/** @returns null also for another tenant's request, as if it did not exist */
+async function findOwnTarget(
+  { rights }: Context,
+  { kid }: Staff,
+  key: SubjectKey,
+): Promise<ErasureTarget | null> {
   try {
     return await rights.findTarget(kid, bodyOf(key));
   } catch (error) {
@@ -40,8 +44,8 @@ async function targetOf({ rights }: Context, { kid }: Staff, key: SubjectKey): P
 }
 
 function handleOf(tenant: Tenant, target: ErasureTarget): string {
-  const named = target.durables[0] ?? target.principal?.ref ?? target.requests[0] ?? '';
-  return displayHandle(tenant.rightsKey, named);
+  const chosenId = target.durables[0] ?? target.principal?.ref ?? target.requests[0] ?? '';
+  return displayHandle(tenant.rightsKey, chosenId);
 }
 
 async function noteSearch(
@@ -54,19 +58,19 @@ async function noteSearch(
   await recordAudit(database, { ...event, action: 'subject.searched' });
 }
 
-/** May others share the device's id, as its latest decision has it? */
+/** True if the latest decision about the device says that others may share its id. */
 async function isShared(database: Database, kid: string, durable: string | undefined): Promise<boolean> {
   if (durable === undefined) return false;
   const [latest] = await readDeviceTrail(database, kid, durable, 1);
   return latest?.needsAttestation ?? false;
 }
 
-/** Null: nothing is held. Searching is audited. */
+/** Audits the search. @returns null if nothing is stored about the subject */
 export async function findSubject(context: Context, staff: Staff, key: SubjectKey) {
   const { database, exports } = context;
   const { kid } = staff;
   const tenant = requireTenant(context, staff);
-  const target = await targetOf(context, staff, key);
+  const target = await findOwnTarget(context, staff, key);
   const dsar = target && (await exports.find(kid, bodyOf(key)));
   const object = dsar?.head.subject.reference ?? null;
   await noteSearch(context, staff, { by: key.kind, found: dsar !== null }, object);
@@ -84,25 +88,25 @@ export async function findSubject(context: Context, staff: Staff, key: SubjectKe
     hasOverride: head.override !== null,
     consentEvents: head.consent?.history.length ?? 0,
     shared: await isShared(database, kid, durable),
-    /** The basis of its legal hold. */
+    /** The basis of the device's legal hold; null without one. */
     hold:
       durable === undefined ? null : ((await holdsOn(database.read, kid, [durable])).get(durable) ?? null),
     hasDevice: durable !== undefined,
-    /** Settings without which an export names nobody who is responsible. */
+    /** Unset settings that an export needs to name the controller. */
     unnamed: unnamedSettings(tenant.settings),
   };
 }
 
-/** Preview of what would be deleted. */
+/** Counts what an erasure would delete, and changes nothing. @returns null if it would delete nothing */
 export async function planErase(context: Context, staff: Staff, key: SubjectKey) {
   const { database } = context;
   const { kid } = staff;
   const tenant = requireTenant(context, staff);
-  const target = await targetOf(context, staff, key);
+  const target = await findOwnTarget(context, staff, key);
   const counts = target && (await planErasure(database, { kid, target, keep: KEEP_NOTHING }));
   const scopes = scopeResults(counts ?? {});
   const found = scopes.some(({ count }) => count > 0);
-  // It reveals as much as a search does.
+  // A plan reveals as much as a search, so it is audited like one.
   await noteSearch(context, staff, { by: key.kind, found, step: 'plan' });
   if (!target || !found) return null;
   const shared = await isShared(database, kid, target.durables[0]);
@@ -116,13 +120,13 @@ export function eraseSubject({ rights }: Context, { kid, ref }: Staff, key: Subj
 }
 
 /**
- * @param unnamed also where it names nobody who is responsible
- * @returns `unnamed` when it would name nobody; null when nothing is held
+ * @param unnamed true allows an export that does not name the controller
+ * @returns `unnamed` if the export would not name the controller; null if nothing is stored about the subject
  */
 export async function findExport(context: Context, staff: Staff, key: SubjectKey, unnamed: boolean) {
   const { settings } = requireTenant(context, staff);
   if (!unnamed && unnamedSettings(settings).length > 0) return 'unnamed';
-  const target = await targetOf(context, staff, key);
+  const target = await findOwnTarget(context, staff, key);
   const dsar = target && (await context.exports.gather(staff.kid, bodyOf(key), target));
   if (dsar === null) await noteSearch(context, staff, { by: key.kind, found: false, step: 'export' });
   return dsar;
@@ -132,18 +136,18 @@ export async function writeExport(context: Context, staff: Staff, dsar: Dsar, ou
   const { database, exports, readWhole, clock } = context;
   await readWhole(staff, () => exports.write(dsar, actorOf(staff), output));
   const at = clock();
-  const told = { event: 'export.ready', data: { readyAt: isoTime(at) }, at } as const;
-  await database.transaction((tx) => notify(tx, requireTenant(context, staff), told));
+  const notification = { event: 'export.ready', data: { readyAt: isoTime(at) }, at } as const;
+  await database.transaction((tx) => notify(tx, requireTenant(context, staff), notification));
 }
 
-/** @returns false when no device of the subject is known */
+/** @returns false if the subject has no device */
 export async function holdSubject(
   context: Context,
   staff: Staff,
   key: SubjectKey,
   basis: string,
 ): Promise<boolean> {
-  const [durable] = (await targetOf(context, staff, key))?.durables ?? [];
+  const [durable] = (await findOwnTarget(context, staff, key))?.durables ?? [];
   if (durable === undefined) {
     await noteSearch(context, staff, { by: key.kind, found: false, step: 'hold' });
     return false;

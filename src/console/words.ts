@@ -5,7 +5,8 @@ import { SOON_DAYS, untilDue } from '../rights/contests/contest.ts';
 import type { VisitorClass } from '../schema/responses.ts';
 import type { ContestOutcome, ERASURE_SCOPES } from '../schema/rights.ts';
 
-/** Words that several pages of the console share. The words of one page are in its template. */
+/** Texts that several pages of the console share. Texts of a single page are in its template. */
+
 export const WORDS = {
   role: {
     reviewer: 'Reviewer',
@@ -99,42 +100,43 @@ export const WORDS = {
   } satisfies Record<AuditAction, string>,
 };
 
-const numbers = new Intl.NumberFormat('en-US');
-const PLACE = /\{(\w+)\}/g;
+const numberFormat = new Intl.NumberFormat('en-US');
+const PLACEHOLDER = /\{(\w+)\}/g;
 
 /**
- * `text` with the values in its `{places}`; numbers are grouped.
- * @param one the text where `n` is 1
+ * Replaces the `{places}` of a text by values; numbers get thousands separators.
+ * @param one the text for `n` = 1
  */
 export function say(
   text: string,
   values: Readonly<Record<string, string | number>>,
   one: string = text,
 ): string {
-  return (values['n'] === 1 ? one : text).replace(PLACE, (_whole, name: string) => {
+  return (values['n'] === 1 ? one : text).replace(PLACEHOLDER, (_whole, name: string) => {
     const value = values[name];
-    return typeof value === 'number' ? numbers.format(value) : (value ?? '');
+    return typeof value === 'number' ? numberFormat.format(value) : (value ?? '');
   });
 }
 
 const URGENT_DAYS = 2;
 
-/** A due date in words and in a colour; the command line says the same words. */
+/** @returns a due date in words, and a level for its colour. The command line shows the same words. */
 export function dueIn(dueAt: number, now: number) {
-  const { late, unit, n } = untilDue(dueAt, now);
+  const { late: isLate, unit, n } = untilDue(dueAt, now);
   const count = say(`{n} ${unit}`, { n }, `1 ${unit.slice(0, -1)}`);
-  const none = unit === 'hours' && n === 0;
-  if (late) return { text: none ? 'overdue by less than an hour' : `overdue by ${count}`, level: 'late' };
+  const isUnderAnHour = unit === 'hours' && n === 0;
+  if (isLate)
+    return { text: isUnderAnHour ? 'overdue by less than an hour' : `overdue by ${count}`, level: 'late' };
   const days = unit === 'days' ? n : 0;
   const level = days < URGENT_DAYS ? 'urgent' : days < SOON_DAYS ? 'soon' : 'calm';
-  return { text: none ? 'due within the hour' : `due in ${count}`, level };
+  return { text: isUnderAnHour ? 'due within the hour' : `due in ${count}`, level };
 }
 
-/** How long ago, in the largest unit that fits. */
+/** Uses the largest unit that fits. */
 export function timeAgo(at: number, now: number): string {
-  const past = Math.max(0, now - at);
-  if (past < MINUTE) return 'just now';
-  if (past < HOUR) return say('{n} minutes ago', { n: Math.floor(past / MINUTE) }, '1 minute ago');
-  if (past < 2 * DAY) return say('{n} hours ago', { n: Math.floor(past / HOUR) }, '1 hour ago');
-  return say('{n} days ago', { n: Math.floor(past / DAY) }, '1 day ago');
+  const age = Math.max(0, now - at);
+  if (age < MINUTE) return 'just now';
+  if (age < HOUR) return say('{n} minutes ago', { n: Math.floor(age / MINUTE) }, '1 minute ago');
+  if (age < 2 * DAY) return say('{n} hours ago', { n: Math.floor(age / HOUR) }, '1 hour ago');
+  return say('{n} days ago', { n: Math.floor(age / DAY) }, '1 day ago');
 }

@@ -17,7 +17,7 @@ import {
   ResponseBodyError,
   WWWAuthenticateChallengeError,
 } from 'openid-client';
-import type { LoginBegun, Switching, VerifiedLogin } from '../auth/credentials.ts';
+import type { LoginChallenge, SignInPrompt, VerifiedLogin } from '../auth/credentials.ts';
 import { LoginRefused } from '../auth/credentials.ts';
 import { hasBegun, readClaims, readJws } from '../auth/tokens.ts';
 import { type Clock, MINUTE, SECOND } from '../lib/clock.ts';
@@ -94,7 +94,7 @@ function refusalOf(error: unknown): LoginRefused | null {
 }
 
 /** Asks a provider only for prompts that it lists (Initiating User Registration 1.0 defines the list). */
-function promptOf(config: Configuration, requested: Switching): Switching {
+function promptOf(config: Configuration, requested: SignInPrompt): SignInPrompt {
   const supported = config.serverMetadata()['prompt_values_supported'];
   return Array.isArray(supported) && !supported.includes(requested) ? 'login' : requested;
 }
@@ -141,7 +141,10 @@ async function configuration(login: Login): Promise<Configuration> {
  * @param switching the person wants to sign in as someone else, so the provider must not reuse its session
  * @throws {Unavailable} when the provider cannot be read
  */
-async function begin(login: Login, switching: Switching | null): Promise<LoginBegun & { url: string }> {
+async function begin(
+  login: Login,
+  switching: SignInPrompt | null,
+): Promise<LoginChallenge & { url: string }> {
   const { random, redirectUri } = login.options;
   const config = await configuration(login);
   // RFC 7636 section 4.1: 32 bytes make a verifier of 43 characters.
@@ -163,7 +166,7 @@ async function exchange(
   config: Configuration,
   clock: Clock,
   callback: URL,
-  loginState: LoginBegun,
+  loginState: LoginChallenge,
 ): Promise<VerifiedLogin> {
   const tokens = await authorizationCodeGrant(config, callback, {
     pkceCodeVerifier: loginState.verifier,
@@ -180,7 +183,7 @@ async function exchange(
   return {
     claims,
     idToken,
-    more: async () => {
+    fetchUserinfoClaims: async () => {
       if (config.serverMetadata().userinfo_endpoint === undefined) return claims;
       const info = await fetchUserInfo(config, tokens.access_token, String(claims['sub']));
       // Signed claims take precedence.
@@ -194,7 +197,7 @@ async function exchange(
  * @throws {LoginRefused} the answer does not belong to this sign-in, or the person or the provider refused
  * @throws {Unavailable} when the provider cannot be reached
  */
-async function finish(login: Login, callback: URL, loginState: LoginBegun): Promise<VerifiedLogin> {
+async function finish(login: Login, callback: URL, loginState: LoginChallenge): Promise<VerifiedLogin> {
   const config = await configuration(login);
   try {
     return await exchange(config, login.options.clock, callback, loginState);
@@ -233,8 +236,8 @@ export function createLoginProvider(options: LoginOptions) {
   const { monotonic = () => performance.now() } = options;
   const login: Login = { options, monotonic, known: null, failedAt: Number.NEGATIVE_INFINITY };
   return {
-    begin: (switching: Switching | null) => begin(login, switching),
-    finish: (callback: URL, loginState: LoginBegun) => finish(login, callback, loginState),
+    begin: (switching: SignInPrompt | null) => begin(login, switching),
+    finish: (callback: URL, loginState: LoginChallenge) => finish(login, callback, loginState),
     endSession: (idToken: string | null) => endSession(login, idToken),
   };
 }

@@ -8,10 +8,12 @@ import {
   type Random,
 } from '../lib/crypto.ts';
 
+/** Wraps secrets for the database with the master key (contract section 5), and derives the keys of a tenant from its root. */
+
 const VERSION = 'gpd-wrap/1';
 const KEY_BYTES = 32;
 
-/** What a wrapped secret is bound to: a row moved to another tenant or column does not unwrap. */
+/** Additional data of the encryption: a secret that was moved to another tenant or column cannot be unwrapped. */
 export interface WrapContext {
   readonly table: string;
   readonly tenant: string;
@@ -29,7 +31,7 @@ export class WrongMasterKey extends Error {
   }
 }
 
-/** The file holds 32 raw bytes, or their base64 with white space around it. Null: it holds neither. */
+/** Accepts 32 raw bytes, or their base64 with white space around it. @returns null for anything else */
 export function parseMasterKey(file: Uint8Array): Buffer | null {
   if (file.length === KEY_BYTES) return Buffer.from(file);
   const bytes = decodeBase64(Buffer.from(file).toString('latin1').trim());
@@ -46,7 +48,7 @@ function additionalData(context: WrapContext): Buffer {
   );
 }
 
-/** AES-256-GCM; the stored form is base64 of iv || ciphertext || tag. */
+/** Encrypts with AES-256-GCM; the stored form is base64 of iv || ciphertext || tag. */
 export function createMasterKey(key: Uint8Array, random: Random) {
   return {
     wrap: (secret: Uint8Array, context: WrapContext): string => {
@@ -66,63 +68,62 @@ export function createMasterKey(key: Uint8Array, random: Random) {
   };
 }
 
-/** What every wrapped secret but the seal keys is bound to. */
-
 export const SERVER_SECRET = 'server-secret';
 
-/** Secrets of a tenant by purpose: everything else of it is derived from the root. */
+/** The purposes of a tenant's wrapped secrets. All other keys of a tenant are derived from its root. */
 export const ROOT_SECRET = 'root';
 export const LEDGER_SECRET = 'ledger';
 export const SYMMETRIC_SECRET = 'symmetric';
 
-const bound = (table: string, tenant: string, purpose: string): WrapContext => ({
+const createContext = (table: string, tenant: string, purpose: string): WrapContext => ({
   table,
   tenant,
   purpose,
   generation: 1,
 });
 
-export const serverSecretContext: WrapContext = bound('meta', '', SERVER_SECRET);
+export const serverSecretContext: WrapContext = createContext('meta', '', SERVER_SECRET);
 
 /** The private key that signs exports for subjects. */
-export const archiveSignerContext: WrapContext = bound('meta', '', 'archive-signer');
+export const archiveSignerContext: WrapContext = createContext('meta', '', 'archive-signer');
 
-const boundTo = (table: string) => (kid: string, id: string) => bound(table, kid, id);
+const createContextOf = (table: string) => (kid: string, id: string) => createContext(table, kid, id);
 
-export const tenantSecretContext = boundTo('tenant_secrets');
+export const tenantSecretContext = createContextOf('tenant_secrets');
 
-export const webhookSecretContext = boundTo('webhooks');
+export const webhookSecretContext = createContextOf('webhooks');
 
-/** Payloads that wait in the outbox, under the tenant's own key. */
+// The contexts below are for a tenant's own key (`wrapper`), not for the master key.
+
+/** Payloads that wait in the outbox. */
 export function outboxContext(kid: string): WrapContext {
-  return bound('webhook_outbox', kid, 'payload');
+  return createContext('webhook_outbox', kid, 'payload');
 }
 
-/** What was written about a contest, under the tenant's own key. */
-export const contestContext = boundTo('contests');
+/** The texts that people wrote in a contest. */
+export const contestContext = createContextOf('contests');
 
-/** A principal's key, under the tenant's own key. */
-export const principalKeyContext = boundTo('consent_principals');
+/** The key of a principal, whose destruction erases the commitments about them. */
+export const principalKeyContext = createContextOf('consent_principals');
 
-/** A principal's id, under the tenant's own key. */
-export const principalIdContext = boundTo('consent_openings');
+export const principalIdContext = createContextOf('consent_openings');
 
-export const sessionContext = boundTo('principal_sessions');
+export const sessionContext = createContextOf('principal_sessions');
 
-/** Every key of a tenant but the seal keys hangs on one wrapped root, so that destroying it destroys them all. */
+/** All keys of a tenant except its seal keys derive from one wrapped root, so that destroying the root destroys them all. */
 export function deriveTenantKeys(root: Uint8Array) {
   const epochRoot = hmacSha256(root, 'gpd/epoch/v1');
   return {
     identity: hmacSha256(root, 'gpd/identity/v1'),
     durable: hmacSha256(root, 'gpd/durable/v1'),
     population: hmacSha256(root, 'gpd/population/v1'),
-    /** References of principals. */
+    /** Computes the keyed references of principals. */
     principal: hmacSha256(root, 'gpd/principal/v1'),
-    /** Wraps the keys of principals, so that a new master key has not to touch each. */
+    /** Wraps the keys of principals, so that they need no change when the master key is replaced. */
     principalWrap: hmacSha256(root, 'gpd/principal-wrap/v1'),
-    /** Keyed references of receipts, audit rows and tombstones. */
+    /** Computes the keyed references in receipts, audit rows and tombstones. */
     rights: hmacSha256(root, 'gpd/rights/v1'),
-    /** MACs of the rows that consent is decided from. */
+    /** Authenticates the rows from which consent is decided. */
     state: hmacSha256(root, 'gpd/state-mac/v1'),
     epoch: (epoch: number) => hmacSha256(epochRoot, `epoch ${epoch}`),
   };

@@ -40,7 +40,7 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
   const plan = (keys: readonly Generation[]): KeyPlan => {
     const changed = planSweep(keys, now);
     const [result] = changed;
-    return result ? { ok: true, changed, result } : { ok: false, why: 'no-such-generation' };
+    return result ? { ok: true, changed, result } : { ok: false, reason: 'no-such-generation' };
   };
   await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }

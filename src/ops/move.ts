@@ -10,7 +10,7 @@ import { withClosing } from '../lib/collections.ts';
 import { sha256Text } from '../lib/crypto.ts';
 import { collectProblems, readHead } from '../log/entries.ts';
 import { walkLog } from '../log/walk-service.ts';
-import { notInitialised, readServerSecret, withDataAlone } from '../tenants/installation-files.ts';
+import { notInitialised, readServerSecret, withExclusiveData } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
 import { analyze, COPIED, compareRows, copyMeta, copyRows, countRows, emptyTables } from './copy-store.ts';
@@ -112,7 +112,9 @@ export function move(config: Config, to: string, onRows: OnRows) {
         moveInto(config, source, target, to, onRows),
       ),
     );
-  return config.database_url === null ? withDataAlone(config, work, () => inUse(sqliteFile(config))) : work();
+  return config.database_url === null
+    ? withExclusiveData(config, work, () => inUse(sqliteFile(config)))
+    : work();
 }
 
 /** @throws {BackupFailed} when there is an installation already */

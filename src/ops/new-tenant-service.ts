@@ -5,7 +5,7 @@ import { deriveTenantKeys, LEDGER_SECRET, ROOT_SECRET, tenantSecretContext } fro
 import { createCheckpointBook } from '../log/checkpoint-files.ts';
 import { newLog } from '../log/entries.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { firstPurpose } from '../tenants/purposes.ts';
+import { createFirstPurpose } from '../tenants/purposes.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { createStateMac } from '../tenants/state-mac.ts';
 import { createTenantRows } from './new-tenant-store.ts';
@@ -45,6 +45,6 @@ export async function addTenant(
   await book.keep({ kid, vkey: log.vkey, ...log.checkpoint }, null);
   const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
   const stateMac = createStateMac(kid, deriveTenantKeys(root).state);
-  const rows = { ...made, log, purpose: firstPurpose(), stateMac };
+  const rows = { ...made, log, purpose: createFirstPurpose(), stateMac };
   return (await createTenantRows(database, rows, now)) ? key : null;
 }

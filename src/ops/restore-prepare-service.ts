@@ -24,7 +24,7 @@ import {
   writeErasureCount,
 } from '../rights/erase/erasure-log.ts';
 import { readServerSecret } from '../tenants/installation-files.ts';
-import { operatorsOf } from '../tenants/secrets.ts';
+import { createOperatorLookup } from '../tenants/secrets.ts';
 import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
 import { planGoingOn } from './checkpoints-service.ts';
 import { openBook } from './restore-swap.ts';
@@ -102,7 +102,7 @@ export async function prepareStaged(
     const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
     // The backup that a database came from is its last one: it was noted after the copy was taken.
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
-    const act = { actorOf: await operatorsOf({ database, masterKey }, by.account), at: by.at };
+    const act = { actorOf: await createOperatorLookup({ database, masterKey }, by.account), at: by.at };
     const back = await database.transaction(async (tx) => {
       await writeMeta(tx, LAST_BACKUP, last);
       await writeErasureCount(tx, logKey, count);

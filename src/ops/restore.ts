@@ -8,7 +8,7 @@ import { removeAbandonedStaging, removeStaging, stagingFile, syncPath } from '..
 import { openBackup } from '../keys/backup-format.ts';
 import { createMasterKey, type MasterKey } from '../keys/master-key.ts';
 import { textLines } from '../rights/erase/erasure-log.ts';
-import { createDataDirectory, withDataAlone } from '../tenants/installation-files.ts';
+import { createDataDirectory, withExclusiveData } from '../tenants/installation-files.ts';
 import {
   masterKeyPath,
   readMasterKey,
@@ -137,7 +137,7 @@ export async function restoreBackup(config: Config, file: string, options: Resto
   try {
     return await (options.dryRun
       ? restore()
-      : withDataAlone(config, restore, () => inUse(sqliteFile(config))));
+      : withExclusiveData(config, restore, () => inUse(sqliteFile(config))));
   } finally {
     if (made && readdirSync(config.data_dir).length === 0) rmdirSync(config.data_dir);
   }

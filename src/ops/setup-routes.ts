@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Request, RequestHandler, Response, Router } from 'express';
 import { ConfigError } from '../config.ts';
-import { isSameOrigin, readForm, sameToken } from '../console/form.ts';
+import { isSameOrigin, isSameToken, readForm } from '../console/form.ts';
 import { usualPolicy } from '../console/render.ts';
 import { exactRouter } from '../http/register.ts';
 import { cookieValues } from '../http/request.ts';
@@ -81,7 +81,7 @@ function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
   let isBusy = false;
   router.post('/setup', async (request, response) => {
     const form = await readOwnForm(request);
-    if (!hasSession(needs.link, request) || !sameToken(form.get('csrf') ?? '', csrf))
+    if (!hasSession(needs.link, request) || !isSameToken(form.get('csrf') ?? '', csrf))
       throw new Refusal('unauthenticated');
     const values = {
       ...Object.fromEntries(form),

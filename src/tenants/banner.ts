@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { isOneLine, parseUrl } from '../lib/text.ts';
 
-/** What a tenant may say in its consent banner; the words of buttons are the banner's own. */
+/**
+ * Schemas of the `banner.*` settings: the texts that a tenant may set in its consent banner. The labels of the buttons are
+ * fixed, and are in src/banner.
+ */
 
 const text = (max: number) =>
   z
@@ -10,7 +13,7 @@ const text = (max: number) =>
     .max(max)
     .refine((value) => value.isWellFormed() && !value.includes('\0'), 'well-formed text without NUL');
 
-/** A link that a person is sent to: nothing but http and https. */
+/** People follow this link, so only http and https are accepted. */
 const link = text(2000).refine(
   (value) => value === '' || /^https?:$/.test(parseUrl(value)?.protocol ?? ''),
   'an address is https://…',
@@ -28,7 +31,7 @@ const languageText = z.strictObject({
   purposes: z.record(z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/), purposeText).optional(),
 });
 
-/** By the primary subtag of BCP 47: `de`, not `de-AT`. */
+/** The keys are primary subtags of BCP 47: `de`, not `de-AT`. */
 const languages = z.record(
   z.string().regex(/^[a-z]{2,3}$/, 'a language is two or three small letters, as in "de"'),
   languageText,
@@ -43,7 +46,7 @@ function parseJson(value: string, context: z.RefinementCtx): unknown {
   }
 }
 
-/** From the command line it is the JSON text of the same. */
+/** The command line sets the texts as JSON, the database has them as an object. */
 const texts = z.union([languages, z.string().max(200_000).transform(parseJson).pipe(languages)]);
 
 export const bannerShape = {

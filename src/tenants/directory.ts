@@ -6,7 +6,7 @@ import type { OnOpened } from './key-use-service.ts';
 import type { DamagedTenant, SnapshotPage } from './snapshot-store.ts';
 import { createTenant, type SealKeys, type Tenant, type TenantDeps } from './tenant.ts';
 
-/** All tenants as this process knows them, at most one poll behind the database. */
+/** All tenants and API keys, in the memory of this process. A poll keeps it at most a few seconds behind the database. */
 export type TenantDirectory = ReturnType<typeof createDirectory>;
 
 export interface DirectoryOptions {
@@ -17,11 +17,11 @@ export interface DirectoryOptions {
   readonly onOpened?: OnOpened | undefined;
 }
 
-/** The changed seal keys of each kid; null: the tenant has gone. */
+/** The seal keys of each changed tenant; null if the tenant was removed. */
 export type SealKeyChanges = ReadonlyMap<string, SealKeys | null>;
 
-/** @throws {WrongMasterKey} before anything changed */
-function takePage(
+/** @throws {WrongMasterKey} before anything is changed */
+function applyPage(
   before: ReadonlyMap<string, Tenant>,
   page: SnapshotPage,
   deps: TenantDeps,
@@ -39,9 +39,9 @@ function takePage(
     }
   }
   for (const { kid } of damaged) tenants.delete(kid);
-  const gone = [...before.keys()].filter((kid) => !tenants.has(kid));
+  const removedKids = [...before.keys()].filter((kid) => !tenants.has(kid));
   const sealKeys = new Map([
-    ...gone.map((kid) => [kid, null] as const),
+    ...removedKids.map((kid) => [kid, null] as const),
     ...page.changed.map(({ kid }) => [kid, tenants.get(kid)?.sealKeys ?? null] as const),
   ]);
   return { tenants, damaged, sealKeys };
@@ -54,24 +54,27 @@ export function createDirectory(options: DirectoryOptions) {
   let apiKeys = new Map<string, ApiKey>();
   let origins = new Set<string>();
   let hasWebhooks = false;
-  let onKeys: (changes: SealKeyChanges) => void = () => {};
+  let sealKeyListener: (changes: SealKeyChanges) => void = () => {};
   return {
     find: (kid: string): Tenant | undefined => tenants.get(kid),
     all: (): readonly Tenant[] => [...tenants.values()],
-    /** Null: it is not known here, and may have been made since the last poll. */
-    apiKey: (secret: string): ApiKey | 'revoked' | null => {
+    /** @returns null for an unknown key, which may have been created since the last poll */
+    findApiKey: (secret: string): ApiKey | 'revoked' | null => {
       const key = apiKeys.get(hashSecret(secret));
       if (!key) return null;
       return key.revokedAt === null ? key : 'revoked';
     },
-    /** The master key of now: `keys rewrap` may have changed it since the start. */
+    /** The current master key: `keys rewrap` may have changed it since the process started. */
     masterKey: (): MasterKey => masterKey,
-    /** Calls `listener` with the seal keys that changed, once all of a page could be unwrapped. */
-    onKeys(listener: typeof onKeys): void {
-      onKeys = listener;
+    /** Calls `listener` after each poll with the seal keys that changed. Only one listener is kept. */
+    watchSealKeys(listener: typeof sealKeyListener): void {
+      sealKeyListener = listener;
     },
     knowsOrigin: (origin: string): boolean => origins.has(origin),
-    /** Another thread opened a bundle: counts it. False: the generation is no longer live, and the bundle was not opened. */
+    /**
+     * Counts a bundle that another thread decrypted.
+     * @returns false if the generation is no longer live, so that the bundle must be refused
+     */
     noteOpened: (kid: string, generation: number): boolean => {
       const tenant = tenants.get(kid);
       if (!tenant?.isLive(generation)) return false;
@@ -80,23 +83,24 @@ export function createDirectory(options: DirectoryOptions) {
     },
     hasWebhooks: (): boolean => hasWebhooks,
     /**
-     * Takes what changed. A tenant that cannot be read is no longer served: in its row a key may have been revoked.
-     * @param rightKey the key that opens the server's own secret: what it does not open is the tenant's own damage
+     * Applies the changes of a poll. A damaged tenant is no longer served: its unreadable row may revoke a key.
+     * @param rightKey the master key, known to be right because it unwrapped the server's secret: a tenant's secret that it
+     *   cannot unwrap is damaged
      * @returns the damaged tenants among those that changed
-     * @throws {WrongMasterKey} otherwise, and keeps what was
+     * @throws {WrongMasterKey} without `rightKey`, if a secret cannot be unwrapped; then nothing is changed
      */
     apply(page: SnapshotPage, rightKey?: MasterKey): readonly DamagedTenant[] {
       if (page.kids === null) return [];
       const deps = { masterKey: rightKey ?? masterKey, clock, random, onOpened };
-      const taken = takePage(tenants, page, deps, rightKey !== undefined);
+      const applied = applyPage(tenants, page, deps, rightKey !== undefined);
       masterKey = deps.masterKey;
-      tenants = taken.tenants;
-      onKeys(taken.sealKeys);
+      tenants = applied.tenants;
+      sealKeyListener(applied.sealKeys);
       const all = [...tenants.values()];
       apiKeys = new Map(all.flatMap((tenant) => tenant.apiKeys.map((key) => [key.hash, key])));
       hasWebhooks = all.some(({ webhooks }) => webhooks.length > 0);
       origins = new Set(all.flatMap((tenant) => [...tenant.origins]));
-      return taken.damaged;
+      return applied.damaged;
     },
   };
 }

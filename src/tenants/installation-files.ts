@@ -38,56 +38,61 @@ import {
 } from './master-key-files.ts';
 
 /**
- * Who uses the SQLite database of a data directory, whatever state its file is in: everyone who opens it shares a lock, and a
- * restore has it alone. The file of the lock stays for ever: two files of one name would be two locks.
+ * Creates and opens an installation: data directory, master key and database. Commands and the server call openStore,
+ * `gpd init` calls initialiseStore, and a restore calls withExclusiveData.
  */
 
+/**
+ * Everyone who opens the SQLite database has a shared lock on this file, and a restore an exclusive one. The file is never
+ * deleted: two processes could otherwise lock two files with the same name.
+ */
 const lockPath = (config: Config): string => join(config.data_dir, 'gpd.lock');
 
-/** Null: others hold it. */
-async function take(config: Config, how: 'shared' | 'exclusive'): Promise<Release | null> {
+/** @returns null if another process has a lock that excludes this one */
+async function lockData(config: Config, mode: 'shared' | 'exclusive'): Promise<Release | null> {
   createEmptyFile(lockPath(config));
-  return lockFile(lockPath(config), how);
+  return lockFile(lockPath(config), mode);
 }
 
-const NOT_OURS = /^(SQLITE_(CANTOPEN|READONLY|PERM)|E(ACCES|PERM|ROFS))/;
+const NO_ACCESS = /^(SQLITE_(CANTOPEN|READONLY|PERM)|E(ACCES|PERM|ROFS))/;
 
-function lockFault(config: Config, error: unknown): unknown {
+function explainLockError(config: Config, error: unknown): unknown {
   const code = errorCode(error as Error);
   if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT') {
     return new ConfigError(
       `${lockPath(config)} is not empty, and gpd never writes to it: stop the server and every command, then delete that file`,
     );
   }
-  if (!NOT_OURS.test(code)) return error;
+  if (!NO_ACCESS.test(code)) return error;
   return new ConfigError(
     `cannot use ${lockPath(config)} (${code}), which protects a running server from a restore: run gpd as the user that the server runs as`,
   );
 }
 
-const mayWrite = (path: string): boolean => succeeds(() => accessSync(path, constants.W_OK));
+const canWrite = (path: string): boolean => succeeds(() => accessSync(path, constants.W_OK));
 
-const nothing: Release = () => Promise.resolve();
+const releaseNothing: Release = () => Promise.resolve();
 
-/** A process that cannot write the database, as on a read-only disk, has nothing that a restore could lose. */
-async function share(config: Config): Promise<Release> {
+/** A process that cannot write the database, as on a read-only disk, needs no lock: it has nothing a restore could lose. */
+async function lockShared(config: Config): Promise<Release> {
   requireSqlite();
-  const release = await take(config, 'shared').catch((error: unknown) => {
+  const release = await lockData(config, 'shared').catch((error: unknown) => {
     const file = sqliteFile(config);
-    if (NOT_OURS.test(errorCode(error as Error)) && existsSync(file) && !mayWrite(file)) return nothing;
-    throw lockFault(config, error);
+    if (NO_ACCESS.test(errorCode(error as Error)) && existsSync(file) && !canWrite(file))
+      return releaseNothing;
+    throw explainLockError(config, error);
   });
   if (release === null) throw new Unavailable(`a restore of ${config.data_dir} is running`);
   return release;
 }
 
-/** The database of the configuration; on SQLite no restore takes its place until it is closed. @throws {Unavailable} */
+/** Opens the configured database. On SQLite no restore can replace it until it is closed. @throws {Unavailable} */
 export async function openData(
   config: Config,
   options: Omit<DatabaseOptions, 'location'> = {},
 ): Promise<Database> {
   if (config.database_url === null) refuseLink(sqliteFile(config));
-  const release = config.database_url === null ? await share(config) : nothing;
+  const release = config.database_url === null ? await lockShared(config) : releaseNothing;
   try {
     const database = await openDatabase({ location: databaseLocation(config), ...options });
     const close = async (): Promise<void> => {
@@ -104,10 +109,10 @@ export async function openData(
   }
 }
 
-/** PostgreSQL: insufficient_privilege. */
+/** SQLSTATE insufficient_privilege (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const NOT_PERMITTED = '42501';
 
-/** Migrates as the owner of the tables, where the server's own role may not change them. @throws as migrate */
+/** Migrates with the role of GPD_MIGRATE_DATABASE_URL if it is set, for servers whose role may not change tables. */
 export async function migrateData({ migrate_database_url: owner }: Config, database: Database) {
   try {
     return await (owner === null
@@ -121,10 +126,10 @@ export async function migrateData({ migrate_database_url: owner }: Config, datab
   }
 }
 
-/** Does the work while nobody has the data open, and nobody can open them. @throws what `inUse` says when somebody has */
-export async function withDataAlone<T>(config: Config, work: () => Promise<T>, inUse: () => Error) {
-  const release = await take(config, 'exclusive').catch((error: unknown) => {
-    throw lockFault(config, error);
+/** Runs `work` while no other process can open the data. @throws the error of `inUse` if another process has it open */
+export async function withExclusiveData<T>(config: Config, work: () => Promise<T>, inUse: () => Error) {
+  const release = await lockData(config, 'exclusive').catch((error: unknown) => {
+    throw explainLockError(config, error);
   });
   if (release === null) throw inUse();
   try {
@@ -134,11 +139,11 @@ export async function withDataAlone<T>(config: Config, work: () => Promise<T>, i
   }
 }
 
-/** The database with the master key that opens it; what every command and the server begin with. */
+/** An open database with its master key. Every command and the server begin with it. */
 export interface Store {
   readonly database: Database;
   readonly masterKey: MasterKey;
-  /** Root of the keys that belong to the installation and to no tenant: tokens, rate salts. */
+  /** The root of the installation's keys that belong to no tenant, such as those of tokens and rate limits. */
   readonly serverSecret: Buffer;
 }
 
@@ -150,7 +155,7 @@ export function notInitialised(config: Config): ConfigError {
   );
 }
 
-/** @throws {ConfigError} when what is stored does not open with this key */
+/** @returns null before `gpd init` has finished @throws {WrongMasterKey} */
 export async function readServerSecret(database: Database, masterKey: MasterKey): Promise<Buffer | null> {
   const wrapped = await readMeta(database, SERVER_SECRET);
   return wrapped === null ? null : masterKey.unwrap(wrapped, serverSecretContext);
@@ -158,7 +163,7 @@ export async function readServerSecret(database: Database, masterKey: MasterKey)
 
 type Unlocked = Pick<Store, 'masterKey' | 'serverSecret'>;
 
-/** `keys rewrap` died between its two writes: the database already speaks the new key. */
+/** Finishes a `keys rewrap` that died between its two writes: the database is already wrapped with the new key. */
 async function finishRewrap(database: Database, path: string): Promise<Unlocked | null> {
   if (!existsSync(pendingKeyPath(path))) return null;
   const key = parseMasterKey(readFileSync(pendingKeyPath(path)));
@@ -173,7 +178,7 @@ async function finishRewrap(database: Database, path: string): Promise<Unlocked 
   return { masterKey, serverSecret };
 }
 
-async function unlock(database: Database, config: Config): Promise<Unlocked | null> {
+async function unlockDatabase(database: Database, config: Config): Promise<Unlocked | null> {
   const path = masterKeyPath(config);
   const masterKey = createMasterKey(readMasterKey(config), randomBytes);
   try {
@@ -187,7 +192,7 @@ async function unlock(database: Database, config: Config): Promise<Unlocked | nu
   }
 }
 
-/** @throws {ConfigError} of a database that was moved elsewhere, or that a move has not filled yet */
+/** @throws {ConfigError} if the data was moved to another database, or an interrupted move left this one incomplete */
 async function refuseMoved(database: Database): Promise<void> {
   const to = await readMeta(database, MOVED);
   if (to !== null)
@@ -199,8 +204,8 @@ async function refuseMoved(database: Database): Promise<void> {
 }
 
 /**
- * Opens what `gpd init` made, and brings its schema up to date.
- * @throws {ConfigError} when there is nothing yet, or the master key is missing or wrong
+ * Opens an installation and migrates its schema.
+ * @throws {ConfigError} if there is no installation yet, or the master key is missing or wrong
  */
 export async function openStore(
   config: Config,
@@ -215,7 +220,7 @@ export async function openStore(
       await migrateData(config, database);
     }
     await refuseMoved(database);
-    const unlocked = await unlock(database, config);
+    const unlocked = await unlockDatabase(database, config);
     if (!unlocked) throw notInitialised(config);
     return { database, ...unlocked };
   } catch (error) {
@@ -225,8 +230,8 @@ export async function openStore(
 }
 
 export class AlreadyInitialised extends Error {
-  constructor(where: string) {
-    super(`${where} already exists; nothing was changed. \`gpd tenants add\` adds a tenant to it`);
+  constructor(location: string) {
+    super(`${location} already exists; nothing was changed. \`gpd tenants add\` adds a tenant to it`);
     this.name = 'AlreadyInitialised';
   }
 }
@@ -237,7 +242,7 @@ async function initialiseDatabase(config: Config, masterKey: MasterKey): Promise
     await migrateData(config, database);
     const serverSecret = randomBytes(SECRET_BYTES);
     const wrapped = masterKey.wrap(serverSecret, serverSecretContext);
-    // Checked where nobody else writes: of two that start at once, one fails.
+    // The check is inside the transaction: if two `gpd init` run at once, one fails.
     await database.transaction(async (tx) => {
       if (!(await addMeta(tx, SERVER_SECRET, wrapped))) throw new AlreadyInitialised('the database');
     });
@@ -256,34 +261,34 @@ async function refuseInitialised(database: Database): Promise<void> {
     throw new AlreadyInitialised('the database');
 }
 
-/** @throws {ConfigError} where there can be none */
+/** @throws {ConfigError} if the directory cannot be created */
 export function createDataDirectory({ data_dir }: Config): void {
   try {
     createFolder(data_dir);
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code;
+    const { code } = error as NodeJS.ErrnoException;
     throw new ConfigError(
-      `cannot create the data directory ${data_dir} (${why}): name another one in GPD_DATA_DIR`,
+      `cannot create the data directory ${data_dir} (${code}): name another one in GPD_DATA_DIR`,
     );
   }
 }
 
-/** Of the 100 bytes at the head of a database those that say WAL (sqlite.org/fileformat2.html, section 1.3.3). */
-const WAL_AT = 18;
+/** These bytes of a database file say that it is in WAL mode (sqlite.org/fileformat2.html, section 1.3.3). */
+const WAL_OFFSET = 18;
 const WAL = Buffer.from([2, 2]);
 
 /**
- * What a `gpd init` that was interrupted leaves: a file without a byte, or our schema without the secret that everything
- * else is wrapped with. A database in another mode is another program's, and to open it would change it.
+ * An interrupted `gpd init` leaves an empty file, or gpd's schema without the server's secret. A database in another mode than
+ * WAL belongs to another program, and opening it would change it.
  */
 async function isUnfinished(config: Config, file: string): Promise<boolean> {
   if (!statSync(file).isFile())
     throw new ConfigError(`${file} is not a file: name another directory in GPD_DATA_DIR`);
-  const head = Buffer.alloc(WAL_AT + WAL.length);
+  const firstBytes = Buffer.alloc(WAL_OFFSET + WAL.length);
   const descriptor = openSync(file, 'r');
-  const length = readSync(descriptor, head);
+  const length = readSync(descriptor, firstBytes);
   closeSync(descriptor);
-  if (length > 0 && !head.subarray(WAL_AT).equals(WAL)) return false;
+  if (length > 0 && !firstBytes.subarray(WAL_OFFSET).equals(WAL)) return false;
   return withClosing(openData(config), async (database) => {
     const tables = await tablesOfFile(database);
     if (tables.length === 0) return true;
@@ -291,29 +296,29 @@ async function isUnfinished(config: Config, file: string): Promise<boolean> {
   });
 }
 
-/** @throws {ConfigError} where nothing can be written */
+/** @throws {ConfigError} if the file cannot be written */
 function createMasterKeyFile(path: string): void {
   try {
     writeMasterKeyFile(path, randomBytes(SECRET_BYTES));
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? '';
-    if (!/^E(?:ACCES|PERM|ROFS|NOENT)$/.test(why)) throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!/^E(?:ACCES|PERM|ROFS|NOENT)$/.test(code)) throw error;
     throw new ConfigError(
-      `cannot write to ${dirname(path)} (${why}): name another directory in GPD_DATA_DIR`,
+      `cannot write to ${dirname(path)} (${code}): name another directory in GPD_DATA_DIR`,
     );
   }
 }
 
 /**
- * Data directory, master key and database of a new installation; what an interrupted one left is finished. A master key
- * that was put in place before (a systemd credential, GPD_MASTER_KEY_FILE) is taken; only DATA_DIR/master.key is ever made.
- * @throws {AlreadyInitialised} rather than overwrite anything
+ * Creates the data directory, master key and database of a new installation, or finishes an interrupted one. It uses a master
+ * key that the operator provides, and creates a key only at DATA_DIR/master.key.
+ * @throws {AlreadyInitialised} instead of overwriting anything
  */
 export async function initialiseStore(config: Config): Promise<Store> {
   const file = config.database_url === null ? sqliteFile(config) : null;
   if (file !== null && existsSync(file) && !(await isUnfinished(config, file)))
     throw new AlreadyInitialised(file);
-  // Before a key is made for it.
+  // These checks come first, so that a failure leaves no master key behind.
   if (file !== null) requireSqlite();
   else await withClosing(openData(config), refuseInitialised);
   createDataDirectory(config);

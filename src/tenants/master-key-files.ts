@@ -5,7 +5,9 @@ import { syncPath, writePrivate } from '../db/files.ts';
 import { formatMasterKey, parseMasterKey } from '../keys/master-key.ts';
 import { tryOr } from '../lib/errors.ts';
 
-/** Where somebody put the master key: GPD_MASTER_KEY_FILE or a systemd credential. Null: it is ours to make. */
+/** Finds, reads and writes the file of the master key. Commands and the server open it through installation-files.ts. */
+
+/** The file that the operator provides, by GPD_MASTER_KEY_FILE or a systemd credential; null if gpd creates the key. */
 export function providedKeyPath({ master_key_file, credentials }: Config): string | null {
   return master_key_file ?? credentials['master-key'] ?? null;
 }
@@ -14,12 +16,12 @@ export function masterKeyPath(config: Config): string {
   return providedKeyPath(config) ?? join(config.data_dir, 'master.key');
 }
 
-/** The next master key while `keys rewrap` is between its two writes. */
+/** `keys rewrap` writes the new master key here first, and renames it after the database was rewrapped. */
 export function pendingKeyPath(path: string): string {
   return `${path}.new`;
 }
 
-/** Units of the server, and what changes them; a later one wins. /usr/bin/gpd looks in the same places. */
+/** Folders of the systemd units; a later one overrides an earlier one. /usr/bin/gpd looks in the same places. */
 const SHIPPED = '/usr/lib/systemd/system';
 const LOCAL = '/etc/systemd/system';
 const UNITS = ['gpd.service', 'gpd@.service'];
@@ -33,29 +35,29 @@ function unitFiles(): string[] {
   return [SHIPPED, LOCAL].flatMap((folder) => UNITS.map((unit) => join(folder, unit))).concat(dropIns);
 }
 
-const LOADED = /^[ \t]*LoadCredential[ \t]*=[ \t]*master-key:(\/.*\S)[ \t\r]*$/gm;
+const LOAD_CREDENTIAL = /^[ \t]*LoadCredential[ \t]*=[ \t]*master-key:(\/.*\S)[ \t\r]*$/gm;
 
-/** The file that LoadCredential= of an installed unit names for the master key; null: none does. */
+/** The master key file that an installed unit names in LoadCredential=; null if no unit does. */
 export function findUnitCredential(): string | null {
   const found = unitFiles().flatMap((file) => [
-    ...tryOr(() => readFileSync(file, 'utf8'), '').matchAll(LOADED),
+    ...tryOr(() => readFileSync(file, 'utf8'), '').matchAll(LOAD_CREDENTIAL),
   ]);
   return found.at(-1)?.[1] ?? null;
 }
 
-/** The master key of these data. @throws {ConfigError} as {@link readMasterKeyFile}, or that only the unit holds it */
+/** @throws {ConfigError} as {@link readMasterKeyFile}, or if only the systemd unit can read the key */
 export function readMasterKey(config: Config): Buffer {
   const path = masterKeyPath(config);
-  const held = providedKeyPath(config) === null && !existsSync(path) ? findUnitCredential() : null;
-  if (held !== null) {
+  const unitFile = providedKeyPath(config) === null && !existsSync(path) ? findUnitCredential() : null;
+  if (unitFile !== null) {
     throw new ConfigError(
-      `the master key is held by the unit (LoadCredential=master-key:${held}): run gpd as root, by its command in PATH`,
+      `the master key is held by the unit (LoadCredential=master-key:${unitFile}): run gpd as root, by its command in PATH`,
     );
   }
   return readMasterKeyFile(path);
 }
 
-/** @throws {ConfigError} a plain sentence; a missing key is never made up for by a new one */
+/** Never creates a key in place of a missing one. @throws {ConfigError} with a plain sentence */
 export function readMasterKeyFile(path: string): Buffer {
   let file: Buffer;
   try {
@@ -71,7 +73,7 @@ export function readMasterKeyFile(path: string): Buffer {
   return key;
 }
 
-/** @throws when the file is there already */
+/** @throws if the file already exists */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
   writePrivate(path, formatMasterKey(key), (temporary) => linkSync(temporary, path));
 }

@@ -5,7 +5,7 @@ import { Refusal } from '../lib/errors.ts';
 import type { PubKeyResponse } from '../schema/responses.ts';
 import { ROUTES } from '../schema/routes.ts';
 
-/** GET /_fp/pubkey?kid=KID: the same bytes for everyone, cacheable for five minutes (contract section 5). */
+/** GET /_fp/pubkey?kid=KID answers the seal key of a tenant: the same bytes for everyone, cacheable for five minutes (contract section 5). */
 export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): readonly ServedRoute[] {
   return [
     json(ROUTES.getSealKey, ({ query: { kid } }, response) => {
@@ -16,7 +16,7 @@ export function pubkeyRoutes(find: (kid: string) => PubKeyResponse | null): read
         throw new Refusal('unknown-kid');
       }
       response.set({
-        // Age: the answer may come from a cache on the way.
+        // The agent reads the clock from Date, and needs Age because a cache may have answered.
         'access-control-expose-headers': 'Date, Age',
         'cache-control': 'public, max-age=300',
         etag: `"${sha256Text(JSON.stringify(found))}"`,

@@ -1,5 +1,7 @@
 import type { GpcPolicy } from '../schema/gpc.ts';
 
+/** Purposes and policies of a tenant, and the purposes that gpd defines. */
+
 /** A purpose of processing (contract section 7). */
 export interface Purpose {
   readonly id: string;
@@ -16,8 +18,8 @@ export const DEVICE_IDENTIFICATION = 'device-identification';
 export const DEVICE_ATTESTATION = 'device-attestation';
 export const DEFAULT_TTL_DAYS = 180;
 
-/** The purposes that every new tenant starts with. */
-export function firstPurpose(): Purpose {
+/** Every new tenant starts with this purpose. */
+export function createFirstPurpose(): Purpose {
   return {
     id: DEVICE_IDENTIFICATION,
     title: 'Device identification',
@@ -28,20 +30,20 @@ export function firstPurpose(): Purpose {
   };
 }
 
-/** There for every tenant, whether its log defines it or not; a tenant that asks people for it defines it in its own words. */
+/** Every tenant has this purpose. A tenant that asks people for it can define it in its log with a text for them. */
 export const attestationPurpose: Purpose = {
-  ...firstPurpose(),
+  ...createFirstPurpose(),
   id: DEVICE_ATTESTATION,
   title: 'Passkey for this device',
   description: 'Keeps a passkey that this device makes, to tell it apart from devices that look the same.',
 };
 
-/** A version of what a tenant tells people about its processing. */
+/** One version of the text in which a tenant informs people about its processing. */
 export interface ConsentPolicy {
   readonly version: number;
   /** SHA-256 of the exact text, lower-case hex. */
   readonly sha256: string;
-  /** People who agreed to an earlier version have to be asked again. */
+  /** People who agreed to an earlier version must be asked again. */
   readonly material: boolean;
   readonly publishedAt: number;
 }

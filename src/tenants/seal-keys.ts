@@ -3,8 +3,8 @@ import type { Database } from '../db/engine.ts';
 import { bumpTenant, tryLockTenant } from '../db/meta-store.ts';
 import { type Columns, fromColumns, toColumns } from '../db/sql.ts';
 import {
+  createGenerationFactory,
   type Generation,
-  generationMaker,
   type KeyPlan,
   planRotate,
   type RotateOptions,
@@ -12,6 +12,8 @@ import {
 import type { MasterKey } from '../keys/master-key.ts';
 import type { Act } from '../lib/act.ts';
 import { DAY, HOUR } from '../lib/clock.ts';
+
+/** Stores the seal keys of tenants and the counts of their use, and rotates a key. */
 
 export type SealKeyRow = Columns<Generation>;
 
@@ -22,9 +24,9 @@ export function createSealKeyStore(database: Database) {
       return rows.map((row: SealKeyRow) => fromColumns<Generation>(row));
     },
     /**
-     * Reads a tenant's generations, hands them to the pure plan and writes what it says, all in one transaction that
-     * excludes other writers of the same tenant; running servers see it within 5 s. A refused plan writes nothing. What
-     * was published or destroyed is in the audit log. Unknown tenant: null.
+     * Reads the generations of a tenant, calls the pure plan and writes its changes with their audit rows, in one transaction
+     * that excludes other writers of the tenant. A refused plan writes nothing. Running servers see a change within 5 s.
+     * @returns null for an unknown tenant
      */
     change: (kid: string, plan: (keys: readonly Generation[]) => KeyPlan, by: Act): Promise<KeyPlan | null> =>
       database.transaction(async (tx) => {
@@ -36,10 +38,10 @@ export function createSealKeyStore(database: Database) {
           .insert(planned.changed.map(toColumns))
           .onConflict(['kid', 'generation'])
           .merge();
-        const told = { published: 'key.rotated', destroyed: 'key.destroyed' } as const;
+        const auditedActs = { published: 'key.rotated', destroyed: 'key.destroyed' } as const;
         for (const { state, generation } of planned.changed) {
           if (state === 'published' || state === 'destroyed')
-            await writeAct(tx, kid, by, told[state], { key: 'seal', generation });
+            await writeAct(tx, kid, by, auditedActs[state], { key: 'seal', generation });
         }
         return planned;
       }),
@@ -51,8 +53,8 @@ interface Rotation extends Pick<RotateOptions, 'graceMs' | 'force'> {
 }
 
 /**
- * Publishes the staged generation, or a new one, and retires the old (contract section 5): a pure plan over the tenant's
- * keys, then the keys and their audit rows in one transaction. Unknown tenant: null.
+ * Publishes the staged generation, or a new one, and retires the previous one (contract section 5). A dry run only plans.
+ * @returns null for an unknown tenant
  */
 export async function rotateSealKey(
   { database, masterKey }: { readonly database: Database; readonly masterKey: MasterKey },
@@ -60,7 +62,7 @@ export async function rotateSealKey(
   { graceMs, force, dryRun }: Rotation,
   by: Act,
 ): Promise<KeyPlan | null> {
-  const make = generationMaker(masterKey, kid, by.at);
+  const make = createGenerationFactory(masterKey, kid, by.at);
   const plan = (keys: readonly Generation[]): KeyPlan =>
     planRotate(keys, make, { now: by.at, graceMs, force });
   const store = createSealKeyStore(database);
@@ -68,21 +70,19 @@ export async function rotateSealKey(
 }
 
 /**
- * How many bundles each generation of a seal key opened, by day: what says when destroying one is safe. And how often the
- * banner was asked for, by hour, with and without Global Privacy Control: nobody else sees a visit that the signal refuses.
- * And how many bundles were judged without a worker's answers.
+ * The kinds of visits that are counted. `all` are requests for the banner, and `gpc` those with Global Privacy Control: no
+ * other table knows of a visit that the signal refused. `judged` are bundles, `workerless` those without a worker's answers.
  */
-
 export type Visit = 'all' | 'gpc' | 'judged' | 'workerless';
 
 export interface KeyUse {
   readonly kid: string;
-  /** When the tenant was made. */
+  /** The creation time of the tenant: a later tenant with the same kid is another one. */
   readonly since: number;
   readonly generation: number;
   readonly bundles: number;
   readonly lastAt: number;
-  /** Of no key, and of generation 0: `gpc` is a part of `all`, `workerless` of `judged`. */
+  /** Set for a count of visits; its `generation` is 0 then, because no key is involved. */
   readonly visit?: Visit;
 }
 
@@ -90,7 +90,7 @@ const KEEP_DAYS = 60;
 
 export async function addKeyTraffic(database: Database, uses: readonly KeyUse[]): Promise<void> {
   if (uses.length === 0) return;
-  // One order for all nodes, which write on the minute: they must not deadlock on PostgreSQL.
+  // All nodes write at the same minute and in the same order, so that they do not deadlock on PostgreSQL.
   const keyOf = ({ kid, generation, visit }: KeyUse): string => `${kid}|${visit ?? generation}`;
   const sorted = [...uses].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   await database.transaction(async (tx) => {
@@ -112,7 +112,7 @@ export async function addKeyTraffic(database: Database, uses: readonly KeyUse[])
   });
 }
 
-/** Since that day, by generation. */
+/** @returns the sum of each generation since that day, and the time of its last use */
 export async function readKeyTraffic(database: Database, kid: string, since: number) {
   const rows = (await database
     .read('key_traffic')

@@ -6,9 +6,9 @@ import { cellOf } from '../db/sql.ts';
 import { deriveTenantKeys, type MasterKey, ROOT_SECRET, tenantSecretContext } from '../keys/master-key.ts';
 import type { Act, InstallationAct } from '../lib/act.ts';
 
-/** The wrapped secrets of tenants, and who acts under them at the command line. */
+/** Stores the wrapped secrets of tenants. The operator's reference in audit rows is computed here because it needs one. */
 
-/** Puts a wrapped secret in place of an older one of the same purpose. */
+/** Replaces the wrapped secret of this purpose. @returns false for an unknown tenant */
 export function saveTenantSecret(database: Database, kid: string, purpose: string, wrapped: string, by: Act) {
   return database.transaction(async (tx) => {
     if (!(await bumpTenant(tx, kid))) return false;
@@ -18,8 +18,8 @@ export function saveTenantSecret(database: Database, kid: string, purpose: strin
   });
 }
 
-/** The secrets of one purpose, by tenant. */
-export async function tenantSecrets(database: Database, purpose: string) {
+/** @returns the wrapped secrets of one purpose, by kid */
+export async function readTenantSecrets(database: Database, purpose: string) {
   const secrets = database.read('tenant_secrets').where({ purpose });
   const rows = await secrets.select<{ kid: string; wrapped: string }[]>('kid', 'wrapped');
   return new Map(rows.map(({ kid, wrapped }) => [kid, wrapped]));
@@ -29,12 +29,12 @@ export async function readTenantSecret(database: Database, kid: string, purpose:
   return (await cellOf<string>(database.read('tenant_secrets').where({ kid, purpose }), 'wrapped')) ?? null;
 }
 
-/** The person at the command line, as each tenant's records refer to them. */
-export async function operatorsOf(
+/** @returns a function that gives the reference by which a tenant's audit rows name the person at the command line */
+export async function createOperatorLookup(
   { database, masterKey }: { readonly database: Database; readonly masterKey: MasterKey },
   account: string,
 ): Promise<InstallationAct['actorOf']> {
-  const roots = await tenantSecrets(database, ROOT_SECRET);
+  const roots = await readTenantSecrets(database, ROOT_SECRET);
   return (kid) => {
     const wrapped = roots.get(kid);
     if (wrapped === undefined) return undefined;
@@ -42,7 +42,7 @@ export async function operatorsOf(
       const secret = masterKey.unwrap(wrapped, tenantSecretContext(kid, ROOT_SECRET));
       return operatorActor(deriveTenantKeys(secret).rights, 'gpd cli', account);
     } catch {
-      // A damaged tenant must not stop a backup; its row says that somebody did it.
+      // A damaged tenant must not stop a backup; its audit row records an unknown operator.
       return { role: 'operator', ref: 'unknown' };
     }
   };

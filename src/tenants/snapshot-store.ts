@@ -19,7 +19,9 @@ import {
   type WebhookRow,
 } from './tenant-store.ts';
 
-/** A tenant that is stored and cannot be served. */
+/** Reads all tenants, or those that changed, for the directory in memory. Every server polls this once a second. */
+
+/** A tenant with a row that cannot be read or unwrapped; it is not served. */
 export interface DamagedTenant {
   readonly kid: string;
   readonly error: unknown;
@@ -30,9 +32,9 @@ export type SnapshotPage = Awaited<ReturnType<typeof readChanged>>;
 const MAX_KIDS = 500;
 
 /**
- * What changed after `since`. One keyed read when nothing did.
- * The revision is read first: what commits in between is read again by the next poll, never missed. The rest is of one moment, or
- * purposes would be compared with the MAC of others.
+ * Reads the tenants that changed after the revision `since`; this is one keyed read if none did. The revision is read first, so
+ * that a change committed meanwhile is read again by the next poll and never missed. The rest is one snapshot, because the MAC
+ * of the terms must match the purposes.
  */
 export async function readSnapshot(database: Database, since: number): Promise<SnapshotPage> {
   const revision = await readRevision(database, 'tenants');
@@ -43,26 +45,25 @@ export async function readSnapshot(database: Database, since: number): Promise<S
 async function readChanged(read: Knex, revision: number, since: number) {
   const columns = ['kid', 'created_at', 'settings', 'revision', 'terms_mac'];
   const tenants = await read('tenants').select(columns);
-  const stale = tenants.filter((row) => row.revision > since);
-  const kids = stale.map((row) => row.kid as string);
-  /** The rows of a table by their tenant. */
-  const of = async <Row extends { readonly kid: string }>(table: string) => {
+  const changedRows = tenants.filter((row) => row.revision > since);
+  const kids = changedRows.map((row) => row.kid as string);
+  const readByKid = async <Row extends { readonly kid: string }>(table: string) => {
     const byKid = new Map(kids.map((kid) => [kid, [] as Row[]]));
     const query = read(table).orderBy('kid');
-    // Past the number of parameters that a statement takes, the whole table is read.
+    // A statement takes a limited number of parameters: for more kids the whole table is read.
     const rows = (await (kids.length > MAX_KIDS ? query : query.whereIn('kid', kids))) as Row[];
     for (const row of rows) byKid.get(row.kid)?.push(row);
     return (kid: string): readonly Row[] => byKid.get(kid) ?? [];
   };
-  const secrets = await of<{ kid: string; purpose: string; wrapped: string }>('tenant_secrets');
-  const keys = await of<SealKeyRow>('seal_keys');
-  const purposes = await of<PurposeRow>('purposes');
-  const apiKeys = await of<ApiKeyRow>('api_keys');
-  const policies = await of<PolicyRow>('tenant_policies');
-  const consentPolicies = await of<ConsentPolicyRow>('consent_policies');
-  const heads = await of<{ kid: string; origin: string }>('ledger_heads');
-  const webhooks = await of<WebhookRow>('webhooks');
-  const snapshotOf = (row: (typeof stale)[number], kid: string): TenantSnapshot => ({
+  const secrets = await readByKid<{ kid: string; purpose: string; wrapped: string }>('tenant_secrets');
+  const keys = await readByKid<SealKeyRow>('seal_keys');
+  const purposes = await readByKid<PurposeRow>('purposes');
+  const apiKeys = await readByKid<ApiKeyRow>('api_keys');
+  const policies = await readByKid<PolicyRow>('tenant_policies');
+  const consentPolicies = await readByKid<ConsentPolicyRow>('consent_policies');
+  const heads = await readByKid<{ kid: string; origin: string }>('ledger_heads');
+  const webhooks = await readByKid<WebhookRow>('webhooks');
+  const snapshotOf = (row: (typeof changedRows)[number], kid: string): TenantSnapshot => ({
     ...rowToTenant(row),
     revision: Number(row.revision),
     secrets: new Map(secrets(kid).map(({ purpose, wrapped }) => [purpose, wrapped])),
@@ -76,16 +77,15 @@ async function readChanged(read: Knex, revision: number, since: number) {
     policies: rowsToPolicies(policies(kid)),
   });
   const changed: TenantSnapshot[] = [];
-  /** Changed too, but a row of theirs cannot be read. */
   const damaged: DamagedTenant[] = [];
-  for (const row of stale) {
+  for (const row of changedRows) {
     try {
       changed.push(snapshotOf(row, row.kid));
     } catch (error) {
       damaged.push({ kid: row.kid as string, error });
     }
   }
-  /** Every kid there is, so that a removed tenant is noticed; null when nothing changed. */
-  const all = new Set(tenants.map((row) => row.kid as string)) as ReadonlySet<string> | null;
-  return { revision, changed, damaged, kids: all };
+  /** All kids, so that the directory notices removed tenants; readSnapshot returns null if nothing changed. */
+  const allKids = new Set(tenants.map((row) => row.kid as string)) as ReadonlySet<string> | null;
+  return { revision, changed, damaged, kids: allKids };
 }

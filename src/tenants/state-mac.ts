@@ -3,8 +3,9 @@ import type { ConsentChoice, Given } from '../schema/consent.ts';
 import type { ConsentPolicy, Purpose } from './purposes.ts';
 
 /**
- * What a check is answered from carries a MAC under the tenant's key: who writes the database without it cannot make a yes
- * (ADR 0042). Lines of a text, in one order; no field that gpd writes has a line break, so two rows never have one text.
+ * Rows from which a consent check is answered have a MAC under the tenant's key, so that a writer of the database without that
+ * key cannot forge a yes (ADR 0042). The MAC is over lines of text in a fixed order. No field contains a line break, so two
+ * different rows never have the same text.
  */
 
 /** The last choice of a person about one purpose. */
@@ -14,21 +15,21 @@ export interface StateRow {
   /** Epoch milliseconds; null for everything but a grant. */
   readonly expiresAt: number | null;
   readonly at: number;
-  /** The place in the tenant's log. */
+  /** The number of the entry in the tenant's log. */
   readonly seq: number;
   /** Lower-case hex of SHA-256(0x00 ‖ entry). */
   readonly hash: string;
-  /** The grant was made over a GPC signal. */
+  /** The person granted this although their browser sent Global Privacy Control. */
   readonly overGpc: boolean;
-  /** Who gave the grant; null: no verdict rode on it. */
+  /** The class of the visitor who gave the grant; null if no verdict came with it. */
   readonly given: Given | null;
-  /** The last entry `consent.doubted` of this grant. */
+  /** The number of the last `consent.doubted` entry about this grant. */
   readonly doubtSeq: number | null;
 }
 
 export interface PrincipalRow {
   readonly gpc: boolean;
-  /** As the column has it. */
+  /** The text of the column, unparsed. */
   readonly except: string | null;
   readonly erasedAt: number | null;
 }
@@ -42,22 +43,23 @@ interface Terms {
 export type StateMac = ReturnType<typeof createStateMac>;
 
 export function createStateMac(kid: string, key: Uint8Array) {
-  const mac = (text: string): string => hmacSha256Text(key, text);
+  const computeMac = (text: string): string => hmacSha256Text(key, text);
   return {
     ofState: (
       principal: string,
       purpose: string,
       { choice, policyVersion, expiresAt, at, seq, hash, overGpc, given, doubtSeq }: StateRow,
     ) =>
-      mac(
+      computeMac(
         `state\n${kid}\n${principal}\n${purpose}\n${choice}\n${policyVersion}\n${expiresAt}\n${at}\n${seq}\n${hash}\n${overGpc}\n${given}\n${doubtSeq}`,
       ),
     ofPrincipal: (principal: string, { gpc, except, erasedAt }: PrincipalRow) =>
-      mac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
-    /** An entry of the log, at its place. */
-    ofEntry: (seq: number, hash: string) => mac(`entry\n${kid}\n${seq}\n${hash}`),
-    /** What is kept of an Idempotency-Key once its person is erased: it names nobody. */
-    ofRetry: (caller: string, idempotencyKey: string) => mac(`retry\n${kid}\n${caller}\n${idempotencyKey}`),
+      computeMac(`principal\n${kid}\n${principal}\n${gpc}\n${except}\n${erasedAt}`),
+    /** Binds an entry of the log to its place. */
+    ofEntry: (seq: number, hash: string) => computeMac(`entry\n${kid}\n${seq}\n${hash}`),
+    /** Replaces an Idempotency-Key when its person is erased, so that the stored value identifies nobody. */
+    ofRetry: (caller: string, idempotencyKey: string) =>
+      computeMac(`retry\n${kid}\n${caller}\n${idempotencyKey}`),
     ofTerms({ purposes, policies }: Terms) {
       const sorted = [...purposes].sort((a, b) => (a.id < b.id ? -1 : 1));
       const rows = [
@@ -66,11 +68,11 @@ export function createStateMac(kid: string, key: Uint8Array) {
           .sort((a, b) => a.version - b.version)
           .map(({ version, sha256, material, publishedAt }) => [version, sha256, material, publishedAt]),
       ];
-      return mac(`terms\n${kid}\n${JSON.stringify(rows)}`);
+      return computeMac(`terms\n${kid}\n${JSON.stringify(rows)}`);
     },
   };
 }
 
-/** Constant-time: a writer of the database may time its guesses. Without a MAC nothing fits. */
-export const macFits = (stored: unknown, computed: string): boolean =>
+/** Compares in constant time, because a writer of the database could time guesses. A row without a MAC is never valid. */
+export const isMacValid = (stored: unknown, computed: string): boolean =>
   typeof stored === 'string' && equalBytes(Buffer.from(stored, 'latin1'), Buffer.from(computed, 'latin1'));

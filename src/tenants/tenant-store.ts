@@ -10,13 +10,15 @@ import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../schem
 import type { WebhookEvent } from '../schema/webhooks.ts';
 import type { ConsentPolicy, Purpose } from './purposes.ts';
 import {
-  settingForAudit,
+  redactForAudit,
   TENANT_SETTING_NAMES,
   type TenantSettings,
   tenantSettingsSchema,
 } from './settings.ts';
 
-/** The content of a tenant's own row. */
+/** Stores tenants with their settings, purposes, policies and webhooks, and maps these rows to values. */
+
+/** The content of the row in `tenants`. */
 export interface StoredTenant {
   readonly kid: string;
   readonly createdAt: number;
@@ -36,7 +38,7 @@ export function rowToTenant(row: TenantRow): StoredTenant {
   return { kid: row.kid, createdAt: row.created_at, settings };
 }
 
-export function rowToPurpose({ kid: _of, ...row }: PurposeRow): Purpose {
+export function rowToPurpose({ kid: _kid, ...row }: PurposeRow): Purpose {
   return fromColumns<Purpose>(row);
 }
 
@@ -54,7 +56,7 @@ export function rowToConsentPolicy(row: ConsentPolicyRow): ConsentPolicy {
   return { version, sha256: digest, material: isTrue(row.material), publishedAt: Number(row.published_at) };
 }
 
-/** A tenant's changes to the table of rules: in force, and tried out. */
+/** A tenant's changes to the table of rules: one that is in effect, and one that is only tried out. */
 export type TenantPolicies = Readonly<Partial<Record<PolicyMode, TenantPolicy>>>;
 
 export interface PolicyRow {
@@ -72,7 +74,7 @@ export interface Webhook {
   readonly id: string;
   readonly url: string;
   readonly events: readonly WebhookEvent[];
-  /** The operator vouches for a target inside the perimeter. */
+  /** The operator has allowed a target on a private network. */
   readonly allowPrivate: boolean;
   readonly wrappedSecret: string;
   readonly createdAt: number;
@@ -90,46 +92,46 @@ export const rowToWebhook = (row: WebhookRow): Webhook =>
     allow_private: isTrue(row.allow_private),
   });
 
-/** All that a tenant is made of; written whole or not at all. */
+/** The rows of a new tenant, which are written together. */
 export interface NewTenant {
   readonly tenant: StoredTenant;
   readonly secrets: Readonly<Record<string, string>>;
   readonly key: Generation;
 }
 
-/** @returns false when the kid is taken */
-export async function insertTenant(tx: Knex.Transaction, made: NewTenant): Promise<boolean> {
-  const { kid, createdAt, settings } = made.tenant;
+/** @returns false if the kid already exists */
+export async function insertTenant(tx: Knex.Transaction, newTenant: NewTenant): Promise<boolean> {
+  const { kid, createdAt, settings } = newTenant.tenant;
   const revision = await bump(tx, 'tenants');
   const row = { kid, created_at: createdAt, revision, settings: JSON.stringify(settings) };
   const inserted = await tx('tenants').insert(row).onConflict('kid').ignore().returning('kid');
   if (inserted.length === 0) return false;
   await tx('tenant_secrets').insert(
-    Object.entries(made.secrets).map(([purpose, wrapped]) => ({ kid, purpose, wrapped })),
+    Object.entries(newTenant.secrets).map(([purpose, wrapped]) => ({ kid, purpose, wrapped })),
   );
-  await tx('seal_keys').insert(toColumns(made.key));
+  await tx('seal_keys').insert(toColumns(newTenant.key));
   return true;
 }
 
 /**
- * Tenants and their purposes. Every change bumps the revision that running servers poll, in its own transaction.
- * An unknown kid is null or false, never an exception.
+ * Every change raises the revision that running servers poll, in the same transaction. For an unknown kid these return null or
+ * false; they do not throw.
  */
 export function createTenantStore(database: Database) {
   const { read } = database;
   return {
-    /** The tenants whose rows can be read, in the order of their kids. */
+    /** @returns the tenants whose rows can be read, in the order of their kids */
     async list(): Promise<readonly StoredTenant[]> {
       const rows = await read<TenantRow>('tenants').select('kid', 'created_at', 'settings').orderBy('kid');
-      // Nothing of a row that is damaged: it must not hide the others.
+      // A damaged row is skipped, so that it does not hide the others.
       return rows.flatMap((row) => tryOr(() => [rowToTenant(row)], []));
     },
-    /** @throws where the row cannot be read */
+    /** @throws if the row is damaged */
     async get(kid: string): Promise<StoredTenant | null> {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;
     },
-    /** The change is handed what is stored now, and what differs is in the audit log. @returns what is stored then */
+    /** Applies `change` to the stored settings, and audits each that differs. @returns the new settings */
     saveSettings: (
       kid: string,
       change: (settings: TenantSettings) => TenantSettings,
@@ -145,7 +147,7 @@ export function createTenantStore(database: Database) {
           .update({ settings: JSON.stringify(after) });
         for (const key of TENANT_SETTING_NAMES) {
           if (JSON.stringify(before[key]) === JSON.stringify(after[key])) continue;
-          const [from, to] = [before[key], after[key]].map((value) => settingForAudit(key, value));
+          const [from, to] = [before[key], after[key]].map((value) => redactForAudit(key, value));
           await writeAct(tx, kid, by, 'tenant.set', { key, from: from ?? null, to: to ?? null });
         }
         return after;
@@ -157,13 +159,13 @@ export function createTenantStore(database: Database) {
   };
 }
 
-/** Tenants whose removal has begun and has not ended. */
-export async function goingTenants({ read }: Database): Promise<readonly string[]> {
+/** @returns the kids of tenants whose removal has begun and has not finished */
+export async function listTenantsInRemoval({ read }: Database): Promise<readonly string[]> {
   return read('tenants').where({ revision: REMOVING }).orderBy('kid').pluck('kid');
 }
 
-/** When each tenant was made, in epoch milliseconds, by kid in its order. */
-export async function tenantsSince({ read }: Database): Promise<Map<string, number>> {
+/** @returns the creation time of each tenant in epoch milliseconds, in the order of the kids */
+export async function readCreationTimes({ read }: Database): Promise<Map<string, number>> {
   const rows = await read('tenants')
     .orderBy('kid')
     .select<{ kid: string; created_at: number }[]>('kid', 'created_at');

@@ -23,29 +23,34 @@ import { createOpener, createSymmetricOpener, type Opener } from '../seal/open.t
 import type { OnOpened } from './key-use-service.ts';
 import { attestationPurpose, type ConsentPolicy, type Purpose } from './purposes.ts';
 import type { TenantSettings } from './settings.ts';
-import { createStateMac, macFits, type StateMac } from './state-mac.ts';
+import { createStateMac, isMacValid, type StateMac } from './state-mac.ts';
 import type { TenantPolicies, Webhook } from './tenant-store.ts';
+
+/**
+ * Turns the stored rows of a tenant into the value that requests work with: keys unwrapped, settings parsed, openers ready.
+ * The directory calls createTenant for each tenant that changed.
+ */
 
 /** The rules of consent that the tenant has defined. */
 export interface ConsentRules {
-  /** GPC policy by purpose id; a purpose that is not there is unknown. */
+  /** The GPC policy of a purpose; undefined for an unknown purpose. */
   readonly gpcOf: (purpose: string) => GpcPolicy | undefined;
-  /** Version of the last policy; 0: none was published. */
+  /** The version of the last policy; 0 if none was published. */
   readonly currentVersion: number;
-  /** Version of the last policy whose change was material. */
+  /** The version of the last policy with a material change. */
   readonly materialVersion: number;
-  /** `consent.byAutomation` is `deny`. */
-  readonly denyDoubted: boolean;
+  /** The setting `consent.byAutomation` is `deny`. */
+  readonly deniesDoubted: boolean;
 }
 
-/** The live seal keys, as the thread that decrypts is sent them. */
+/** The live seal keys in the form that is sent to the thread which decrypts. */
 export interface SealKeys {
   /** Newest first; `privateKey` is the 32-byte P-256 scalar. */
   readonly generations: readonly { readonly generation: number; readonly privateKey: Uint8Array }[];
   readonly symmetric: Uint8Array | null;
 }
 
-/** A tenant as its rows have it, secrets still wrapped. */
+/** The rows of a tenant; its secrets are still wrapped. */
 export interface TenantSnapshot {
   readonly kid: string;
   readonly createdAt: number;
@@ -66,10 +71,10 @@ export interface TenantSnapshot {
   readonly policies: TenantPolicies;
 }
 
-/** A tenant with its keys unwrapped, as every part of gpd knows it: held in memory, at most 5 s behind the database. */
+/** A tenant with its keys unwrapped, for all rooms of gpd. It stays in memory, at most 5 s behind the database. */
 export interface Tenant {
   readonly kid: string;
-  /** When it was made: a later one under its kid is another. */
+  /** The creation time: a later tenant with the same kid is another one. */
   readonly since: number;
   /** The revision of its last change. */
   readonly revision: number;
@@ -77,33 +82,33 @@ export interface Tenant {
   readonly origins: ReadonlySet<string>;
   readonly apiKeys: readonly ApiKey[];
   readonly webhooks: readonly Webhook[];
-  /** Ids of the webhooks that want this event. */
+  /** The ids of the webhooks that are registered for this event. */
   readonly webhooksFor: (event: WebhookEvent) => readonly string[];
 
   /** Live seal keys, newest first. */
   readonly openers: readonly Opener[];
-  /** Null: the tenant has no symmetric key. */
+  /** Null if the tenant has no symmetric key. */
   readonly symmetricOpener: Opener | null;
   readonly sealKeys: SealKeys;
-  /** Whether bundles to this generation are still opened. */
+  /** True if bundles that are sealed to this generation are still decrypted. */
   readonly isLive: (generation: number) => boolean;
-  /** Null: no generation is published. */
+  /** Null if no generation is published. */
   readonly publicKey: PubKeyResponse | null;
 
   readonly identityKey: Uint8Array;
   readonly durableKey: Uint8Array;
   readonly epochKey: (epoch: number) => Uint8Array;
-  /** `transparency.retain = "summary"`: values are counted under this key. Null: nothing is kept of signals. */
+  /** With `transparency.retain = "summary"`, values of signals are counted under this key. Null: nothing of signals is stored. */
   readonly populationKey: Uint8Array | null;
-  /** The tenant's changes to the table of rules; null: none. */
+  /** The tenant's changes to the table of rules; null if it has none. */
   readonly policy: TenantPolicy | null;
-  /** Weights that are tried out: counted, never answered. */
+  /** Changes that are only tried out: their results are counted, never answered. */
   readonly shadow: TenantPolicy | null;
-  /** Is this agent or client address a monitor of the operator's own? */
+  /** True for a Web Bot Auth agent or an address that the operator declared as a monitor. */
   readonly isMonitor: (agentId: string | null, client: Address | null) => boolean;
-  /** Ids of the webhooks that get every decision. */
+  /** The ids of the webhooks that get every decision. */
   readonly decisionWebhooks: readonly string[];
-  /** False until the tenant proves consent by its own ledger (contract 3.3). */
+  /** True if consent must be proven by the tenant's ledger (contract 3.3). */
   readonly needsProof: boolean;
 
   readonly purposes: readonly Purpose[];
@@ -112,27 +117,27 @@ export interface Tenant {
   /** The effect of a GPC signal on a purpose; an unknown purpose is `opt-out`. */
   readonly gpcPolicy: (purpose: string) => GpcPolicy;
   readonly rules: ConsentRules;
-  /** Purposes and policy versions carry their MAC: else nothing is granted, and no check is answered. */
-  readonly termsFit: boolean;
+  /** False if the MAC of purposes and policies does not match: then nothing is granted, and no check is answered. */
+  readonly areTermsAuthentic: boolean;
   readonly principalKey: Uint8Array;
-  /** Keyed reference of a principal. */
+  /** Computes the keyed reference of a principal. */
   readonly refOf: (principalId: string) => string;
   readonly principalWrap: Uint8Array;
-  /** Wraps under that key what names a person. */
+  /** Wraps texts that name a person, with the key `principalWrap`. */
   readonly wrapper: MasterKey;
-  /** MACs of the rows that a check is answered from. */
+  /** Authenticates the rows from which a consent check is answered. */
   readonly stateMac: StateMac;
-  /** Keyed references of receipts, audit rows and tombstones. */
+  /** Computes the keyed references in receipts, audit rows and tombstones. */
   readonly rightsKey: Uint8Array;
   /** Signs the checkpoints of the tenant's log. */
   readonly signer: NoteSigner;
-  /** The log's key again, in the spelling of a JWK. */
+  /** The key of `signer`, in the form of a JWK. */
   readonly receiptKey: { readonly publicX: string; readonly seed: string };
 }
 
 /**
- * The keyed reference under which a principal is stored: without the tenant's key it names nobody. In NFC once more:
- * whatever way an id came in by, its spellings have one reference.
+ * Computes the keyed reference under which a principal is stored; without the tenant's key it identifies nobody. The id is
+ * normalised to NFC here too, so that all spellings of it have one reference, however it came in.
  */
 export function principalRef(principalKey: Uint8Array, principalId: string): string {
   return hmacSha256(principalKey, principalId.normalize('NFC')).toString('base64url');
@@ -147,18 +152,18 @@ export interface TenantDeps {
 
 /** @throws {WrongMasterKey} */
 function unwrapSecrets({ kid, secrets, logOrigin }: TenantSnapshot, { masterKey }: TenantDeps) {
-  const secret = (purpose: string): Buffer | null => {
+  const unwrapSecret = (purpose: string): Buffer | null => {
     const wrapped = secrets.get(purpose);
     return wrapped === undefined ? null : masterKey.unwrap(wrapped, tenantSecretContext(kid, purpose));
   };
-  const root = secret(ROOT_SECRET);
-  const logSeed = secret(LEDGER_SECRET);
+  const root = unwrapSecret(ROOT_SECRET);
+  const logSeed = unwrapSecret(LEDGER_SECRET);
   if (!root || !logSeed) throw new Error('a tenant has lost its root secret or the key of its log');
   if (logOrigin === '') throw new Error(`the tenant ${kid} has lost its log: restore a backup`);
-  return { keys: deriveTenantKeys(root), logSeed, symmetric: secret(SYMMETRIC_SECRET) };
+  return { keys: deriveTenantKeys(root), logSeed, symmetric: unwrapSecret(SYMMETRIC_SECRET) };
 }
 
-/** The live generations with their private keys, newest first. @throws {WrongMasterKey} */
+/** @returns the live generations with their private keys, newest first @throws {WrongMasterKey} */
 function unwrapGenerations({ kid, keys }: TenantSnapshot, { masterKey, clock }: TenantDeps) {
   return liveGenerations(keys, clock()).flatMap((key) => {
     if (key.wrappedPrivate === null) return [];
@@ -169,8 +174,8 @@ function unwrapGenerations({ kid, keys }: TenantSnapshot, { masterKey, clock }: 
 
 type LiveKeys = ReturnType<typeof unwrapGenerations>;
 
-/** From the private key of the published generation: the row's public key could be that of somebody who reads along. */
-function publishedKey({ kid, keys }: TenantSnapshot, live: LiveKeys): PubKeyResponse | null {
+/** Computes the public key from the private one, because the public key in the row could have been replaced by an attacker's. */
+function readPublishedKey({ kid, keys }: TenantSnapshot, live: LiveKeys): PubKeyResponse | null {
   const published = keys.find((key) => key.state === 'published');
   if (!published) return null;
   const found = live.find(({ key }) => key.generation === published.generation);
@@ -180,8 +185,8 @@ function publishedKey({ kid, keys }: TenantSnapshot, live: LiveKeys): PubKeyResp
   return { kid, alg: ASYMMETRIC_ALG, publicKey };
 }
 
-/** The keys that decrypt bundles: each live seal key, and the symmetric key. */
-function sealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: TenantDeps) {
+/** The part of a tenant that decrypts bundles. */
+function createSealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: TenantDeps) {
   const { kid, createdAt: since } = snapshot;
   const live = unwrapGenerations(snapshot, deps);
   const openerOf = ({ key, privateKey }: LiveKeys[number]): Opener => {
@@ -192,41 +197,44 @@ function sealPart(snapshot: TenantSnapshot, symmetric: Buffer | null, deps: Tena
       return opened;
     };
   };
-  const opening = live.map((key) => ({ ...key, open: openerOf(key) }));
+  const openers = live.map((key) => ({ ...key, open: openerOf(key) }));
   return {
-    liveOpeners: () => opening.filter(({ key }) => isLive(key, deps.clock())).map(({ open }) => open),
+    liveOpeners: () => openers.filter(({ key }) => isLive(key, deps.clock())).map(({ open }) => open),
     symmetricOpener: symmetric && createSymmetricOpener(symmetric),
-    // Copies: what is sent to a thread takes the whole of its buffer along.
+    // Keys are copied into separate buffers: a message to a thread takes the whole underlying buffer along.
     sealKeys: {
       generations: live.map(({ key: { generation }, privateKey }) => ({ generation, privateKey })),
       symmetric: symmetric && new Uint8Array(symmetric),
     },
     isLive: (generation: number) =>
       live.some(({ key }) => key.generation === generation && isLive(key, deps.clock())),
-    publicKey: publishedKey(snapshot, live),
+    publicKey: readPublishedKey(snapshot, live),
   };
 }
 
-/** The purposes and policies, and the rules that a check is decided by. */
-function termsPart({ settings, purposes, consentPolicies, termsMac }: TenantSnapshot, stateMac: StateMac) {
+/** The part of a tenant from which consent is decided. */
+function createTermsPart(
+  { settings, purposes, consentPolicies, termsMac }: TenantSnapshot,
+  stateMac: StateMac,
+) {
   const terms = new Map([attestationPurpose, ...purposes].map((purpose) => [purpose.id, purpose]));
-  const newest = (policies: readonly ConsentPolicy[]): number =>
+  const newestVersion = (policies: readonly ConsentPolicy[]): number =>
     Math.max(0, ...policies.map(({ version }) => version));
   const termsOf = (purpose: string): Purpose | undefined => terms.get(purpose);
-  const termsFit = macFits(termsMac, stateMac.ofTerms({ purposes, policies: consentPolicies }));
+  const areTermsAuthentic = isMacValid(termsMac, stateMac.ofTerms({ purposes, policies: consentPolicies }));
   return {
     purposes,
     policies: consentPolicies,
     termsOf,
-    // A row without its MAC is not believed: then every purpose heeds the signal.
-    gpcPolicy: (purpose: string): GpcPolicy => (termsFit && terms.get(purpose)?.gpc) || 'opt-out',
+    // If the MAC does not match, every purpose respects the GPC signal.
+    gpcPolicy: (purpose: string): GpcPolicy => (areTermsAuthentic && terms.get(purpose)?.gpc) || 'opt-out',
     rules: {
       gpcOf: (purpose: string) => terms.get(purpose)?.gpc,
-      currentVersion: newest(consentPolicies),
-      materialVersion: newest(consentPolicies.filter(({ material }) => material)),
-      denyDoubted: settings['consent.byAutomation'] === 'deny',
+      currentVersion: newestVersion(consentPolicies),
+      materialVersion: newestVersion(consentPolicies.filter(({ material }) => material)),
+      deniesDoubted: settings['consent.byAutomation'] === 'deny',
     },
-    termsFit,
+    areTermsAuthentic,
   };
 }
 
@@ -234,7 +242,7 @@ function termsPart({ settings, purposes, consentPolicies, termsMac }: TenantSnap
 export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant {
   const { kid, createdAt: since, revision, settings, apiKeys, webhooks } = snapshot;
   const { keys, logSeed, symmetric } = unwrapSecrets(snapshot, deps);
-  const { liveOpeners, ...sealed } = sealPart(snapshot, symmetric, deps);
+  const { liveOpeners, ...sealed } = createSealPart(snapshot, symmetric, deps);
   const { live = null, shadow = null } = snapshot.policies;
   const stateMac = createStateMac(kid, keys.state);
   const signer = createNoteSigner(snapshot.logOrigin, logSeed);
@@ -249,14 +257,14 @@ export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant
     apiKeys,
     webhooks,
     webhooksFor,
-    // A grace may end between two polls: what is live is asked each time.
+    // A grace period can end between two polls, so this is computed for each bundle.
     get openers() {
       return liveOpeners();
     },
     ...sealed,
     identityKey: keys.identity,
     durableKey: keys.durable,
-    // Few, and asked for with every bundle.
+    // Every bundle needs it, and there are only a few epochs.
     epochKey: memoised(keys.epoch),
     populationKey: settings['transparency.retain'] === 'summary' ? keys.population : null,
     policy: live,
@@ -264,7 +272,7 @@ export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant
     isMonitor: createMonitorMatcher(live?.monitors ?? { agents: [], networks: [] }),
     decisionWebhooks: webhooksFor('decision.recorded'),
     needsProof: settings['consent.basis'] === 'ledger',
-    ...termsPart(snapshot, stateMac),
+    ...createTermsPart(snapshot, stateMac),
     principalKey: keys.principal,
     refOf: (principalId) => principalRef(keys.principal, principalId),
     principalWrap: keys.principalWrap,
@@ -279,7 +287,7 @@ export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant
   };
 }
 
-/** The operator's own monitors, by Web Bot Auth agent or by address. @throws when a range is invalid */
+/** @returns a function that recognises a monitor by its Web Bot Auth agent or its address @throws if a range is invalid */
 export function createMonitorMatcher(
   monitors: TenantPolicy['monitors'],
 ): (agentId: string | null, client: Address | null) => boolean {

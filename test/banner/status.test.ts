@@ -61,7 +61,12 @@ describe('a purpose', () => {
             const said = { choice, policyVersion: version, expiresAt: until, overGpc };
             const event = { ...said, seq: 7, hash: 'a', given: null, doubtSeq: null };
             const state = { erased: false, gpc, event, head: { seq: 9, hash: 'b' } };
-            const rules = { gpcOf: () => policy, currentVersion: 3, materialVersion: 2, denyDoubted: false };
+            const rules = {
+              gpcOf: () => policy,
+              currentVersion: 3,
+              materialVersion: 2,
+              deniesDoubted: false,
+            };
             const ledger = decideConsent(AGENT, state, rules, NOW);
             const kept = { choice, until, version, ...(overGpc && { overGpc }) };
             expect(status(kept, gpc, createPurpose({ gpc: policy })) === 'granted').toBe(ledger.allowed);

@@ -17,7 +17,7 @@ const rules: ConsentRules = {
   gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore', news: 'ask' }) as const)[purpose],
   currentVersion: 5,
   materialVersion: 3,
-  denyDoubted: true,
+  deniesDoubted: true,
 };
 
 const createEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
@@ -143,7 +143,7 @@ describe('decideConsent', () => {
       decideConsent(
         purpose,
         createState({ event: over && createEvent(over) }),
-        { ...rules, denyDoubted: !lax },
+        { ...rules, deniesDoubted: !lax },
         NOW,
       );
     for (const given of ['person', 'agent', 'automation'] as const)
@@ -175,12 +175,17 @@ describe('decideConsent', () => {
         purposes,
         doubts,
         fc.boolean(),
-        (said, erased, gpc, purpose, given, denyDoubted) => {
+        (said, erased, gpc, purpose, given, deniesDoubted) => {
           const decide = (one: ConsentEvent | null) =>
-            decideConsent(purpose, { erased, gpc, event: one, head: HEAD }, { ...rules, denyDoubted }, NOW);
+            decideConsent(
+              purpose,
+              { erased, gpc, event: one, head: HEAD },
+              { ...rules, deniesDoubted: deniesDoubted },
+              NOW,
+            );
           const [before, after] = [decide(said), decide(said && { ...said, given, doubtSeq: 9 })];
           expect(after.allowed && !before.allowed).toBe(false);
-          if (!denyDoubted) expect({ ...after, given: '' }).toEqual({ ...before, given: '' });
+          if (!deniesDoubted) expect({ ...after, given: '' }).toEqual({ ...before, given: '' });
         },
       ),
     );

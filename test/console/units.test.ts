@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { barChart, cellOf, lastSlots } from '../../src/console/charts.ts';
+import { cellOf, layOutBars, listLastSlots } from '../../src/console/charts.ts';
 import {
+  canServe,
   cookieNames,
   decryptLogin,
   encryptLogin,
-  mayServe,
-  safeBack,
-  setCookie,
+  formatCookie,
+  sanitiseBack,
 } from '../../src/console/cookies.ts';
-import { adviceFor } from '../../src/console/insight-pages.ts';
-import { excerpt, visible } from '../../src/console/text.ts';
+import { adviseDestruction } from '../../src/console/insight-pages.ts';
+import { excerpt, spellOutInvisible } from '../../src/console/text.ts';
 import { dueIn, say, timeAgo } from '../../src/console/words.ts';
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts';
 import { sha256 } from '../../src/lib/crypto.ts';
@@ -19,13 +19,13 @@ describe('cookies', () => {
   it('over https they are __Host- and Secure; over plain http, on this machine only, neither', () => {
     expect(cookieNames('https://gpd.example').session).toBe('__Host-gpd_console');
     expect(cookieNames('http://localhost:8080').session).toBe('gpd_console');
-    expect(setCookie('__Host-a', 'v', 1000, true)).toBe(
+    expect(formatCookie('__Host-a', 'v', 1000, true)).toBe(
       '__Host-a=v; HttpOnly; Secure; SameSite=Lax; Path=/; Max-Age=1',
     );
     expect(
-      ['https://gpd.example', 'http://localhost:1', 'http://127.0.0.1', 'http://[::1]:8'].every(mayServe),
+      ['https://gpd.example', 'http://localhost:1', 'http://127.0.0.1', 'http://[::1]:8'].every(canServe),
     ).toBe(true);
-    expect(['http://gpd.example', 'http://10.0.0.1', 'http://127.0.0.1.evil.example'].some(mayServe)).toBe(
+    expect(['http://gpd.example', 'http://10.0.0.1', 'http://127.0.0.1.evil.example'].some(canServe)).toBe(
       false,
     );
   });
@@ -44,7 +44,7 @@ describe('cookies', () => {
 
   it('safeBack keeps addresses of the console', () => {
     for (const good of ['/console', '/console/queue?due=2', '/console/contests/con_01'])
-      expect(safeBack(good)).toBe(good);
+      expect(sanitiseBack(good)).toBe(good);
     for (const bad of [
       undefined,
       ['/console/x'],
@@ -56,15 +56,15 @@ describe('cookies', () => {
       '/console/.%2E/v1/x',
       '/console/signed-out',
     ]) {
-      expect(safeBack(bad)).toBe('/console');
+      expect(sanitiseBack(bad)).toBe('/console');
     }
   });
 });
 
 describe('text', () => {
   it('what steers a reader becomes visible', () => {
-    expect(visible('a\u202eb\u0000c\u200bd\r\ne\tf')).toBe('a⟨U+202E⟩b⟨U+0000⟩c⟨U+200B⟩d\ne\tf');
-    expect(visible('\ud800x')).toBe('\ufffdx');
+    expect(spellOutInvisible('a\u202eb\u0000c\u200bd\r\ne\tf')).toBe('a⟨U+202E⟩b⟨U+0000⟩c⟨U+200B⟩d\ne\tf');
+    expect(spellOutInvisible('\ud800x')).toBe('\ufffdx');
   });
   it('an excerpt is cut between characters', () => {
     expect(excerpt('👩👩👩👩', 3)).toBe('👩👩…');
@@ -95,7 +95,7 @@ describe('the clock of a contest', () => {
 });
 
 describe('charts', () => {
-  const hours = lastSlots(NOW, HOUR, 3);
+  const hours = listLastSlots(NOW, HOUR, 3);
   const at = (i: number): number => hours[i]!;
   it('bars begin at zero on one scale, and few people are an outline up to the floor', () => {
     const counts = [
@@ -105,7 +105,7 @@ describe('charts', () => {
       { hour: at(0) - HOUR, name: 'human', n: 9999 },
     ];
     const axes = { slots: hours, step: HOUR, floor: 50 };
-    const chart = barChart(counts, ['human', 'unknown'], axes);
+    const chart = layOutBars(counts, ['human', 'unknown'], axes);
     expect(chart.top).toBe(200);
     const [human, unknown] = chart.series;
     expect(human?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([
@@ -114,8 +114,8 @@ describe('charts', () => {
     ]);
     expect(unknown?.bars.map(({ height, few }) => [height / chart.height, few])).toEqual([[0.25, false]]);
     // An outline says nothing of the number behind it.
-    const one = barChart([{ hour: at(1), name: 'human', n: 1 }], ['human'], axes);
-    const more = barChart([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
+    const one = layOutBars([{ hour: at(1), name: 'human', n: 1 }], ['human'], axes);
+    const more = layOutBars([{ hour: at(1), name: 'human', n: 48 }], ['human'], axes);
     expect(one.series[0]?.bars).toEqual(more.series[0]?.bars);
   });
   it.each([
@@ -148,7 +148,7 @@ describe('advice about a key', () => {
     [{ state: 'staged' }, 'staged'],
     [{ state: 'destroyed' }, 'destroyed'],
   ] as const)('%j: %s', (over, words) => {
-    expect(adviceFor({ ...key, ...over }, NOW)).toBe(words);
+    expect(adviseDestruction({ ...key, ...over }, NOW)).toBe(words);
   });
 });
 

@@ -38,6 +38,10 @@ const ROOMS = [
     'ingest',
     'attest',
     'rights',
+    'auth',
+    'keys',
+    'tenants',
+    'console',
   ],
   ...['app', 'agent', 'banner'],
 ].map((room) => `src/${room}`);
@@ -45,7 +49,8 @@ const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:tsx?|js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
-const sources = [...ROOMS, 'migrations'].flatMap(listSources);
+const TOP_FILES = ['app', 'config', 'services', 'version'].map((name) => `src/${name}.ts`);
+const sources = [...[...ROOMS, 'migrations'].flatMap(listSources), ...TOP_FILES];
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {

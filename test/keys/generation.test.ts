@@ -1,6 +1,6 @@
 import { createECDH } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createGeneration, destroyed, wrapContext } from '../../src/keys/generation.ts';
+import { createGeneration, destroyGeneration, wrapContext } from '../../src/keys/generation.ts';
 import { createMasterKey } from '../../src/keys/master-key.ts';
 import { NOW, seededRandom } from '../support/make.ts';
 
@@ -47,10 +47,10 @@ describe('createGeneration', () => {
   });
 });
 
-describe('destroyed', () => {
+describe('destroyGeneration', () => {
   it('keeps what was public and its dates, and no private key', () => {
     const key = createGeneration('acme', 1, 'published', deps);
-    expect(destroyed(key, NOW + 5)).toEqual({
+    expect(destroyGeneration(key, NOW + 5)).toEqual({
       ...key,
       state: 'destroyed',
       wrappedPrivate: null,

@@ -8,7 +8,7 @@ const keys = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const groupsOf = (key: Uint8Array): string[] => [...writeRecoveryKey(key)];
 const why = (groups: readonly string[]): string => {
   const read = readRecoveryKey(groups.join(' '));
-  return read.ok ? 'ok' : read.why;
+  return read.ok ? 'ok' : read.reason;
 };
 
 describe('a recovery key', () => {

@@ -55,7 +55,7 @@ describe('planGenerate', () => {
   });
 
   it('stages one at a time', () => {
-    expect(planGenerate([published(1), staged(2)], make)).toEqual({ ok: false, why: 'already-staged' });
+    expect(planGenerate([published(1), staged(2)], make)).toEqual({ ok: false, reason: 'already-staged' });
   });
 });
 
@@ -77,8 +77,8 @@ describe('planRotate', () => {
   const full = [retiring(1, NOW + 1), retiring(2, NOW + 2), published(3)];
 
   it('refuses a fourth live generation', () => {
-    expect(planRotate(full, make, options)).toEqual({ ok: false, why: 'too-many-live' });
-    expect(planRotate([...full, staged(4)], make, options)).toEqual({ ok: false, why: 'too-many-live' });
+    expect(planRotate(full, make, options)).toEqual({ ok: false, reason: 'too-many-live' });
+    expect(planRotate([...full, staged(4)], make, options)).toEqual({ ok: false, reason: 'too-many-live' });
   });
 
   it('destroys the oldest when forced', () => {
@@ -122,8 +122,8 @@ describe('planDestroy', () => {
   });
 
   it('refuses the published one, and one that never was', () => {
-    expect(planDestroy(keys, 3, NOW)).toEqual({ ok: false, why: 'is-published' });
-    expect(planDestroy(keys, 5, NOW)).toEqual({ ok: false, why: 'no-such-generation' });
+    expect(planDestroy(keys, 3, NOW)).toEqual({ ok: false, reason: 'is-published' });
+    expect(planDestroy(keys, 5, NOW)).toEqual({ ok: false, reason: 'no-such-generation' });
   });
 
   it('changes nothing the second time', () => {

@@ -29,7 +29,7 @@ it('tells the thread of keys that changed and tenants that went, and takes no ge
       random: randomBytes,
       onOpened: ({ kid }, generation) => used.push(`${kid} ${generation}`),
     });
-    directory.onKeys((changes) => told.push(changes));
+    directory.watchSealKeys((changes) => told.push(changes));
     directory.apply({ ...page, changed });
     const [key] = told[0]?.get(KID)?.generations ?? [];
     expect(key?.generation).toBe(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { deriveTenantKeys } from '../../src/keys/master-key.ts';
-import { firstPurpose } from '../../src/tenants/purposes.ts';
+import { createFirstPurpose } from '../../src/tenants/purposes.ts';
 
 const ROOT = Buffer.alloc(32, 7);
 
@@ -38,9 +38,9 @@ describe('deriveTenantKeys', () => {
   });
 });
 
-describe('firstPurpose', () => {
+describe('createFirstPurpose', () => {
   it('is device identification, which a GPC signal opts out of', () => {
-    expect(firstPurpose()).toMatchObject({
+    expect(createFirstPurpose()).toMatchObject({
       id: 'device-identification',
       gpc: 'opt-out',
       lawfulBasis: 'consent',

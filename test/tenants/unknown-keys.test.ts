@@ -19,7 +19,7 @@ function createProcess() {
   const reads: number[] = [];
   const sleepers: { readonly until: number; readonly wake: () => void }[] = [];
   const find = createUnknownKeys({
-    known: (secret) => {
+    findKnownKey: (secret) => {
       if (!memory.has(secret)) return null;
       return revoked.has(secret) ? 'revoked' : ({ id: secret } as ApiKey);
     },

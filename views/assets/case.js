@@ -1,4 +1,7 @@
-/** A contest by its case key. A link carries the key behind the #, which no server is sent; it goes into bodies alone. */
+/**
+ * The page on which a person follows their contest with its case key. The key is in the fragment of a link, which browsers never
+ * send, and is sent only in request bodies.
+ */
 
 const byId = (id) => document.getElementById(id);
 const [open, key, told, view, reply, answer] = ['open', 'key', 'told', 'case', 'reply', 'answer'].map(byId);
@@ -16,7 +19,7 @@ function element(name, text) {
   return made;
 }
 
-/* A review changes these classes alone. */
+/* A review can only change these classes. */
 const CHANGEABLE = ['undeclared_automation', 'unknown'];
 
 function stateOf({ status, outcome, dueAt, extendedTo, decision }) {
@@ -57,7 +60,7 @@ function show(found) {
   view.hidden = false;
 }
 
-/** Null: refused, and the person is told why. */
+/** @returns null if the request was refused; the page then shows the reason */
 async function ask(path, body) {
   try {
     const response = await fetch(path, {
@@ -78,7 +81,7 @@ async function ask(path, body) {
   return null;
 }
 
-/** The key that is shown: what is typed into the field meanwhile answers for no other case. */
+/** The key of the shown case: an answer belongs to it even if another key was typed into the field meanwhile. */
 let caseKey = '';
 
 async function load(given) {

@@ -1,15 +1,15 @@
-/** Comfort for the console; every page works without it. */
+/** Conveniences for the console; every page also works without this script. */
 
 const root = document.documentElement;
 root.classList.add('scripted');
 
-/* Times in the viewer's zone; the exact moment stays in `title`. */
+/* Shows times in the viewer's zone; the exact time stays in `title`. */
 const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 for (const time of document.querySelectorAll('time[data-zone]')) {
   time.textContent = format.format(new Date(time.dateTime));
 }
 
-/* A form goes out once: a second click would find the case changed by the first. */
+/* A form is sent once: a second click would find the case changed by the first. */
 for (const form of document.querySelectorAll('form[method="post"]')) {
   form.addEventListener('submit', (event) => {
     if (form.dataset.sent) event.preventDefault();
@@ -39,7 +39,7 @@ function toggleHelp() {
   } else if (opener instanceof HTMLElement) opener.focus();
 }
 
-/* They only move, open and show: a letter that is pressed by mistake must write nothing. */
+/* Shortcuts never change data, because a letter can be pressed by mistake. */
 const keys = {
   j: () => move(1),
   k: () => move(-1),
@@ -53,7 +53,7 @@ document.addEventListener('keydown', (event) => {
   if (key === 'Escape' && help && !help.hidden) toggleHelp();
   const typing = target instanceof Element && target.closest('input, select, textarea');
   if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  // WCAG 2.1.4: a key that is a character works only while the list has the focus.
+  // WCAG 2.1.4: a single-character shortcut only works while the list has the focus.
   const row = rows.find((one) => one.contains(document.activeElement));
   if (!row || !Object.hasOwn(keys, key)) return;
   event.preventDefault();

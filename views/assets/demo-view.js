@@ -20,7 +20,7 @@ function setText(field, text) {
 }
 
 export function show(part, shown) {
-  // The attribute, since SVG elements have no `hidden` property.
+  // This sets the attribute, because SVG elements have no `hidden` property.
   for (const element of parts(part)) element.toggleAttribute('hidden', !shown);
 }
 
@@ -47,7 +47,7 @@ function setScore(score) {
   for (const element of parts('score-fill')) element.setAttribute('width', String((score ?? 0) * BAR_WIDTH));
 }
 
-/** The server's core answered. */
+/** Shows an answer of the server. */
 export function showResponse(status, response) {
   const ok = response.reason === 'ok';
   if (ok) setVerdict(response.class, CLASSES[response.class] ?? CLASSES.unknown);
@@ -73,7 +73,7 @@ export function showResponse(status, response) {
   show('attested', response.attested?.by === 'passkey');
 }
 
-/** Nothing came from the core: the agent refused, or nobody answered. */
+/** Shows that there is no answer: the agent refused, or the server is unreachable. */
 export function showWithoutVerdict(result) {
   const local = result.reason !== 'unavailable';
   setVerdict('refused', local ? NOT_ASKED : NO_ANSWER);
@@ -102,7 +102,7 @@ function rulesFired(rules, score, overridden) {
   return `${count} ${count === 1 ? 'rule' : 'rules'} fired · ${sumSentence(rules, score, overridden)}`;
 }
 
-/** What the backend's look-up gave: every rule with its weight; null when there is no decision to look up. */
+/** Lists every rule with its weight. @param decision from the shop's backend; null if there is none */
 export function showDecision(decision, overridden) {
   show('backend', decision !== null);
   if (decision === null) return;
@@ -115,14 +115,14 @@ export function showDecision(decision, overridden) {
   );
 }
 
-/** A review of a device that others may share is told without its date, unless the case is the person's own. */
+/** The date of a review is only shown for the person's own case, because others may share the device id. */
 function reviewWords({ override }) {
   if (!override) return 'Devices that look like this one were reviewed. They count as a person’s.';
   const at = moment.format(new Date(override.createdAt));
   return `A reviewer confirmed on ${at} that a person uses this device.`;
 }
 
-/** @param own what the person's token reaches; null where it reaches nothing */
+/** @param own the export for the person's token; null if the token has no access */
 export function showReview(response, own) {
   const decision = own?.decisions.find(({ requestId }) => requestId === response.requestId);
   const contest = own?.contests.find(({ requestId }) => requestId === response.requestId);
@@ -137,7 +137,7 @@ export function showReview(response, own) {
   setText('smart', 'The signs below do not count against you.');
 }
 
-/** Nothing to review, while a case is open as well, says so in its place. */
+/** Shows the form, or instead of it a sentence that there is nothing to review. */
 function showContest(shown, filed = false) {
   show('contest', shown);
   show('no-contest', !shown && !filed);
@@ -158,7 +158,7 @@ export function showVerified(output) {
   show('verified', true);
 }
 
-/** What the last visit left, and the link that shows that visit; null where it left nothing that this page knows. */
+/** Links to the data of the last visit. @param last null if this page does not know an earlier visit */
 export function showLast(last) {
   const link = document.querySelector('[data-testid="my-data"]');
   link.hash = last?.token ? `visit=${last.token}` : '';
@@ -166,7 +166,7 @@ export function showLast(last) {
   show('erase-device', last?.shared === false);
 }
 
-/** The answer to a contest; the key comes once. */
+/** Shows the answer to a contest. The server sends the case key only once. */
 export function showFiled({ contestId, caseKey, dueAt, extendedTo }) {
   const due = moment.format(new Date(extendedTo ?? dueAt));
   setText('filed', `A person will review it by ${due}.`);
@@ -182,7 +182,7 @@ export function showFiled({ contestId, caseKey, dueAt, extendedTo }) {
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
-/** The one line that a screen reader is told of. */
+/** Screen readers announce this line. */
 export function showStatus(sentence) {
   setText('status', sentence);
 }
@@ -201,7 +201,7 @@ function choiceWords({ phase, problem, granted, gpc, purposes, proof, issuedAt }
   return `${said} on ${moment.format(issuedAt)}.${where} You can change it at any time.`;
 }
 
-/** @param choice the banner's state, with whether the shop's purpose is granted and the proof of that */
+/** @param choice the state of the banner, with `granted` and the proof for the shop's purpose */
 export function showChoice(choice) {
   const { phase, granted } = choice;
   setText('choice', choiceWords(choice));

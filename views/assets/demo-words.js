@@ -1,4 +1,4 @@
-// What the codes of an IngestResponse mean to a person.
+// Explains the codes of an IngestResponse to a person.
 
 export const CLASSES = {
   human: ['A person', 'Nothing that counts speaks against a person at this browser.'],
@@ -25,7 +25,7 @@ const REASONS = {
   unavailable: 'There is no verdict to show.',
 };
 
-/** Without a server: the agent itself read and sent nothing. */
+/** The sentence for a reason of the agent, which then read and sent nothing. */
 export function unsentSentence(reason, withdrawn) {
   if (reason === 'gpc')
     return 'Nothing was sent: your browser sends Global Privacy Control, and the shop honours it.';
@@ -71,11 +71,11 @@ export function consentWords({ purposes, gpcSource }) {
 const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' });
 const DAY_MS = 86_400_000;
 
-/** After a withdrawal, where this page does not know what was before it. */
+/** The sentence after a withdrawal if this page does not know the earlier visits. */
 export const earlierSentence = () =>
   `Decisions of earlier visits are held for ${document.body.dataset.retentionDays} days each. The page below shows what of them can be erased.`;
 
-/** After a withdrawal: what the visits before it left, and until when. */
+/** The sentence after a withdrawal about the data of earlier visits and its expiry. */
 export function heldSentence({ at, shared, total }) {
   const until = day.format(at + Number(document.body.dataset.retentionDays) * DAY_MS);
   if (shared)
@@ -87,7 +87,7 @@ export function heldSentence({ at, shared, total }) {
 export const eraseWords = (shared) =>
   shared ? 'Erase the last visit' : 'Erase what is held about this device';
 
-/** What the weights of the rules have to do with the score. */
+/** Explains how the weights of the rules make the score. */
 export function sumSentence(rules, score, overridden) {
   const sum = rules.reduce((all, { weight }) => all + weight, 0);
   const adds = `weights add up to ${sum.toFixed(2)}`;

@@ -1,4 +1,4 @@
-// The tour of the demo: the banner's choice, the agent behind it, and what the server makes of each visit.
+// The tour of the demo: it follows the choice in the banner, runs the agent, and shows the server's verdict on each visit.
 import {
   markDone,
   now,
@@ -20,14 +20,14 @@ const PURPOSE = 'device-identification';
 
 const { kid } = document.body.dataset;
 
-// The banner's script stands before this one; blocked, it leaves nothing behind.
+// The banner's script is loaded before this one; if it was blocked, `gpd.consent` is missing.
 const consent = window.gpd?.consent ?? null;
 
 const receipt = () => (consent ? consent.receipt() : null);
 
 const loadAgent = () => import('/v1/agent.js');
 
-/** What the last visit left: its token and the latest decision about this device. */
+/** The token of the last visit, and the latest decision about this device. */
 let last = null;
 let withdrawn = false;
 
@@ -42,7 +42,7 @@ async function lookUp(requestId) {
   }
 }
 
-/** By the person's own token: no account, and no key of the shop's. */
+/** Authenticates with the visit's token: the person needs no account, and the shop no key. */
 const me = (body) =>
   fetch('/me', {
     method: 'POST',
@@ -50,13 +50,13 @@ const me = (body) =>
     body: JSON.stringify({ token: last?.token, ...body }),
   });
 
-/** What the person may see of it: a review, a contest. Null where the token does not reach it. */
+/** @returns the reviews and contests that the person may see; null if the token has no access */
 async function ownView() {
   const answer = last?.token ? await me({ action: 'export' }) : null;
   return answer?.ok ? answer.json() : null;
 }
 
-/** One sentence about this time, and what the visits before it left. */
+/** One sentence about this visit, and one about the data of earlier visits. */
 function unsentWords({ reason, message }) {
   if (reason === 'unavailable') return message;
   const unsent = unsentSentence(reason, withdrawn);
@@ -113,7 +113,7 @@ async function check() {
   if (result.sent) markDone('verdict');
 }
 
-/** The backend plays the bot; its answer and cookie are handed on, as if this browser had been driven. */
+/** The backend plays the bot. The page shows its answer as if a program had driven this browser. */
 async function bot() {
   const answer = await fetch('/demo/bot', { method: 'POST' });
   const response = await answer.json();
@@ -137,7 +137,7 @@ async function verify() {
   markDone('verify');
 }
 
-/** The shop's own act of consent: the button says what it is for. Who declines keeps the answer. */
+/** The button is a separate consent and says what for. After a refusal the verdict stays as it is. */
 async function attest() {
   const agent = await loadAgent();
   const given = await receipt();
@@ -147,7 +147,7 @@ async function attest() {
   else showStatus('No passkey was created. The answer did not change.');
 }
 
-/** Around the agent's own gate, with nothing in the bundle: the server is the one that has to refuse. */
+/** Sends an empty bundle past the agent's consent check, so that the server must refuse it. */
 async function askAnyway() {
   const agent = await loadAgent();
   const key = await (await fetch(`/_fp/pubkey?kid=${encodeURIComponent(kid)}`)).json();
@@ -161,7 +161,7 @@ async function askAnyway() {
   await showResult({ sent: true, status: answer.status, response: await answer.json() });
 }
 
-/** Under the visit's own token: the person needs no account. */
+/** Authenticates with the visit's token, so that the person needs no account. */
 async function contest() {
   const form = document.querySelector('[data-form="contest"]');
   if (!form.reportValidity()) {
@@ -195,14 +195,14 @@ const ACTIONS = {
   'ask-anyway': askAnyway,
 };
 
-/** The keyboard stays where it was, or on the nearest button when that one went away. */
+/** Keeps the keyboard focus on the button, or on the nearest one if the button was hidden. */
 function keepFocus(button) {
   const group = button.closest('.buttons');
   const target = button.hidden ? group.querySelector('button:not([hidden])') : button;
   target?.focus();
 }
 
-/** One at a time; what goes wrong is said in the panel, so that nobody has to wait for the promise. */
+/** Runs one action at a time. Errors are shown in the panel, so callers need not await the promise. */
 async function run(action, pressed) {
   const buttons = document.querySelectorAll('button[data-action]');
   for (const button of buttons) button.disabled = true;
@@ -224,7 +224,7 @@ for (const button of document.querySelectorAll('button[data-action]'))
   if (button.dataset.action in ACTIONS)
     button.addEventListener('click', () => void run(button.dataset.action, button));
 
-/** Whatever the choice is, the agent is asked: its gate and the server answer for themselves. */
+/** Runs the agent after every choice: the agent and the server each check consent. */
 async function follow(state) {
   withdrawn = state.purposes?.some(({ status }) => status === 'withdrawn') ?? false;
   const { proof, issuedAt } = state.phase === 'decided' ? await receipt() : {};

@@ -1,4 +1,4 @@
-// Sign-in of staff with a passkey: the challenge is on the page, and the answer goes out with its form.
+// Signs staff in with a passkey: the page contains the challenge, and its form sends the browser's answer.
 import { ask } from '/v1/agent-passkey.js';
 
 const form = document.querySelector('form[data-offer]');
@@ -6,7 +6,7 @@ const button = form.querySelector('button');
 const status = form.querySelector('[role="status"]');
 const offer = JSON.parse(form.dataset.offer);
 
-// An invitation is in the fragment, which no server and no proxy is sent: NAME.SECRET.
+// The invitation is in the fragment as NAME.SECRET, because browsers never send fragments to servers or proxies.
 const invitation = /^#(.+)\.([\w-]{43})$/.exec(location.hash);
 if (invitation) {
   const [, name, secret] = invitation;
@@ -15,7 +15,7 @@ if (invitation) {
   offer.publicKey.user.name = offer.publicKey.user.displayName = decodeURIComponent(name);
 }
 
-// Without an invitation the new passkey would be good for nothing.
+// A new passkey would be useless without an invitation.
 const isWhole = offer.ceremony === 'get' || invitation !== null;
 button.hidden = !isWhole;
 if (!isWhole) status.textContent = 'Open the whole link of your invitation.';

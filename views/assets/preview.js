@@ -1,6 +1,6 @@
 /**
- * A server of paper for the banner's preview: it answers from the page what gpd would, and writes nothing down. The page's
- * policy allows no connection, so that nothing could leave even past this.
+ * A stub of the server for the preview of the banner. It answers like gpd from values in the page, and stores nothing. The policy
+ * of the page allows no connection, so nothing can be sent even if this stub fails.
  */
 
 const { banner, words } = document.documentElement.dataset;

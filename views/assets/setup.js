@@ -1,10 +1,10 @@
-// In the page of the setup: looks whether the first visit has arrived.
+// The setup page asks until the first visit has arrived.
 const LOOK_MS = 2000;
 const line = document.querySelector('[data-testid="visit"]');
 
 async function look() {
   const answer = await fetch('/setup/visit', { cache: 'no-store' }).catch(() => null);
-  // The server starts again in between.
+  // A failed request is retried: the server restarts during the setup.
   const { arrived } = answer?.ok ? await answer.json() : { arrived: false };
   if (arrived) line.textContent = 'The first visit has arrived.';
   else setTimeout(() => void look(), LOOK_MS);

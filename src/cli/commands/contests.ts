@@ -9,7 +9,7 @@ import { findContest, listContests } from '../../rights/contests/store.ts';
 import type { Rights } from '../../rights/create-rights.ts';
 import { describeDecision } from '../../rights/dsar/service.ts';
 import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
-import { tenantsSince } from '../../tenants/tenant-store.ts';
+import { readCreationTimes } from '../../tenants/tenant-store.ts';
 import { accountName, type CommandContext, command, example } from '../command.ts';
 import { checked, checkKid, checkOneOf, confirm, type DestructiveFlags, type Flags } from '../input.ts';
 import { misused, notFound, print, printTable, say, table } from '../io.ts';
@@ -77,7 +77,7 @@ async function list(
 ): Promise<void> {
   const { database } = await open();
   const { contestTexts } = (await services()).rights;
-  const tenants = [...(await tenantsSince(database)).keys()];
+  const tenants = [...(await readCreationTimes(database)).keys()];
   const wanted = options.tenant === undefined ? tenants : [(await operator(checkKid(options.tenant))).kid];
   const filter = options.all === true ? {} : { status: 'open' as const };
   const contests: Contest[] = [];

@@ -6,8 +6,8 @@ import type { Command } from 'commander';
 import { listKids } from '../../db/meta-store.ts';
 import {
   type AcceptedPlan,
+  createGenerationFactory,
   type Generation,
-  generationMaker,
   type KeyPlan,
   type KeyRefusal,
   planDestroy,
@@ -111,7 +111,7 @@ function describe(key: Generation) {
 function accepted(kid: string, plan: KeyPlan | null): AcceptedPlan {
   if (!plan) throw noSuchTenant(kid);
   if (plan.ok) return plan;
-  throw new CommandFailed(...REFUSALS[plan.why]);
+  throw new CommandFailed(...REFUSALS[plan.reason]);
 }
 
 function printKey(key: Generation): void {
@@ -123,7 +123,7 @@ async function generate({ open, resolveKid, by }: CommandContext, given?: string
   const store = await open();
   const kid = await resolveKid(given);
   const act = await by(kid);
-  const make = generationMaker(store.masterKey, kid, act.at);
+  const make = createGenerationFactory(store.masterKey, kid, act.at);
   const plan = await createSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
   printKey(accepted(kid, plan).result);
 }

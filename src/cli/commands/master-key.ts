@@ -44,7 +44,7 @@ async function typedKey(): Promise<Buffer> {
     if (length > MAX_INPUT) throw misused('not a recovery key: it is too long');
   }
   const read = readRecoveryKey(Buffer.concat(chunks).toString('latin1'));
-  if (!read.ok) throw misused(`${read.why}; nothing was changed`);
+  if (!read.ok) throw misused(`${read.reason}; nothing was changed`);
   return read.key;
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { startApp } from '../../app.ts';
-import { serviceManager } from '../../config.ts';
+import { readServiceManager } from '../../config.ts';
 import { createLogger, describeFault } from '../../ops/log.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor.ts';
@@ -63,7 +63,7 @@ async function prepare(
 
 async function runServer(_context: CommandContext, flags: ServeFlags): Promise<void> {
   const log = createLogger(configFor().log_level);
-  const supervisor = createSupervisor(serviceManager(io().env, process.pid), log);
+  const supervisor = createSupervisor(readServiceManager(io().env, process.pid), log);
   const { sockets } = supervisor;
   try {
     const { config, ...more } = await prepare(flags, { log, sockets });

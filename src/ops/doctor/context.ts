@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Config, descriptorOf, readSecretFile, sqliteFile } from '../../config.ts';
+import { type Config, parseDescriptor, readSecretFile, sqliteFile } from '../../config.ts';
 import { stateMacs } from '../../consent/state-mac-service.ts';
 import { listPolicies, type TermsOf } from '../../consent/terms-store.ts';
 import { driverError, errorCode } from '../../db/availability.ts';
@@ -34,7 +34,7 @@ function readFileFact(given: string | null) {
   if (given === null) return null;
   return tryOr(() => {
     const { uid, mode, size } = statSync(given);
-    const isOpen = descriptorOf(given) !== null;
+    const isOpen = parseDescriptor(given) !== null;
     const path = isOpen ? readlinkSync(given) : given;
     const readable = isOpen || succeeds(() => accessSync(path, constants.R_OK));
     return { path, uid, mode: mode & 0o777, size, readable };

@@ -7,7 +7,7 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../lib/clock.ts';
 import { unanchoredSince } from '../../log/anchors.ts';
 import { oldestDueDecision } from '../../rights/retention/store.ts';
 import { countOrphanRows } from '../../rights/tenant-rows-store.ts';
-import { goingTenants } from '../../tenants/tenant-store.ts';
+import { listTenantsInRemoval } from '../../tenants/tenant-store.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context.ts';
@@ -133,7 +133,7 @@ async function* checkPooler({ reachable }: DoctorContext): Findings {
 async function* checkRemovals({ data }: DoctorContext): Findings {
   const database = await data();
   const finish = 'If no gpd tenants remove is running, run gpd tenants remove KID: it finishes the removal.';
-  yield* about(await goingTenants(database), warn('the removal of a tenant is unfinished', finish));
+  yield* about(await listTenantsInRemoval(database), warn('the removal of a tenant is unfinished', finish));
   const orphans = await countOrphanRows(database);
   const names = orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`);
   const clean = 'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.';

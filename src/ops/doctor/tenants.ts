@@ -1,7 +1,7 @@
 import { relyingPartyOf } from '../../attest/ceremony.ts';
 import { baseUrl } from '../../config.ts';
 import { countInvalid } from '../../consent/state-mac-store.ts';
-import { termsFit } from '../../consent/terms-store.ts';
+import { areTermsAuthentic } from '../../consent/terms-store.ts';
 import { readPolicies } from '../../ingest/policy-store.ts';
 import { isOwnPublicKey } from '../../keys/generation.ts';
 import { LEDGER_SECRET, SYMMETRIC_SECRET, tenantSecretContext } from '../../keys/master-key.ts';
@@ -178,7 +178,7 @@ async function* checkState(context: DoctorContext): Findings {
     const terms = macs.get(kid);
     // If the key of the tenant does not open, master-key.fits says so.
     if (!terms) return false;
-    const fits = await database.snapshot((read) => termsFit(read, terms));
+    const fits = await database.snapshot((read) => areTermsAuthentic(read, terms));
     return !fits || (await countInvalid(database, terms)) > 0;
   });
 }

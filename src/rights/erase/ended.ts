@@ -7,7 +7,7 @@ import { fileOf, isSameFile, type LogFile, readLines } from '../../db/line-log.t
 import { bumpTenant, listKids } from '../../db/meta-store.ts';
 import { DAY, isoTime } from '../../lib/clock.ts';
 import { AUDIT_DAYS_MS } from '../../log/fold.ts';
-import { goingTenants, tenantsSince } from '../../tenants/tenant-store.ts';
+import { listTenantsInRemoval, readCreationTimes } from '../../tenants/tenant-store.ts';
 import {
   appendErasureLine,
   type EndedKey,
@@ -168,8 +168,8 @@ export type LostLines = Awaited<ReturnType<typeof createLostLines>>;
  * is passed over.
  */
 export async function createLostLines(database: Database, now: number) {
-  const createdTimes = await tenantsSince(database);
-  const leavingTenants = new Set(await goingTenants(database));
+  const createdTimes = await readCreationTimes(database);
+  const leavingTenants = new Set(await listTenantsInRemoval(database));
   const lostLines = {
     removals: [] as Tombstone[],
     /** The key is the receipt. */

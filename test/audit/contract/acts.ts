@@ -7,7 +7,7 @@ import { planDestroy, planRotate } from '../../../src/keys/generation.ts';
 import { insertWebhook, removeWebhook } from '../../../src/notify/webhooks.ts';
 import { tenantPolicySchema } from '../../../src/schema/policy.ts';
 import { createApiKeyStore } from '../../../src/tenants/api-key-store.ts';
-import { firstPurpose } from '../../../src/tenants/purposes.ts';
+import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { createTenantStore } from '../../../src/tenants/tenant-store.ts';
@@ -118,7 +118,7 @@ export function actContract(make: MakeDatabase): void {
 
     it('purposes, policies of consent and of rules; the API key that they came by', async () => {
       const kid = await addTenant(db.database, 'act-terms');
-      const purpose = firstPurpose();
+      const purpose = createFirstPurpose();
       await savePurposes(db.database, termsOf(kid), [purpose], { ...by, apiKey: 'key_9' });
       await publishPolicy(db.database, termsOf(kid), { text: 'what we do', material: true }, by);
       const rules = tenantPolicySchema.parse({ off: ['W6'] });

@@ -93,9 +93,9 @@ export function apiKeyContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'touched');
       const store = createApiKeyStore(db.database);
       await store.insert(createKey(kid, 'k-touched'), operatorAt(NOW));
-      await store.touch(kid, 'k-touched', '2025-11-20');
-      await store.touch(kid, 'k-none', '2025-11-20');
-      await store.touch('nobody', 'k-touched', '2025-12-31');
+      await store.noteUse(kid, 'k-touched', '2025-11-20');
+      await store.noteUse(kid, 'k-none', '2025-11-20');
+      await store.noteUse('nobody', 'k-touched', '2025-12-31');
       expect((await createApiKeyStore(other).list(kid)).map((key) => key.lastUsedOn)).toEqual(['2025-11-20']);
     });
   });

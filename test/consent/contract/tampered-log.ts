@@ -20,7 +20,7 @@ import { thinCheckpoints } from '../../../src/log/checkpoint-store.ts';
 import { readEntries, readHead } from '../../../src/log/entries.ts';
 import { addTenant } from '../../../src/ops/new-tenant-service.ts';
 import { retain } from '../../../src/rights/retention/store.ts';
-import { firstPurpose } from '../../../src/tenants/purposes.ts';
+import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret } from '../../../src/tenants/secrets.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 import { operatorAt } from '../../support/act.ts';
@@ -140,8 +140,8 @@ export function tamperedLogContract(make: MakeDatabase): void {
       await expect(node.sign()).rejects.toMatchObject({ problem: 'checkpoint-not-extended', status: 503 });
       expect(await node.codes()).toContain('checkpoint-not-extended');
       // Nor when as many other entries were put in their place.
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
       await expect(node.sign()).rejects.toThrow(NotSigned);
       expect(await node.codes()).toContain('checkpoint-not-extended');
       expect((await readHead(other, kid))?.checkpoint).toBeNull();
@@ -151,7 +151,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'hourly';
       const node = await createLog(kid);
       const last = async () => (await node.book.all((await readHead(other, kid))?.vkey ?? '')).at(-1)?.size;
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
       await node.keep();
       expect(await last()).toBe(6);
       node.wait(HOUR);
@@ -230,7 +230,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const second = createNode(kid, other);
       await second.keep();
       expect(await second.codes()).toEqual([]);
-      await savePurposes(other, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(other, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
       await second.sign();
       await first.keep();
       const { vkey } = (await readHead(other, kid)) ?? { vkey: '' };
@@ -574,7 +574,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       expect(await node.codes()).toEqual(['entry-unauthenticated']);
       await expectUnsigned(node, 'entry-unauthenticated');
       // What gpd appends after it shows how far ahead its time was.
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
       expect(await node.codes()).toEqual(['entry-unauthenticated', 'time-out-of-order']);
       await expectUnsigned(node, 'entry-unauthenticated');
     });
@@ -632,7 +632,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'since';
       const node = await createLog(kid);
       await write((tx) => tx('ledger_entries').where({ kid, seq: 1 }).update({ mac: null }));
-      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [firstPurpose()], operatorAt(NOW));
+      await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
       expect((await node.sign())?.size).toBe((await readHead(other, kid))?.size);
       expect(await node.codes()).toEqual(['entry-unauthenticated']);
     });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   deleteConsoleSession,
-  draftsOf,
   findConsoleSession,
   insertConsoleSession,
   listConsoleSessions,
+  listDrafts,
   purgeConsole,
   saveDraft,
   touchConsoleSession,
@@ -115,7 +115,7 @@ export function consoleContract(make: MakeDatabase): void {
       const draft = { kid, actor: 'a', contestId, kind: 'resolve' as const, outcome: 'upheld', at: NOW };
       expect(await saveDraft(db.database, { ...draft, kid: 'another', text: 'one' })).toBe(false);
       for (const text of ['one', 'two']) expect(await saveDraft(db.database, { ...draft, text })).toBe(true);
-      const drafts = (actor: string) => draftsOf(other, kid, actor, contestId);
+      const drafts = (actor: string) => listDrafts(other, kid, actor, contestId);
       expect(await drafts('a')).toEqual([{ kind: 'resolve', outcome: 'upheld', text: 'two' }]);
       expect(await drafts('b')).toEqual([]);
       await purgeConsole(db.database, NOW, NOW);

@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'no
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rightsRef } from '../../../src/audit/audit.ts';
-import { endHold, placeHoldOn } from '../../../src/console/holds-service.ts';
+import { placeHoldOn, releaseHoldOn } from '../../../src/console/holds-service.ts';
 import type { Database } from '../../../src/db/engine.ts';
 import { recordEnded } from '../../../src/rights/erase/ended.ts';
 import { NOTHING } from '../../../src/rights/erase/erasure.ts';
@@ -44,7 +44,7 @@ async function dpo() {
     eraser,
     place: () => placeHoldOn(context, STAFF, { durable: 'mine', basis: 'case 12' }),
     release: (again = false) =>
-      endHold(context, STAFF, rightsRef(tenant.rightsKey, 'durable', 'mine'), again),
+      releaseHoldOn(context, STAFF, rightsRef(tenant.rightsKey, 'durable', 'mine'), again),
   };
 }
 
@@ -114,7 +114,7 @@ it('a release runs again what it kept of a principal’s erasure: the link of th
     count: 1,
   });
   const released = await release(true);
-  expect(released).toMatchObject({ limited: [receipt.receiptId], again: [{ requestedBy: 'subject' }] });
+  expect(released).toMatchObject({ limited: [receipt.receiptId], newReceipts: [{ requestedBy: 'subject' }] });
   expect(await database.read('links')).toEqual([]);
   expect(await database.read('decisions')).toHaveLength(1);
   await database.close();

@@ -14,7 +14,7 @@ import { createTenantRows } from '../../../src/ops/new-tenant-store.ts';
 import { TENANT_DATA_TABLES } from '../../../src/rights/person-map.ts';
 import { tally } from '../../../src/rights/tally-store.ts';
 import { countOrphanRows, removeTenant, sweepOrphans } from '../../../src/rights/tenant-rows-store.ts';
-import { firstPurpose } from '../../../src/tenants/purposes.ts';
+import { createFirstPurpose } from '../../../src/tenants/purposes.ts';
 import { addKeyTraffic } from '../../../src/tenants/seal-keys.ts';
 import { macOf } from '../../consent/contract/consent-support.ts';
 import {
@@ -79,7 +79,7 @@ export function tenantGoingContract(make: MakeDatabase): void {
             genesis: Buffer.from('genesis'),
             checkpoint: { text: 'note', size: 1, signedAt: now },
           },
-          purpose: firstPurpose(),
+          purpose: createFirstPurpose(),
           stateMac: macOf(kid),
         },
         now,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
-import { firstPurpose, type Purpose } from '../../../src/tenants/purposes.ts';
+import { createFirstPurpose, type Purpose } from '../../../src/tenants/purposes.ts';
 import { readTenantSecret, saveTenantSecret } from '../../../src/tenants/secrets.ts';
 import { tenantSettingsSchema } from '../../../src/tenants/settings.ts';
 import { readSnapshot } from '../../../src/tenants/snapshot-store.ts';
@@ -85,10 +85,11 @@ export function tenantContract(make: MakeDatabase): void {
         await addTenant(db.database, 'purposes-2'),
       ];
       await db.database.transaction(async (tx) => {
-        for (const own of [firstPurpose(), purpose]) await tx('purposes').insert(purposeToRow(one, own));
+        for (const own of [createFirstPurpose(), purpose])
+          await tx('purposes').insert(purposeToRow(one, own));
         await tx('purposes').insert(purposeToRow(two, { ...purpose, gpc: 'ignore' }));
       });
-      expect(await createTenantStore(other).purposes(one)).toEqual([purpose, firstPurpose()]);
+      expect(await createTenantStore(other).purposes(one)).toEqual([purpose, createFirstPurpose()]);
       expect(await createTenantStore(other).purposes(two)).toEqual([{ ...purpose, gpc: 'ignore' }]);
     });
 

@@ -1,10 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countInvalid } from '../../../../src/consent/state-mac-store.ts';
-import { macTerms, savePurposes, termsFit } from '../../../../src/consent/terms-store.ts';
+import { areTermsAuthentic, macTerms, savePurposes } from '../../../../src/consent/terms-store.ts';
 import type { Database } from '../../../../src/db/engine.ts';
 import { ConsentStateInvalid, STATE_INVALID } from '../../../../src/db/meta-store.ts';
-import { firstPurpose } from '../../../../src/tenants/purposes.ts';
+import { createFirstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { NOW } from '../../../support/make.ts';
@@ -110,14 +110,14 @@ export function forgedContract(make: MakeDatabase): void {
     ])('terms: %s, on which no change is made', async (why, row) => {
       const kid = `terms-${why.replaceAll(' ', '-')}`;
       await addLog(db.database, kid);
-      expect(await termsFit(other.read, terms(kid))).toBe(true);
+      expect(await areTermsAuthentic(other.read, terms(kid))).toBe(true);
       await forge(kid, 'purposes', row);
-      expect(await termsFit(other.read, terms(kid))).toBe(false);
-      const change = savePurposes(db.database, terms(kid), [firstPurpose()], operatorAt(NOW));
+      expect(await areTermsAuthentic(other.read, terms(kid))).toBe(false);
+      const change = savePurposes(db.database, terms(kid), [createFirstPurpose()], operatorAt(NOW));
       await expect(change).rejects.toThrow(ConsentStateInvalid);
       await db.database.transaction((tx) => macTerms(tx, terms(kid)));
       await db.database.transaction((tx) => tx('purposes').where({ kid }).delete());
-      expect(await termsFit(other.read, terms(kid))).toBe(false);
+      expect(await areTermsAuthentic(other.read, terms(kid))).toBe(false);
     });
   });
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../../../src/db/engine.ts';
 import { inclusionProof, rootAt } from '../../../../src/ledger/merkle.ts';
 import { putCheckpoint } from '../../../../src/log/checkpoint-store.ts';
 import { createHashReader, readEntries, readHead } from '../../../../src/log/entries.ts';
-import { firstPurpose } from '../../../../src/tenants/purposes.ts';
+import { createFirstPurpose } from '../../../../src/tenants/purposes.ts';
 import type { MakeDatabase, TestDatabase } from '../../../db/contract/database.ts';
 import { operatorAt } from '../../../support/act.ts';
 import { verifyInclusion } from '../../../support/log-reader.ts';
@@ -186,7 +186,7 @@ export function readerContract(make: MakeDatabase): void {
         numbers(30).flatMap((i) => {
           const node = nodes[i % 2] ?? db.database;
           const text = `policy ${i}`;
-          const purpose = { ...firstPurpose(), id: `purpose-${i % 4}` };
+          const purpose = { ...createFirstPurpose(), id: `purpose-${i % 4}` };
           return [
             append(appenders[i % 2]!, createAppend(kid, { principalId: `p${i}` })),
             ...(i % 3 === 0

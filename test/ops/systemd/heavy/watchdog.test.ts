@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { serviceManager } from '../../../../src/config.ts';
+import { readServiceManager } from '../../../../src/config.ts';
 import { type Database, openDatabase } from '../../../../src/db/engine.ts';
 import { databaseAnswers } from '../../../../src/db/meta-store.ts';
 import { migrate } from '../../../../src/db/migrate.ts';
@@ -178,7 +178,7 @@ describe('what a service manager hands over', () => {
   };
 
   it('is read with its names', () => {
-    expect(serviceManager(environment, 7)).toEqual({
+    expect(readServiceManager(environment, 7)).toEqual({
       notifySocket: '/run/systemd/notify',
       watchdogMs: 30_000,
       sockets: [
@@ -190,9 +190,9 @@ describe('what a service manager hands over', () => {
 
   it('is nothing without it, and nothing of another process’s', () => {
     const nothing = { notifySocket: null, watchdogMs: null, sockets: [] };
-    expect(serviceManager({}, 7)).toEqual(nothing);
-    expect(serviceManager({ ...environment, NOTIFY_SOCKET: '' }, 8)).toEqual(nothing);
-    expect(serviceManager({ LISTEN_FDS: '1' }, 8)).toEqual(nothing);
-    expect(serviceManager({ LISTEN_PID: '8', LISTEN_FDS: '-1', WATCHDOG_USEC: 'x' }, 8)).toEqual(nothing);
+    expect(readServiceManager({}, 7)).toEqual(nothing);
+    expect(readServiceManager({ ...environment, NOTIFY_SOCKET: '' }, 8)).toEqual(nothing);
+    expect(readServiceManager({ LISTEN_FDS: '1' }, 8)).toEqual(nothing);
+    expect(readServiceManager({ LISTEN_PID: '8', LISTEN_FDS: '-1', WATCHDOG_USEC: 'x' }, 8)).toEqual(nothing);
   });
 });
