@@ -33,7 +33,7 @@ export async function planGoingOn(deps: GoOnDeps, only?: string) {
   const { database, masterKey } = deps;
   const lines: NewCheckpoint[] = [];
   /** Of logs that lost some: how many entries a checkpoint was signed over, and how many there are. */
-  const lost = [];
+  const losses = [];
   for (const kid of await listKids(database)) {
     if (only !== undefined && kid !== only) continue;
     const head = await readHead(database, kid).catch(() => null);
@@ -42,7 +42,7 @@ export async function planGoingOn(deps: GoOnDeps, only?: string) {
     const seed = masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
     const found = await goOn(deps, kid, head, seed);
     if (found) lines.push(found.line);
-    if (found?.lost) lost.push(found.lost);
+    if (found?.lost) losses.push(found.lost);
   }
-  return { lines, lost };
+  return { lines, losses };
 }

@@ -113,7 +113,7 @@ export async function prepareStaged(
     });
     if (other) await rewrapAll(database, masterKey, createMasterKey(other, randomBytes), secret, act);
     // Written before the database changes places: a crash in between makes no line void that it needs.
-    const going = { lost: plan.lost, write: () => book.keepAfterLoss(plan.lines) };
+    const going = { lost: plan.losses, write: () => book.keepAfterLoss(plan.lines) };
     const [undone, holds] = [lost.countErasures(), lost.holds.length];
     return { rewrapped: other !== null, undone, holds, going, lines, back };
   });
