@@ -39,7 +39,7 @@ const ROOMS = [
     'attest',
     'rights',
   ],
-  ...['app', 'agent', 'banner', 'cli'],
+  ...['app', 'agent', 'banner', 'cli', 'demo'],
 ].map((room) => `src/${room}`);
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
