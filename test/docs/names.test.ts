@@ -39,7 +39,7 @@ const ROOMS = [
     'attest',
     'rights',
   ],
-  ...['app', 'agent', 'banner', 'cli', 'demo'],
+  ...['app', 'agent', 'banner', 'cli', 'demo', 'ops'],
 ].map((room) => `src/${room}`);
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })

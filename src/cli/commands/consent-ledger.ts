@@ -9,7 +9,7 @@ import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
-import { planGoingOn } from '../../ops/checkpoints-service.ts';
+import { planContinuation } from '../../ops/checkpoints-service.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
 import { checkKid, confirm, type DestructiveFlags, type Flags, KID_HELP, ONLY_KID_HELP } from '../input.ts';
 import { conflict, EXIT, io, misused, print, printableJson, say } from '../io.ts';
@@ -124,7 +124,7 @@ async function acceptLoss(
   const { database, masterKey, serverSecret } = await open();
   await requireTenant(database, kid);
   const book = createCheckpointBook(config.data_dir, serverSecret);
-  const { lines, losses } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
+  const { lines, losses } = await planContinuation({ database, masterKey, book, now: Date.now() }, kid);
   const signed = losses[0]?.signed ?? null;
   if (lines.length > 0 && options.dryRun !== true) {
     await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
