@@ -43,9 +43,9 @@ const ROOMS = [
 ].map((room) => `src/${room}`);
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:tsx?|js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
+    .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
-const sources = [...ROOMS, 'migrations'].flatMap(listSources);
+const sources = [...ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'].flatMap(listSources);
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {
