@@ -1,6 +1,6 @@
-// Reads vitest's JSON reports. Prints `PASSED FAILED`, then each failed file on a line of its own; says on stderr what failed.
+// Reads vitest's JSON reports. Prints `PASSED FAILED`, then one line per failed file; names the failed tests on stderr.
 // usage: node .ci/count.mjs REPORT EXIT_STATUS [SECOND_REPORT EXIT_STATUS]
-// The second report is of the failed files alone, run once more: what passes there is written to the file FLAKY, and counts as passed.
+// The second report is of a second run of the failed files: tests that pass there count as passed and are written to the file FLAKY.
 import { appendFileSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
@@ -21,10 +21,10 @@ function read(file) {
   }
 }
 
-/** What test/support/tools.ts calls a suite without its tool. Where a tool is required, such a suite fails instead. */
+/** test/support/tools.ts gives this name to a suite whose tool is missing. With REQUIRE_TOOLS=1 such a suite fails instead. */
 const isNotRun = ({ fullName }) => fullName.includes('NOT RUN: ');
 
-/** A file that does not load, and a skipped test, count as failed: nothing may be passed over but a suite without an optional tool. */
+/** A file that does not load and a skipped test count as failed; only a suite without its optional tool does not. */
 const faultsOf = ({ outcome, message, tests }) => {
   const bad = tests.filter((test) => test.status !== 'passed' && !isNotRun(test));
   if (bad.length === 0 && outcome !== 'passed')

@@ -1,5 +1,5 @@
-// Builds this commit twice, in two folders, with other languages, time zones and homes, and compares every byte of what a
-// package takes along. `npm pack` keeps file modes, so both are made under umask 022. usage: node .ci/reproduce.mjs
+// Builds this commit twice, in folders with different languages, time zones and homes, and compares all bytes of the packaged files.
+// `npm pack` keeps file modes, so both use umask 022. usage: node .ci/reproduce.mjs
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -12,13 +12,13 @@ const scratch = mkdtempSync(join(tmpdir(), 'gpd-reproduce-'));
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
 
 function run(command, args, options) {
-  const ran = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 1 << 28, ...options });
-  if (ran.status === 0) return ran.stdout;
-  process.stderr.write(`${ran.stdout}${ran.stderr}`);
-  throw new Error(`${command} ${args.join(' ')} ended with ${ran.status}`);
+  const result = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 1 << 28, ...options });
+  if (result.status === 0) return result.stdout;
+  process.stderr.write(`${result.stdout}${result.stderr}`);
+  throw new Error(`${command} ${args.join(' ')} ended with ${result.status}`);
 }
 
-/** A clone's files, with the modules that are installed here. */
+/** Writes the files of the commit into a folder, with the node_modules of this clone. */
 function checkOut(folder) {
   mkdirSync(folder, { recursive: true });
   const files = execFileSync('git', ['archive', '--format=tar', 'HEAD'], { cwd: root, maxBuffer: 1 << 30 });

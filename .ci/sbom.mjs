@@ -1,5 +1,5 @@
-// Holds a CycloneDX SBOM against package-lock.json: every package that is installed with `--omit=dev` is in it, in its
-// version and with the hash that npm checks, and nothing else is. usage: node .ci/sbom.mjs SBOM [LOCKFILE]
+// Compares a CycloneDX SBOM with package-lock.json: it must list exactly the packages that `--omit=dev` installs, with their version
+// and the hash that npm checks. usage: node .ci/sbom.mjs SBOM [LOCKFILE]
 import { readFileSync } from 'node:fs';
 
 const [file = '', lockFile = 'package-lock.json'] = process.argv.slice(2);
@@ -7,8 +7,8 @@ const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const sbom = read(file);
 const { packages, version: lockVersion } = read(lockFile);
 const problems = [];
-const need = (holds, what) => {
-  if (!holds) problems.push(what);
+const need = (holds, problem) => {
+  if (!holds) problems.push(problem);
 };
 
 need(sbom.bomFormat === 'CycloneDX', 'bomFormat is not CycloneDX');
@@ -25,14 +25,14 @@ need(
 
 const nameOf = (path, entry) => entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 13);
 const keyOf = (name, version) => `${name}@${version}`;
-/** npm writes base64, CycloneDX hexadecimal. */
+/** npm writes hashes in base64, CycloneDX in hexadecimal. */
 const hashOf = (integrity) =>
   Buffer.from(integrity.replace(/^sha512-/, '').split(' ')[0], 'base64').toString('hex');
 
-const wanted = new Map();
+const expected = new Map();
 for (const [path, entry] of Object.entries(packages)) {
   if (path === '' || entry.dev || entry.devOptional || entry.link) continue;
-  wanted.set(keyOf(nameOf(path, entry), entry.version), hashOf(entry.integrity ?? ''));
+  expected.set(keyOf(nameOf(path, entry), entry.version), hashOf(entry.integrity ?? ''));
 }
 
 const found = new Map();
@@ -49,16 +49,16 @@ for (const component of sbom.components ?? []) {
     `${key}: its purl is not of npm`,
   );
 }
-for (const [key, hash] of wanted) {
+for (const [key, hash] of expected) {
   if (!found.has(key)) problems.push(`${key} is installed and not in the SBOM`);
   else need(found.get(key) === hash, `${key}: another hash than the lock file's`);
 }
-for (const key of found.keys()) need(wanted.has(key), `${key} is in the SBOM and not installed`);
+for (const key of found.keys()) need(expected.has(key), `${key} is in the SBOM and not installed`);
 for (const { ref, dependsOn = [] } of sbom.dependencies ?? []) {
   for (const each of [ref, ...dependsOn])
     need(refs.has(each), `dependencies name ${each}, which is no component`);
 }
-need((sbom.dependencies ?? []).length > wanted.size / 2, 'it does not say who depends on whom');
+need((sbom.dependencies ?? []).length > expected.size / 2, 'it does not say who depends on whom');
 
 for (const problem of problems.slice(0, 20)) console.error(`sbom: ${problem}`);
 console.log(`sbom: CycloneDX ${sbom.specVersion}, ${found.size} components, ${problems.length} problems`);

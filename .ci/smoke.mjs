@@ -1,13 +1,13 @@
-// Waits for the line that `gpd demo --json` prints, then asks for the pages. usage: node .ci/smoke.mjs FILE
+// Waits for the line of JSON that `gpd demo --json` prints into FILE, then requests four pages. usage: node .ci/smoke.mjs FILE
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const [file = ''] = process.argv.slice(2);
 const DEADLINE_MS = 60_000;
-const begun = Date.now();
+const startedAt = Date.now();
 
 async function shopUrl() {
-  while (Date.now() - begun < DEADLINE_MS) {
+  while (Date.now() - startedAt < DEADLINE_MS) {
     const line = readFileSync(file, 'utf8')
       .split('\n')
       .find((text) => text.startsWith('{'));

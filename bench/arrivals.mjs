@@ -1,8 +1,8 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 
 /**
- * When requests of an open loop are due: a Poisson process, the same for the same seed. Run as a worker it sleeps until
- * each of them (a futex wakes within 0.1 ms, a timer of the event loop within 1 to 2 ms) and says how many are due now.
+ * Computes when the requests of an open loop are due: a Poisson process with a seed. As a worker it sleeps until each of
+ * them and posts how many are due: a futex wakes within 0.1 ms, a timer of the event loop within 1 to 2 ms.
  */
 
 /** @param {number} seed mulberry32, as `seededRandom` in lib/stats.ts */
@@ -17,7 +17,7 @@ function seeded(seed) {
 }
 
 /**
- * @param {number} rate a second
+ * @param {number} rate requests per second
  * @param {number} seed
  * @returns {() => number} milliseconds from the start to the next arrival, ascending
  */
@@ -30,22 +30,22 @@ export function createArrivals(rate, seed) {
   };
 }
 
-/** One clock for both threads: each has a `performance.timeOrigin` of its own. */
+/** Milliseconds of a clock that both threads share, unlike `performance.now`, whose origin differs. */
 export const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 function pace() {
   const { rate, seed, total } = workerData;
   const next = createArrivals(rate, seed);
   const cell = new Int32Array(new SharedArrayBuffer(4));
-  // The clock starts once this thread runs: the time that a thread takes to start is nobody's latency.
+  // Read after this thread has started, so that its start counts as no request's latency.
   const startedAt = now();
   parentPort?.postMessage({ startedAt });
   let at = startedAt + next();
-  for (let sent = 0; sent < total; ) {
+  for (let sentCount = 0; sentCount < total; ) {
     const wait = at - now();
     if (wait > 0) Atomics.wait(cell, 0, 0, wait);
     let due = 0;
-    for (const time = now(); at <= time && sent < total; sent += 1) {
+    for (const time = now(); at <= time && sentCount < total; sentCount += 1) {
       due += 1;
       at = startedAt + next();
     }

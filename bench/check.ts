@@ -4,9 +4,9 @@ import { drive, grantRequest, PURPOSE, personId, writeRequests } from './lib/req
 import type { Rig, Running } from './lib/rig.ts';
 import { seededRandom } from './lib/stats.ts';
 import {
-  type Asked,
   type Comparison,
   compare,
+  type MeasurePlan,
   measureServer,
   runRounds,
   type Subject,
@@ -30,11 +30,11 @@ const PROBES = 200;
 interface Population {
   readonly people: number;
   readonly data: string;
-  /** Checks about people drawn at random, more than a run needs. */
+  /** Checks of random people, more than a run needs. */
   readonly file: string;
 }
 
-/** Each person's grant goes through the API, so that a check reads what a real one reads. */
+/** Records each grant through the API, so that a check reads the same rows as in production. */
 async function createPopulation(rig: Rig, plan: CheckPlan, people: number): Promise<Population> {
   const data = rig.freshData(`check-${people}`);
   note(`check: granting for ${people} people`);
@@ -56,7 +56,7 @@ async function createPopulation(rig: Rig, plan: CheckPlan, people: number): Prom
   return { people, data, file };
 }
 
-const askedOf = ({ warmUp, count, open }: CheckPlan, file: string): Asked => ({
+const planOf = ({ warmUp, count, open }: CheckPlan, file: string): MeasurePlan => ({
   file,
   status: 200,
   warmUp,
@@ -95,11 +95,11 @@ export async function benchCheck(rig: Rig, plan: CheckPlan): Promise<Row[]> {
   const subjects: Subject[] = [
     ...populations.map(({ people, data, file }) => ({
       name: `gpd ${people}`,
-      run: async () => measureServer(await rig.startGpd(data), askedOf(plan, file)),
+      run: async () => measureServer(await rig.startGpd(data), planOf(plan, file)),
     })),
     {
       name: 'floor',
-      run: async () => measureServer(await rig.startFloor('check.mjs', bytes), askedOf(plan, first.file)),
+      run: async () => measureServer(await rig.startFloor('check.mjs', bytes), planOf(plan, first.file)),
     },
   ];
   const results = await runRounds('check', subjects, plan.rounds);

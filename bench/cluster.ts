@@ -13,19 +13,19 @@ import { median, pairedRatio } from './lib/stats.ts';
 
 export interface ClusterPlan {
   readonly pairs: number;
-  /** Requests to each node: a process that has run less is compiled less. */
+  /** Requests to each node before the measurement, so that all nodes have compiled equally much of their code. */
   readonly warmUp: number;
   readonly count: number;
   readonly nodes: number;
   readonly seed: number;
 }
 
-/** Each node has as many: more nodes are there for more visitors. */
+/** Connections to each node: more nodes serve more visitors. */
 const CONNECTIONS = 24;
 
 interface Site {
   readonly postgres: PostgresServer;
-  /** A database with the tenant, which each run takes a copy of. */
+  /** A database with the tenant, which each run copies. */
   readonly template: string;
   readonly environment: NodeJS.ProcessEnv;
   /** Files of requests, each answered by 200. */
@@ -55,7 +55,7 @@ async function createSite(rig: Rig, plan: ClusterPlan, postgres: PostgresServer)
   return { postgres, template, environment, loads: { ingest, check } };
 }
 
-/** The postmaster on that port and its children: what PostgreSQL has used so far. */
+/** @returns seconds of CPU that PostgreSQL has used: the postmaster on that port and its children */
 function databaseSeconds(template: string): number {
   const { port } = new URL(template);
   const processes = readdirSync('/proc').flatMap((name) => {
@@ -75,7 +75,7 @@ function databaseSeconds(template: string): number {
 }
 
 interface Measured {
-  /** Microseconds of a request, all nodes. */
+  /** Microseconds of CPU per request, all nodes together. */
   readonly nodeMicros: number;
   readonly databaseMicros: number;
   readonly perSecond: number;
@@ -94,7 +94,7 @@ async function run(
   rig: Rig,
   site: Site,
   plan: ClusterPlan,
-  of: keyof Site['loads'],
+  load: keyof Site['loads'],
   count: number,
 ): Promise<Measured> {
   const url = await site.postgres.freshUrl(site.template);
@@ -106,13 +106,13 @@ async function run(
   );
   const readCpuSeconds = (): number => nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
   try {
-    await driveAll(site.loads[of], nodes, 0, plan.warmUp);
+    await driveAll(site.loads[load], nodes, 0, plan.warmUp);
     const [ownBefore, databaseBefore, startedAt] = [
       readCpuSeconds(),
       databaseSeconds(site.template),
       performance.now(),
     ];
-    await driveAll(site.loads[of], nodes, nodes.length * plan.warmUp, plan.count);
+    await driveAll(site.loads[load], nodes, nodes.length * plan.warmUp, plan.count);
     const seconds = (performance.now() - startedAt) / 1000;
     const answered = nodes.length * plan.count;
     return {
@@ -125,23 +125,26 @@ async function run(
   }
 }
 
-async function compare(rig: Rig, site: Site, plan: ClusterPlan, of: keyof Site['loads']): Promise<Row[]> {
-  const [many, one]: [Measured[], Measured[]] = [[], []];
+async function compare(rig: Rig, site: Site, plan: ClusterPlan, load: keyof Site['loads']): Promise<Row[]> {
+  const [clusterRuns, singleRuns]: [Measured[], Measured[]] = [[], []];
   for (let pair = 1; pair <= plan.pairs; pair += 1) {
     const order = pair % 2 === 0 ? [1, plan.nodes] : [plan.nodes, 1];
-    for (const count of order) (count === 1 ? one : many).push(await run(rig, site, plan, of, count));
-    const words = [many, one].map((runs) => {
+    for (const count of order)
+      (count === 1 ? singleRuns : clusterRuns).push(await run(rig, site, plan, load, count));
+    const words = [clusterRuns, singleRuns].map((runs) => {
       const { nodeMicros, databaseMicros, perSecond } = runs.at(-1) as Measured;
       return `${nodeMicros.toFixed(0)} + ${databaseMicros.toFixed(0)} µs, ${perSecond.toFixed(0)}/s`;
     });
-    note(`cluster ${of} pair ${pair} of ${plan.pairs}: ${plan.nodes} nodes ${words[0]}; 1 node ${words[1]}`);
+    note(
+      `cluster ${load} pair ${pair} of ${plan.pairs}: ${plan.nodes} nodes ${words[0]}; 1 node ${words[1]}`,
+    );
   }
   const row = (name: string, value: (run: Measured) => number, goal: number | null): Row => ({
-    name: `cluster ${of} ${name}, ${plan.nodes} nodes`,
-    value: pairedRatio(many.map(value), one.map(value)),
+    name: `cluster ${load} ${name}, ${plan.nodes} nodes`,
+    value: pairedRatio(clusterRuns.map(value), singleRuns.map(value)),
     unit: 'x 1 node',
     goal: goal === null ? null : { atMost: goal },
-    details: { many: median(many.map(value)), one: median(one.map(value)) },
+    details: { many: median(clusterRuns.map(value)), one: median(singleRuns.map(value)) },
   });
   return [
     row('CPU', (each) => each.nodeMicros, 1.25),

@@ -5,9 +5,16 @@ import { openDatabase } from '../src/db/engine.ts';
 import { writeBundles } from './lib/bundles.ts';
 import type { Row } from './lib/report.ts';
 import { ORIGIN, type Rig } from './lib/rig.ts';
-import { type Asked, compare, measureServer, runRounds, type Subject, tailRow } from './lib/subjects.ts';
+import {
+  compare,
+  type MeasurePlan,
+  measureServer,
+  runRounds,
+  type Subject,
+  tailRow,
+} from './lib/subjects.ts';
 
-/** Ingest beside its floor: bundles of the same devices in the same run, turn by turn. */
+/** Measures ingest next to its floor: both get bundles of the same devices, in turns. */
 
 export interface IngestPlan {
   readonly pairs: number;
@@ -40,7 +47,7 @@ async function measureVerdict(data: string): Promise<number> {
   }
 }
 
-/** The floor opens what is sealed to a key of its own, and moves as many bytes as gpd does today. */
+/** The floor decrypts bundles that are sealed to its own key, and moves as many bytes as gpd. */
 async function createFloor(rig: Rig, plan: IngestPlan, seed: number): Promise<Subject> {
   const data = rig.freshData('probe');
   const answer = await measureAnswer(rig, data);
@@ -58,12 +65,12 @@ async function createFloor(rig: Rig, plan: IngestPlan, seed: number): Promise<Su
     run: async () =>
       measureServer(
         await rig.startFloor('ingest.mjs', rig.freshPath('floor.db'), ...args),
-        askedOf(file, plan),
+        planOf(file, plan),
       ),
   };
 }
 
-const askedOf = (file: string, { warmUp, count, open }: IngestPlan): Asked => ({
+const planOf = (file: string, { warmUp, count, open }: IngestPlan): MeasurePlan => ({
   file,
   status: 200,
   warmUp,
@@ -75,7 +82,7 @@ export async function benchIngest(rig: Rig, plan: IngestPlan, seed: number): Pro
   const subjects: Subject[] = [
     {
       name: 'gpd',
-      run: async () => measureServer(await rig.startGpd(rig.freshData('ingest')), askedOf(rig.bundles, plan)),
+      run: async () => measureServer(await rig.startGpd(rig.freshData('ingest')), planOf(rig.bundles, plan)),
     },
     await createFloor(rig, plan, seed),
   ];

@@ -5,14 +5,12 @@ import { Worker } from 'node:worker_threads';
 import { createArrivals, now } from './arrivals.mjs';
 
 /**
- * Load generator, in a process of its own: writes requests that were made before over keep-alive sockets, one at a time
- * a connection, and prints one line of JSON. It parses nothing but the head of an answer, so that it is never what the
- * servers wait for.
- *
- * Closed loop: a connection sends when it has its answer. Open loop (`--rate`): requests arrive when they are due,
- * whatever the server does, each on a connection that is free or on a new one. One that finds as many connections busy as
- * there may be waits, and its latency counts from when it was due.
+ * Load generator in a separate process: sends prepared requests over keep-alive sockets and prints one line of JSON. It
+ * parses only the heads of answers, so that it is never slower than the servers.
  */
+
+// Closed loop: a connection sends its next request after each answer. Open loop (`--rate`): each request is sent when it is
+// due, on a free or a new connection. Above the maximum of connections it waits; its latency counts from when it was due.
 
 const { values } = parseArgs({
   options: {
@@ -21,10 +19,10 @@ const { values } = parseArgs({
     connections: { type: 'string', default: '50' },
     skip: { type: 'string', default: '0' },
     count: { type: 'string', default: '1' },
-    // Arrivals a second; 0 is the closed loop.
+    // Requests per second; 0 is the closed loop.
     rate: { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
-    // Latencies are those of answers with this status; all, when it is not given.
+    // Only answers with this status count for the latencies; by default all do.
     status: { type: 'string', default: '' },
   },
 });
@@ -39,14 +37,14 @@ let buffered = Buffer.alloc(0);
 /** @param {number} bytes */
 function take(bytes) {
   while (buffered.length < bytes) {
-    const more = Buffer.allocUnsafe(CHUNK);
-    const length = readSync(file, more, 0, CHUNK, null);
+    const chunk = Buffer.allocUnsafe(CHUNK);
+    const length = readSync(file, chunk, 0, CHUNK, null);
     if (length === 0) throw new Error('the file holds too few requests');
-    buffered = Buffer.concat([buffered, more.subarray(0, length)]);
+    buffered = Buffer.concat([buffered, chunk.subarray(0, length)]);
   }
-  const taken = buffered.subarray(0, bytes);
+  const part = buffered.subarray(0, bytes);
   buffered = buffered.subarray(bytes);
-  return taken;
+  return part;
 }
 
 const nextRequest = () => take(take(4).readUInt32BE(0));
@@ -72,10 +70,10 @@ function completeBody(answer) {
  * @typedef {object} Connection
  * @property {(since: number) => void} send the next request, whose latency counts from `since`
  * @property {() => void} end
- * @property {() => boolean} isOpen a server may close what is idle
+ * @property {() => boolean} isOpen false after the server has closed an idle connection
  */
 
-/** What any socket received last: a buffer of its own for each read would be most of the work of this process. */
+/** All sockets share one receive buffer: allocating one per read would be most of the work of this process. */
 const received = Buffer.allocUnsafe(65_536);
 
 /**
@@ -138,12 +136,12 @@ function open(onFree, onError) {
 
 /** @returns {Promise<number>} when it began */
 async function closedLoop() {
-  let sent = 0;
+  let sentCount = 0;
   const startedAt = now();
   await new Promise((resolve, reject) => {
     const next = (/** @type {Connection} */ connection) => {
-      if (sent < total) {
-        sent += 1;
+      if (sentCount < total) {
+        sentCount += 1;
         connection.send(now());
       } else {
         connection.end();
@@ -156,7 +154,7 @@ async function closedLoop() {
   return startedAt;
 }
 
-/** Requests that were due and found no connection free, at most. */
+/** The largest number of requests that were due and found no free connection. */
 let waitingMost = 0;
 
 /** @returns {Promise<number>} when it began */
@@ -164,7 +162,7 @@ function openLoop() {
   return new Promise((resolve, reject) => {
     /** @type {Connection[]} */
     const free = [];
-    /** When those that wait were due, oldest first; those before `head` were sent. @type {number[]} */
+    /** Due times of waiting requests, oldest first; those before `head` were sent. @type {number[]} */
     const waiting = [];
     let head = 0;
     let startedAt = 0;
@@ -181,7 +179,7 @@ function openLoop() {
       for (const each of free) each.end();
       resolve(startedAt);
     };
-    /** One that is open, or none: those that the server closed meanwhile are forgotten. */
+    /** Takes a free connection that the server has not closed, if there is one. */
     const takeFree = () => {
       for (let connection = free.pop(); connection; connection = free.pop()) {
         if (connection.isOpen()) return connection;
@@ -195,7 +193,7 @@ function openLoop() {
         connection.send(since);
       } else if (opened < connections) {
         opened += 1;
-        open(onFree, reject).then((made) => made.send(since), reject);
+        open(onFree, reject).then((connection) => connection.send(since), reject);
       } else {
         waiting.push(since);
         waitingMost = Math.max(waitingMost, waiting.length - head);

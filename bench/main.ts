@@ -10,10 +10,10 @@ import { benchMemory } from './memory.ts';
 import { benchSize } from './size.ts';
 import { benchStart } from './start.ts';
 
-/** Benches by name; results are ratios against a floor of the same run, so that they survive another machine. */
+/** Runs benches by name. Results are ratios to a floor measured in the same run, so that other machines give similar ones. */
 
 interface Bench {
-  /** Sealed bundles it needs. */
+  /** Number of sealed bundles that the bench needs. */
   readonly bundles: number;
   readonly run: (rig: Rig) => Promise<Row[]>;
 }
@@ -23,7 +23,7 @@ const USAGE =
 
 type Size = 'smoke' | 'quick' | 'whole';
 
-/** Amount of work per bench. `smoke` only shows that it still runs: its figures mean nothing. */
+/** Amount of work per bench. `smoke` only shows that the benches still run: its figures mean nothing. */
 const PLANS = {
   smoke: {
     ingest: { pairs: 1, warmUp: 500, count: 1500, open: 1000 },

@@ -3,7 +3,7 @@ import { memory } from './lib/proc.ts';
 import type { Row } from './lib/report.ts';
 import type { Rig } from './lib/rig.ts';
 
-/** Resident set of the server once it has accepted `count` bundles. */
+/** Measures the resident set of the server after it has accepted `count` bundles. */
 export async function benchMemory(rig: Rig, count: number): Promise<Row[]> {
   const data = rig.freshData('memory');
   const server = await rig.startGpd(data);

@@ -6,7 +6,7 @@ import { note, type Row } from './lib/report.ts';
 import type { Rig } from './lib/rig.ts';
 import { median, pairedRatio } from './lib/stats.ts';
 
-/** Ingest on tables of ten million rows against empty ones. */
+/** Compares ingest on tables of ten million rows with ingest on empty ones. */
 
 export interface SizePlan {
   readonly rows: number;
@@ -33,7 +33,7 @@ export async function benchSize(rig: Rig, plan: SizePlan): Promise<Row[]> {
   await fillTables(join(full, 'gpd.db'), rig.kid, plan.rows);
   const [tops, bottoms]: [number[], number[]] = [[], []];
   for (let pair = 0; pair < plan.pairs; pair += 1) {
-    // Bundles are accepted once: each round has its own.
+    // Each round needs new bundles, because gpd accepts a bundle only once.
     const skip = pair * (plan.warmUp + plan.count);
     const empty = rig.freshData('size-empty');
     bottoms.push(await cpuPerBundle(rig, plan, empty, skip));

@@ -8,13 +8,13 @@ import { note, type Row } from './lib/report.ts';
 import type { Rig } from './lib/rig.ts';
 import { median, pairedRatio } from './lib/stats.ts';
 
-/** From spawn to the first good answer, against the time that `node -e 0` takes from spawn to exit. */
+/** Measures the time from spawn to the first good answer, as a multiple of the time that `node -e 0` takes. */
 
 const ROUTES = ['/_fp/pubkey?kid=bench', '/healthz'] as const;
 const ASK_EVERY_MS = 2;
 const GIVE_UP_MS = 30_000;
 
-/** Below the range from which the system takes the ports of clients: one of those could be gone a moment later. */
+/** Below the range of ephemeral ports: the system could give one of those to a client at any moment. */
 const [LOWEST, PORTS] = [20_000, 10_000];
 
 function isFree(port: number): Promise<boolean> {
@@ -25,15 +25,15 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   for (;;) {
     const port = LOWEST + Math.floor(Math.random() * PORTS);
     if (await isFree(port)) return port;
   }
 }
 
-/** False while nobody listens. */
-function answers(port: number, path: string): Promise<boolean> {
+/** @returns false while nobody listens on the port */
+function isAnswered(port: number, path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get({ port, path, host: '127.0.0.1', agent: false }, (response) => {
       response.resume();
@@ -45,14 +45,14 @@ function answers(port: number, path: string): Promise<boolean> {
 
 async function untilAnswer(child: ChildProcess, port: number, path: string): Promise<void> {
   const deadline = performance.now() + GIVE_UP_MS;
-  while (!(await answers(port, path))) {
+  while (!(await isAnswered(port, path))) {
     if (child.exitCode !== null || performance.now() > deadline) throw new Error(`no answer on ${path}`);
     await sleep(ASK_EVERY_MS);
   }
 }
 
 async function startToAnswer(rig: Rig, data: string, path: string): Promise<number> {
-  const port = await freePort();
+  const port = await findFreePort();
   const startedAt = performance.now();
   const args = rig.gpdArgs('serve', '--port', String(port));
   const child = startNode(args, { cwd: rig.directory, env: rig.environment(data) });

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // `npm run demo`, `npm run build`, `npm test` and `npm run test:sdk` on a fresh clone: checks the machine, installs, builds, then runs.
-// Its syntax is what Node 12 reads, so that an old Node gets a sentence and no syntax error.
+// Its syntax is that of Node 12, so that an old Node prints a sentence and not a syntax error.
 import { spawn } from 'child_process';
 import { existsSync, readFileSync, realpathSync } from 'fs';
 import { basename, join } from 'path';
@@ -24,25 +24,25 @@ export function nodeProblem(version) {
 }
 
 /**
- * Whether node_modules holds what package-lock.json names. By content: times change with every checkout.
+ * Compares node_modules with package-lock.json, by content, because times change with every checkout.
  * @param {Lockfile} lock package-lock.json
  * @param {Lockfile | null} installed npm's own record, node_modules/.package-lock.json
  * @returns {boolean}
  */
 export function isInstalled(lock, installed) {
-  const wanted = lock.packages || {};
+  const expected = lock.packages || {};
   const present = (installed && installed.packages) || {};
-  return Object.keys(wanted).every((path) => {
-    const want = wanted[path] || {};
+  return Object.keys(expected).every((path) => {
+    const want = expected[path] || {};
     const have = present[path];
-    // Another platform's binaries are named in the lock and rightly absent.
+    // The lock file also names binaries of other platforms, which are not installed.
     if (path === '' || (!have && (want.optional || want.devOptional || want.peer))) return true;
     return have !== undefined && have.version === want.version && have.integrity === want.integrity;
   });
 }
 
 /**
- * The same for every npm: only a new one knows `allowScripts` of package.json, so no script of a package runs by itself.
+ * Runs the install scripts of `allowScripts` in package.json explicitly, because only a new npm knows that field.
  * @param {string[]} scripts packages whose install scripts run
  * @returns {string[][]} arguments of npm, call by call
  */
@@ -55,7 +55,7 @@ export function installSteps(scripts) {
 }
 
 /**
- * @param {string | undefined} execpath what npm says of itself in npm_execpath
+ * @param {string | undefined} execpath the variable npm_execpath, which npm sets
  * @param {string} platform
  * @param {string[]} args
  * @returns {{ file: string, args: string[], shell: boolean }}
@@ -64,11 +64,11 @@ export function npmCommand(execpath, platform, args) {
   if (execpath && basename(execpath) === 'npm-cli.js') {
     return { file: process.execPath, args: [execpath].concat(args), shell: false };
   }
-  // npm is a script there, which only a shell starts.
+  // On Windows npm is a script, which only a shell can start.
   return { file: 'npm', args, shell: platform === 'win32' };
 }
 
-/** Ends the process with one sentence. */
+/** An error whose message is the only output. */
 class Stop extends Error {}
 
 /** @param {string} message */
@@ -77,8 +77,8 @@ function say(message) {
 }
 
 /**
- * Runs a program to its end; its output goes to stderr, because stdout is the data of the task.
- * A signal that comes in the meantime is handed on, and ends this process too.
+ * Runs a program and forwards signals to it, after which this process ends too. Output goes to stderr: stdout is the data of
+ * the task.
  * @param {string} file
  * @param {string[]} args
  * @param {boolean} [shell]
@@ -88,17 +88,17 @@ function run(file, args, shell) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { cwd: root, stdio: ['ignore', 2, 2], shell: shell === true });
     /** @type {NodeJS.Signals | null} */
-    let caught = null;
+    let caughtSignal = null;
     /** @param {NodeJS.Signals} signal */
-    const handOn = (signal) => {
-      caught = signal;
+    const forwardSignal = (signal) => {
+      caughtSignal = signal;
       child.kill(signal);
     };
-    process.on('SIGINT', handOn).on('SIGTERM', handOn);
+    process.on('SIGINT', forwardSignal).on('SIGTERM', forwardSignal);
     child.on('error', (error) => reject(new Stop(`${file} cannot be run: ${error.message}`)));
     child.on('exit', (code, signal) => {
-      process.off('SIGINT', handOn).off('SIGTERM', handOn);
-      const fatal = caught || signal;
+      process.off('SIGINT', forwardSignal).off('SIGTERM', forwardSignal);
+      const fatal = caughtSignal || signal;
       if (fatal) process.kill(process.pid, fatal);
       else resolve(code === null ? 1 : code);
     });
@@ -144,23 +144,23 @@ async function build() {
 }
 
 /**
- * Becomes another program of this project: in this very process, so that signals and exit codes are its own.
+ * Runs another program of this project in this process, so that it gets the signals and sets the exit code.
  * @param {string} path
  * @param {string[]} args
  */
-async function become(path, args) {
+async function runInProcess(path, args) {
   const file = join(root, path);
   process.argv = [process.execPath, file].concat(args);
   await import(pathToFileURL(file).href);
 }
 
-/** What `npm test` runs (vitest.config.ts); `npm run test:all` runs the others too. */
+/** Projects of vitest.config.ts that `npm test` runs; `npm run test:all` runs the others too. */
 const TIERS = ['app', 'system', 'journeys'];
 
-/** @param {string[]} args those of vitest: a path or a project that is named is run, whatever its tier */
+/** @param {string[]} args arguments of vitest: a path or a project named there runs, whatever its tier */
 export function tiersFor(args) {
-  const named = args.some((arg) => !arg.startsWith('-') || arg.startsWith('--project'));
-  return named ? [] : TIERS.map((tier) => `--project=${tier}`);
+  const isNamed = args.some((arg) => !arg.startsWith('-') || arg.startsWith('--project'));
+  return isNamed ? [] : TIERS.map((tier) => `--project=${tier}`);
 }
 
 /**
@@ -178,16 +178,16 @@ async function main(task, args) {
   process.chdir(root);
   await install();
   await build();
-  if (task === 'demo') await become('dist/cli/main.js', ['demo'].concat(args));
+  if (task === 'demo') await runInProcess('dist/cli/main.js', ['demo'].concat(args));
   if (task === 'sdk') {
     const sdks = await import(pathToFileURL(join(root, 'bin', 'sdks.mjs')).href);
     if (!(await sdks.testSdks(args)))
       throw new Stop('the tests of the SDKs failed or could not run; what they said is above.');
   }
   if (task === 'test') {
-    // test/support/global-setup.ts would build once more.
+    // Otherwise test/support/global-setup.ts would build again.
     process.env['SKIP_BUILD'] = '1';
-    await become('node_modules/vitest/vitest.mjs', ['run'].concat(tiersFor(args), args));
+    await runInProcess('node_modules/vitest/vitest.mjs', ['run'].concat(tiersFor(args), args));
   }
 }
 

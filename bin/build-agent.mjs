@@ -8,10 +8,10 @@ import { build } from 'esbuild';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const source = join(root, 'src', 'agent');
 
-/** Where Object.hasOwn, a static import.meta and promise-based OfflineAudioContext are all there. */
+/** The oldest browsers that have Object.hasOwn, a static import.meta and a promise-based OfflineAudioContext. */
 const TARGET = ['chrome100', 'firefox100', 'safari15.4'];
 
-/** The entries and what the page may do with each. */
+/** Source file, output file and format of each script. */
 const BUNDLES = [
   { entry: 'agent.ts', out: 'agent.js', format: /** @type {const} */ ('esm') },
   { entry: 'classic.ts', out: 'agent.classic.js', format: /** @type {const} */ ('iife') },

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds the consent banner: one script with English inside, one JSON file a language, the types, and a manifest.
+// Builds the consent banner: one script that contains English, one JSON file per language, the types, and a manifest.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -9,10 +9,10 @@ import * as esbuild from 'esbuild';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const source = join(root, 'src', 'banner');
 
-/** Where adopted style sheets, dialogs, :has and dvh are all there. */
+/** The oldest browsers that have adopted style sheets, dialogs, :has and dvh. */
 const TARGET = ['chrome111', 'firefox121', 'safari16.4'];
 
-/** Stands for the version while what it is a hash of is put together. */
+/** Stands for the version in the script while its hash, which becomes the version, is computed. */
 const PLACEHOLDER = '0000000000000000';
 
 /** @type {import('esbuild').Plugin} */
@@ -49,7 +49,7 @@ async function bundle(entry, define, format = /** @type {'iife' | 'esm'} */ ('ii
   return outputFiles[0]?.text ?? '';
 }
 
-/** @param {string} code a language's file @returns {Promise<string>} its words as JSON */
+/** @param {string} code name of the language's file @returns {Promise<string>} its texts as JSON */
 async function wordsOf(code) {
   const text = await bundle(join(source, 'locales', `${code}.ts`), {}, 'esm');
   const { words } = await import(`data:text/javascript,${encodeURIComponent(text)}`);

@@ -1,5 +1,5 @@
-// Prints the variables of a systemd EnvironmentFile as shell assignments, every value in single quotes: no part of a value is
-// ever shell code. packaging/debian/gpd evaluates them. usage: node bin/environment.mjs FILE
+// Prints the variables of a systemd EnvironmentFile as shell assignments, which packaging/debian/gpd evaluates. Every value is in
+// single quotes, so that no part of it is shell code. usage: node bin/environment.mjs FILE
 import { readFileSync, realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
@@ -10,7 +10,7 @@ const isNewline = (/** @type {string} */ char) => char === '\n' || char === '\r'
 const isBlank = (/** @type {string} */ char) => char === ' ' || char === '\t';
 
 /**
- * Keeps the pair, and begins the next line.
+ * Stores the pair and begins the next line.
  * @type {Step}
  */
 function endValue(read) {
@@ -46,7 +46,7 @@ const STATES = {
     read.name += char;
     return 'name';
   },
-  // Quotes are special here alone, before the first unquoted character: `a"b"` keeps them.
+  // Quotes are special only before the first unquoted character: `a"b"` keeps them.
   before(read, char) {
     if (isNewline(char)) return endValue(read, char);
     if (char === "'") return 'single';
@@ -87,7 +87,7 @@ const STATES = {
     if (char === '\\') return 'commentEscape';
     return isNewline(char) ? 'line' : 'comment';
   },
-  // Debian 12 (systemd 252) joins such a line to the comment; systemd 254 and newer do not.
+  // Debian 12 (systemd 252) joins the next line to the comment; systemd 254 and newer do not.
   commentEscape: () => 'comment',
 };
 

@@ -1,4 +1,5 @@
-// For a container's HEALTHCHECK: asks the server of this configuration whether it lives. Exit 0 or 1, and a word on stderr.
+// The HEALTHCHECK of the container image: asks the server of this configuration for /healthz. It exits with 0 or 1, and prints the
+// reason of a failure on stderr.
 
 const LIMIT_MS = 4000;
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// SQLite's native module: compiled once per machine, kept in the user's cache, and taken from there ever after. npm runs this as
-// gpd's `preinstall`: in a clone after the packages are unpacked, in `npm install --global` before sqlite3's own install script,
-// which looks into its folder `prebuilds` first. No binary is fetched.
+// Compiles SQLite's native module once per machine and keeps it in the user's cache; no binary is downloaded. npm runs this file as
+// gpd's `preinstall`. In `npm install --global` that is before sqlite3's own install script, which first looks into `prebuilds`.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -20,7 +19,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const NATIVE = join('build', 'Release', 'node_sqlite3.node');
-/** Whoever sets one of these wants a module of their own. */
+/** With one of these variables the module is compiled for this call alone, without the cache. */
 const FLAGS =
   /^(?:CC|CXX|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|npm_config_build_from_source|npm_config_sqlite.*)$/;
 const TICK_MS = 15_000;
@@ -34,14 +33,14 @@ export function cacheFolder(env) {
   return join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'gpd');
 }
 
-/** @returns {string | undefined} the version of glibc */
-function libc() {
+/** @returns {string | undefined} the version of glibc; undefined with another C library */
+function readLibcVersion() {
   const report = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (process.report.getReport());
   return report.header.glibcVersionRuntime;
 }
 
 /**
- * The module depends on its sources and on the machine's libraries, and, as Node-API is stable, not on the version of Node.
+ * The module depends on its sources and the machine's C library, but not on the version of Node, because Node-API is stable.
  * @param {string} folder of the package sqlite3
  */
 function cacheKey(folder) {
@@ -56,7 +55,7 @@ function cacheKey(folder) {
     hash.update(`${path}\0${digest(readFileSync(join(folder, path)))}\n`);
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const sum = hash.digest('hex').slice(0, 16);
-  return `sqlite3-${version}-${process.platform}-${process.arch}-${libc() ?? 'musl'}-${sum}`;
+  return `sqlite3-${version}-${process.platform}-${process.arch}-${readLibcVersion() ?? 'musl'}-${sum}`;
 }
 
 /** @param {string} path */
@@ -66,7 +65,7 @@ function isOursAlone(path) {
 }
 
 /**
- * A file of the cache says its own sha256 in its name. It is native code, so nobody else may have been able to write it.
+ * The name of a cached file contains its SHA-256. It is native code, so it is refused if another user could have written it.
  * @param {string} cache @param {string} key
  * @returns {Buffer | null}
  */
@@ -102,24 +101,24 @@ export function writeCache(cache, key, bytes) {
 }
 
 /** @param {string} folder of the package sqlite3 */
-function loads(folder) {
+function canLoad(folder) {
   return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(join(folder, NATIVE))})`]).status === 0;
 }
 
 /**
- * The name under which sqlite3's own install script looks for it.
+ * @returns the file name that sqlite3's own install script looks for
  * @param {{ version: string, binary: { napi_versions: number[] } }} manifest of sqlite3
  */
 function prebuildName({ version, binary }) {
   const napi = Math.max(...binary.napi_versions.filter((one) => one <= Number(process.versions['napi'])));
-  const system = process.platform === 'linux' && libc() === undefined ? 'linuxmusl' : process.platform;
+  const system =
+    process.platform === 'linux' && readLibcVersion() === undefined ? 'linuxmusl' : process.platform;
   return `sqlite3-v${version}-napi-v${napi}-${system}-${process.arch}.tar.gz`;
 }
 
 /**
- * What is missing to compile sqlite3's native module.
- * @param {(name: string) => boolean} has whether a program of this name can be run
- * @returns {string[]}
+ * @param {(name: string) => boolean} has true if a program with this name can be run
+ * @returns {string[]} tools that are missing to compile sqlite3's native module
  */
 export function missingTools(has) {
   const needed = [
@@ -150,22 +149,22 @@ function canRun(name) {
   return folders.some((folder) => folder !== '' && existsSync(join(folder, name)));
 }
 
-/** Says how long it has taken: the compiler is silent for a minute or two. */
+/** Prints the elapsed time now and then, because the compiler is silent for a minute or two. */
 async function compile(/** @type {string} */ folder) {
-  // On Windows the compiler is found by other ways than PATH: node-gyp says what it lacks.
+  // On Windows node-gyp finds the compiler without PATH, and says itself if it is missing.
   const problem = process.platform === 'win32' ? null : toolProblem(missingTools(canRun), process.platform);
   if (problem !== null) throw new Error(problem);
   const gyp = createRequire(join(folder, 'package.json')).resolve('node-gyp/bin/node-gyp.js');
-  const begun = performance.now();
-  const elapsed = () => `${Math.round((performance.now() - begun) / 1000)} s`;
+  const startedAt = performance.now();
+  const elapsed = () => `${Math.round((performance.now() - startedAt) / 1000)} s`;
   say("compiling SQLite's native module, once on this machine: one or two minutes");
   const ticker = setInterval(() => say(`still compiling: ${elapsed()}`), TICK_MS);
   const child = spawn(process.execPath, [gyp, 'rebuild', '--jobs=max'], { cwd: folder });
-  let words = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (words += chunk));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
   const code = await new Promise((resolve) => child.once('close', resolve));
   clearInterval(ticker);
-  if (code !== 0) throw new Error(`SQLite's native module was not compiled:\n${words}`);
+  if (code !== 0) throw new Error(`SQLite's native module was not compiled:\n${output}`);
   say(`compiled in ${elapsed()}`);
 }
 
@@ -173,18 +172,18 @@ async function compile(/** @type {string} */ folder) {
  * @param {string} folder of the package sqlite3
  * @param {NodeJS.ProcessEnv} env
  */
-async function provide(folder, env) {
-  if (loads(folder)) return;
+async function provideModule(folder, env) {
+  if (canLoad(folder)) return;
   const load = createRequire(join(folder, 'package.json'));
   const prebuild = join(folder, 'prebuilds', prebuildName(load('./package.json')));
   const key = cacheKey(folder);
   const isOrdinary = !Object.keys(env).some((name) => FLAGS.test(name));
-  const kept = isOrdinary ? readCache(cacheFolder(env), key) : null;
+  const cached = isOrdinary ? readCache(cacheFolder(env), key) : null;
   mkdirSync(dirname(prebuild), { recursive: true });
-  if (kept !== null) {
-    writeFileSync(prebuild, kept);
+  if (cached !== null) {
+    writeFileSync(prebuild, cached);
     load('tar').extract({ cwd: folder, file: prebuild, sync: true });
-    const isGood = loads(folder);
+    const isGood = canLoad(folder);
     say(isGood ? "SQLite's native module is taken from the cache" : 'the cached module does not load here');
     if (isGood) return;
   }
@@ -193,7 +192,7 @@ async function provide(folder, env) {
   if (isOrdinary) writeCache(cacheFolder(env), key, readFileSync(prebuild));
 }
 
-/** Null before the packages are there: other package managers run `preinstall` first. */
+/** @returns null if sqlite3 is not unpacked yet: other package managers run `preinstall` first */
 function findSqlite() {
   try {
     return dirname(createRequire(import.meta.url).resolve('sqlite3/package.json'));
@@ -205,10 +204,10 @@ function findSqlite() {
 if (process.argv[1] && import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
   try {
     const folder = findSqlite();
-    if (folder !== null) await provide(folder, process.env);
+    if (folder !== null) await provideModule(folder, process.env);
   } catch (error) {
     say(error instanceof Error ? error.message : String(error));
-    // In a global installation sqlite3's own script still follows, and may know another way.
+    // In a global installation sqlite3's own script runs afterwards and may still succeed.
     if (process.env['npm_config_global'] !== 'true') process.exitCode = 1;
   }
 }

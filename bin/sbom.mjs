@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// `npm run sbom`: a CycloneDX SBOM of what is installed with `--omit=dev`, on standard output, from the lock file alone.
-// `npm sbom --omit dev` leaves out what a development dependency needs as well (npm 11: pg, ms and 28 more), so all
-// packages are asked for and the lock file says which are installed.
+// `npm run sbom`: prints a CycloneDX SBOM (https://cyclonedx.org) of the packages that `--omit=dev` installs, from the lock file.
+// `npm sbom --omit dev` leaves out packages that a development dependency needs too (npm 11: pg, ms and 28 more), so this lists all
+// packages and filters them by the lock file.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -14,13 +14,20 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lock = JSON.parse(readFileSync(`${root}/package-lock.json`, 'utf8'));
-const asked = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
+const sbomArguments = [
+  'sbom',
+  '--sbom-format',
+  'cyclonedx',
+  '--sbom-type',
+  'application',
+  '--package-lock-only',
+];
 const npm = process.env['npm_execpath'];
-const [program, args] = npm ? [process.execPath, [npm, ...asked]] : ['npm', asked];
-const ran = spawnSync(program, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
-if (ran.status !== 0) {
-  process.stderr.write(ran.stderr);
-  process.exit(ran.status ?? 1);
+const [program, args] = npm ? [process.execPath, [npm, ...sbomArguments]] : ['npm', sbomArguments];
+const result = spawnSync(program, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
+if (result.status !== 0) {
+  process.stderr.write(result.stderr);
+  process.exit(result.status ?? 1);
 }
 
 const installed = new Set(
@@ -31,10 +38,10 @@ const installed = new Set(
         `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`,
     ),
 );
-const sbom = JSON.parse(ran.stdout);
+const sbom = JSON.parse(result.stdout);
 /** @type {Component} */
 const self = sbom.metadata.component;
-// npm takes the folder's name.
+// npm uses the name of the folder.
 self.name = lock.name;
 sbom.components = sbom.components.filter((/** @type {Component} */ { name, version }) =>
   installed.has(`${name}@${version}`),
@@ -46,7 +53,7 @@ sbom.dependencies = sbom.dependencies
     ref,
     dependsOn: dependsOn.filter((each) => refs.has(each)),
   }));
-// npm takes a random number: one lock file gives one list, with SOURCE_DATE_EPOCH byte for byte.
+// npm uses a random number. Derived from the lock file, and with SOURCE_DATE_EPOCH, the SBOM is reproducible byte for byte.
 const hash = createHash('sha256').update(JSON.stringify(lock)).digest('hex');
 sbom.serialNumber = `urn:uuid:${hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-4$3-8$4-$5')}`;
 const epoch = process.env['SOURCE_DATE_EPOCH'];

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Runs the tests of every SDK whose tool chain is here, and says loudly which it could not run. gpd has to be built.
-// With REQUIRE_TOOLS=1 a missing tool chain is a failure.
+// Runs the tests of every SDK whose tools are installed, and names those that it could not run. gpd has to be built.
+// With REQUIRE_TOOLS=1 a missing tool is a failure.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,12 +12,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * One SDK. Its commands run one after the other in its folder; the tool chain is there when the probe exits 0.
  * @typedef {object} Sdk
- * @property {string} name its folder below sdk/, and what its conformance line says
- * @property {readonly string[]} probe
- * @property {string} needs for people
- * @property {readonly (readonly string[])[]} commands
+ * @property {string} name its folder below sdk/, and its name in the conformance report
+ * @property {readonly string[]} probe a command that exits with 0 if the tools are installed
+ * @property {string} needs the tools, in words
+ * @property {readonly (readonly string[])[]} commands run one after the other in the folder
  */
 
 /** @type {readonly Sdk[]} */
@@ -33,7 +32,7 @@ export const SDKS = [
     probe: ['python3', '-c', 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))'],
     needs: 'Python 3.11 with venv (apt-get install python3-venv)',
     commands: [
-      // With all versions pinned; quick when it is there already.
+      // All versions are pinned; repeated, this is quick.
       ['python3', '-m', 'venv', '.venv'],
       ['.venv/bin/pip', 'install', '--quiet', '--requirement', 'requirements-dev.txt'],
       ['.venv/bin/pip', 'install', '--quiet', '--no-deps', '--no-build-isolation', '--editable', '.'],
@@ -49,7 +48,7 @@ export const SDKS = [
     needs: 'Go 1.19 (apt-get install golang-go)',
     commands: [
       ['go', 'vet', './...'],
-      // Not from the cache: a run that did not happen tells no count.
+      // Without Go's cache of results: a cached run would not write its line to the report.
       ['go', 'test', '-count=1', './...'],
     ],
   },
@@ -65,10 +64,10 @@ export const SDKS = [
 const say = (message) => process.stderr.write(`sdk: ${message}\n`);
 
 /**
- * What the conformance lines say: all cases passed, and each language has the same.
+ * Checks that all conformance cases passed, and that each language ran the same number.
  * @param {string} report
  * @param {readonly string[]} ran names
- * @returns {string[]} what is wrong
+ * @returns {string[]} a sentence for each problem
  */
 export function conformanceProblems(report, ran) {
   const counts = new Map(
@@ -90,13 +89,13 @@ export function conformanceProblems(report, ran) {
 }
 
 /**
- * What it says goes to `words`.
- * @param {readonly string[]} command @param {string} cwd @param {NodeJS.ProcessEnv} env @param {Buffer[]} words
+ * Runs a command and adds its output to `output`.
+ * @param {readonly string[]} command @param {string} cwd @param {NodeJS.ProcessEnv} env @param {Buffer[]} output
  * @returns {Promise<boolean>}
  */
-async function run([file = '', ...args], cwd, env, words) {
+async function run([file = '', ...args], cwd, env, output) {
   const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => words.push(chunk));
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk));
   try {
     const [code] = await once(child, 'close');
     return code === 0;
@@ -105,7 +104,7 @@ async function run([file = '', ...args], cwd, env, words) {
   }
 }
 
-/** A gpd and a stub for one language: the READMEs of all of them speak of one and the same person. */
+/** Starts a gpd and a stub server for one language. They are not shared: the READMEs of all languages use the same person. */
 async function startServers() {
   const serve = join(ROOT, 'sdk', 'conformance', 'serve.mjs');
   const child = spawn(process.execPath, [serve], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -116,7 +115,7 @@ async function startServers() {
   ]);
   if (!first) throw new Error('sdk/conformance/serve.mjs did not start');
   return {
-    told: String(first[0]),
+    settings: String(first[0]),
     async stop() {
       child.stdin.end();
       await exited;
@@ -126,47 +125,48 @@ async function startServers() {
 
 /** @param {Sdk} sdk @param {string} report @returns {Promise<boolean>} */
 async function runOne({ name, commands }, report) {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const servers = await startServers();
-  const env = { ...process.env, GPD_CONFORMANCE: servers.told, GPD_CONFORMANCE_REPORT: report };
+  const env = { ...process.env, GPD_CONFORMANCE: servers.settings, GPD_CONFORMANCE_REPORT: report };
   /** @type {Buffer[]} */
-  const words = [];
+  const output = [];
   let failed = null;
   for (const command of commands) {
-    if (await run(command, join(ROOT, 'sdk', name), env, words)) continue;
+    if (await run(command, join(ROOT, 'sdk', name), env, output)) continue;
     failed = command;
     break;
   }
   await servers.stop();
-  // In one piece: another language may be speaking at the same time.
-  process.stderr.write(Buffer.concat(words));
+  // Printed at once, because the tests of another language run at the same time.
+  process.stderr.write(Buffer.concat(output));
   say(
     failed
       ? `${name}: FAILED at ${failed.join(' ')}`
-      : `${name}: ok, ${Math.round((performance.now() - begun) / 1000)} s`,
+      : `${name}: ok, ${Math.round((performance.now() - startedAt) / 1000)} s`,
   );
   return failed === null;
 }
 
 /**
- * Two side by side: half of the time goes into waiting.
+ * Runs two languages at a time, because half of the time is spent waiting.
  * @param {readonly Sdk[]} sdks @param {string} report @returns {Promise<boolean>}
  */
 async function runAll(sdks, report) {
   const waiting = [...sdks];
-  let good = true;
+  let hasPassed = true;
   const lane = async () => {
-    for (let sdk = waiting.shift(); sdk; sdk = waiting.shift()) good = (await runOne(sdk, report)) && good;
+    for (let sdk = waiting.shift(); sdk; sdk = waiting.shift())
+      hasPassed = (await runOne(sdk, report)) && hasPassed;
   };
   await Promise.all([lane(), lane()]);
-  return good;
+  return hasPassed;
 }
 
 /** @param {Sdk} sdk */
 const isHere = ({ probe: [file = '', ...args] }) => spawnSync(file, args, { stdio: 'ignore' }).status === 0;
 
 /**
- * @param {readonly string[]} [names] of the SDKs to test; all of them where none is named
+ * @param {readonly string[]} [names] SDKs to test; by default all
  * @returns {Promise<boolean>} true when nothing failed
  */
 export async function testSdks(names = []) {
@@ -175,24 +175,24 @@ export async function testSdks(names = []) {
     say(`no SDK named ${unknown.join(', ')}: there are ${SDKS.map(({ name }) => name).join(', ')}`);
     return false;
   }
-  const wanted = SDKS.filter(({ name }) => names.length === 0 || names.includes(name));
-  const present = wanted.filter(({ name }) => existsSync(join(ROOT, 'sdk', name)));
+  const chosen = SDKS.filter(({ name }) => names.length === 0 || names.includes(name));
+  const present = chosen.filter(({ name }) => existsSync(join(ROOT, 'sdk', name)));
   const runnable = present.filter(isHere);
   const missing = present.filter((sdk) => !runnable.includes(sdk));
   const scratch = mkdtempSync(join(tmpdir(), 'gpd-sdks-'));
   const report = join(scratch, 'report');
-  const good = await runAll(runnable, report);
-  const told = existsSync(report) ? readFileSync(report, 'utf8') : '';
+  const hasPassed = await runAll(runnable, report);
+  const reportText = existsSync(report) ? readFileSync(report, 'utf8') : '';
   rmSync(scratch, { recursive: true });
-  process.stderr.write(told);
+  process.stderr.write(reportText);
   const problems = conformanceProblems(
-    told,
+    reportText,
     runnable.map(({ name }) => name),
   );
   for (const problem of problems) say(`conformance: ${problem}`);
   for (const { name, needs } of missing) say(`NOT RUN: ${name}: this machine lacks ${needs}`);
   const isComplete = missing.length === 0 || !process.env['REQUIRE_TOOLS'];
-  return good && problems.length === 0 && isComplete;
+  return hasPassed && problems.length === 0 && isComplete;
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// What the tests run besides Node, and the Debian packages that bring it. Run by itself it prints the packages that are
-// missing, in one line.
+// Lists the programs that the tests need besides Node, with their Debian packages. Run as a program, it prints the missing packages
+// in one line.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -19,7 +19,7 @@ const hasFaketime = () =>
   );
 
 /**
- * The package, what it is for, and whether it is there.
+ * Debian package, the tests that need it, and a check for its programs.
  * @type {readonly (readonly [string, string, () => boolean])[]}
  */
 const TOOLS = [
@@ -30,7 +30,7 @@ const TOOLS = [
     'browsers',
     () => Boolean(process.env['CHROMIUM']) || has('chromium', 'chromium-browser', 'google-chrome'),
   ],
-  // Without it Chromium itself shows them, which takes twice the processor's time.
+  // Without it the tests use Chromium itself, which takes twice the CPU time.
   [
     'chromium-headless-shell',
     'pages',
@@ -57,7 +57,7 @@ const TOOLS = [
   ['default-jdk-headless', 'the SDK for Java', () => has('javac')],
 ];
 
-/** @returns {{ name: string, use: string }[]} packages that are not there */
+/** @returns {{ name: string, use: string }[]} packages that are not installed */
 export function missingPackages() {
   return TOOLS.filter(([, , there]) => !there()).map(([name, use]) => ({ name, use }));
 }

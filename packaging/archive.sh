@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the portable archive from what `npm run build` made: the tree of the Debian package with a Node beside it, for Linux on x64.
-# One commit gives one file, byte for byte.
+# Builds the portable archive from the result of `npm run build`: the tree of the Debian package and a Node, for Linux on x64.
+# The same commit gives the same bytes.
 # usage: npm run package:archive -- [--out FOLDER] [--version VERSION]
 # needs: binutils, tar, xz-utils, and npm's registry for Node
 set -eu
@@ -23,6 +23,6 @@ set_times
 
 mkdir -p "$out"
 file=$(cd "$out" && pwd)/gpd-$version-linux-x64.tar.xz
-# One thread: with several, xz cuts blocks by the number of processors.
+# One thread, because with several the blocks of xz depend on the number of processors.
 tar -C "$stage" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=go-w -cf - gpd | xz -6 -T1 >"$file"
 echo "$file"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Debian package from what `npm run build` made. One commit gives one file, byte for byte: times are SOURCE_DATE_EPOCH's
-# (else the commit's), everything belongs to root.
+# Builds the Debian package from the result of `npm run build`. The same commit gives the same bytes: all files have the time
+# SOURCE_DATE_EPOCH (by default the commit's) and belong to root.
 # usage: npm run package:deb -- [--out FOLDER] [--version VERSION]
 # needs: dpkg-dev, binutils, help2man
 set -eu
@@ -12,7 +12,7 @@ architecture=$(dpkg --print-architecture)
 doc=$stage/usr/share/doc/gpd
 
 put_program usr/lib/gpd
-# Apache's text is Debian's own; `copyright` names it.
+# Debian has the text of the Apache licence; the file `copyright` refers to it.
 rm "$stage/usr/lib/gpd/LICENSE"
 put 755 packaging/debian/gpd usr/bin/gpd
 put 644 packaging/debian/gpd.toml etc/gpd/gpd.toml
@@ -43,7 +43,7 @@ put 644 "$scratch/bash" usr/share/bash-completion/completions/gpd
 put 644 "$scratch/zsh" usr/share/zsh/vendor-completions/_gpd
 put 644 "$scratch/fish" usr/share/fish/vendor_completions.d/gpd.fish
 
-# The libraries that the one native module wants, in the words of this distribution.
+# The packages of this distribution with the libraries that the native module needs.
 mkdir "$scratch/debian"
 printf 'Source: gpd\n\nPackage: gpd\nArchitecture: any\n' >"$scratch/debian/control"
 libraries=$(cd "$scratch" && dpkg-shlibdeps --warnings=0 -O "$native" | sed 's/^shlibs:Depends=//')

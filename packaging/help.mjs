@@ -1,5 +1,5 @@
-// Writes the help text of every command into a folder, for help2man: a file for each, named as its man page. A line of
-// standard output is the name of the page, a tab, and what the command does. usage: node packaging/help.mjs FOLDER
+// Writes the help text of every command into a folder for help2man, one file per man page. For each it prints a line with the name
+// of the page, a tab, and the description of the command. usage: node packaging/help.mjs FOLDER
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createProgram } from '../dist/cli/gpd.js';

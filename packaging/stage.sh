@@ -1,5 +1,5 @@
-# Read by deb.sh and archive.sh: both contain the same tree and the same pages, with times of SOURCE_DATE_EPOCH (else the commit's).
-# The caller sets `usage`, and `stage` to the folder that becomes the package.
+# Sourced by deb.sh and archive.sh, which both package the same tree and pages. All files get the time SOURCE_DATE_EPOCH (by default
+# the commit's). The caller sets `usage`; `stage` is the folder that becomes the package.
 umask 022
 export LC_ALL=C
 field() { node -p "require('./package.json').$1"; }
@@ -18,10 +18,10 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 stage=$scratch/stage
 
-# put MODE SOURCE TARGET: the umask of the person who cloned must not be seen in the package.
+# put MODE SOURCE TARGET: sets the mode explicitly, so that the package does not depend on the umask of the clone.
 put() { install -D -m "$1" "$2" "$stage/$3"; }
 
-# put_program FOLDER: what runs, with the one native module as small as it gets. Its build id stays: without it strip drops RELRO.
+# put_program FOLDER: copies the tree and strips the native module. Its build id stays, because without it strip drops RELRO.
 put_program() {
   node packaging/tree.mjs "$stage/$1"
   native=$stage/$1/node_modules/sqlite3/build/Release/node_sqlite3.node
@@ -37,7 +37,7 @@ put_pages() {
   put 644 CHANGELOG.md "$1/NEWS"
 }
 
-# put_units FOLDER PROGRAM PAGES: the units, with the places of this package instead of a clone's.
+# put_units FOLDER PROGRAM PAGES: copies the systemd units, with the paths of this package instead of those of a clone.
 put_units() {
   for unit in systemd/*; do
     put 644 "$unit" "$1/${unit##*/}"

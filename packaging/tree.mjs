@@ -1,5 +1,6 @@
-// What runs, and nothing else, in one folder: the program, its pages, its migrations, and of node_modules what production
-// needs. The portable archive, the Debian package and the container image contain the same tree. usage: node packaging/tree.mjs FOLDER
+// Copies everything that a running gpd needs into one folder: the program, its pages, its migrations, and the loaded parts of
+// node_modules. The portable archive, the Debian package and the container image contain the same tree.
+// usage: node packaging/tree.mjs FOLDER
 import {
   chmodSync,
   copyFileSync,
@@ -19,11 +20,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const NATIVE = 'node_modules/sqlite3/build/Release/node_sqlite3.node';
 
-/** What sqlite3 needs to be compiled, and not to run; node-gyp is optional and so never looked at. */
+/** Dependencies that sqlite3 needs only for its compilation. node-gyp is optional, so it is left out anyway. */
 const FOR_THE_BUILD = new Map([['sqlite3', new Set(['node-addon-api', 'prebuild-install', 'tar'])]]);
 
 /**
- * Where Node finds a package from another one's folder.
+ * Finds a package as Node does from the folder of another one.
  * @param {Packages} packages
  * @param {string} name
  * @param {string} from '' for the project itself
@@ -40,20 +41,20 @@ function resolve(packages, name, from) {
 }
 
 /**
- * The packages that a running gpd loads: their paths, sorted. The one optional package of the project itself belongs to them,
- * because `gpd demo` needs it; those of other packages are build tools.
+ * Lists the packages that a running gpd loads, including the project's one optional package, which `gpd demo` needs. Optional
+ * packages of others are build tools.
  * @param {Packages} packages
- * @returns {string[]}
+ * @returns {string[]} sorted paths
  */
 export function runtimePackages(packages) {
   /** @type {Set<string>} */
   const found = new Set();
   /** @param {string} path */
   const visit = (path) => {
-    const own = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+    const packageName = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     const { dependencies, optionalDependencies } = packages[path] ?? {};
     for (const name of Object.keys({ ...dependencies, ...(path === '' && optionalDependencies) })) {
-      if (FOR_THE_BUILD.get(own)?.has(name)) continue;
+      if (FOR_THE_BUILD.get(packageName)?.has(name)) continue;
       const to = resolve(packages, name, path);
       if (to === null) throw new Error(`package-lock.json names no ${name} for ${path || 'the project'}`);
       if (found.has(to)) continue;
@@ -66,7 +67,7 @@ export function runtimePackages(packages) {
 }
 
 /**
- * Of a package: what is loaded, and its licence. Types, source maps and prose stay away.
+ * True for files of a package that are loaded, and for its licence; false for types, source maps and documentation.
  * @param {string} path from the project's root
  * @returns {boolean}
  */
@@ -82,7 +83,7 @@ export function isLoaded(path) {
 }
 
 /**
- * @param {string} folder from the project's root, '' for itself
+ * @param {string} folder from the project's root, '' for the root itself
  * @returns {Generator<string>} files, sorted, without the folders named node_modules below it
  */
 function* filesIn(folder) {
@@ -95,7 +96,7 @@ function* filesIn(folder) {
 }
 
 /**
- * Of dist, migrations and views: what the build made for the program, and no package that was made before.
+ * True for files that the program needs; false for by-products of the build, and for packages that were built before.
  * @param {string} path from the project's root
  * @returns {boolean}
  */
@@ -104,15 +105,15 @@ export function isBuilt(path) {
 }
 
 /**
- * Command lines that packages bring along: nobody runs them here.
+ * True for command-line programs of packages, which gpd does not run.
  * @param {string} path
  */
 function isProgram(path) {
   return path.endsWith('js') && readFileSync(join(root, path)).subarray(0, 2).toString() === '#!';
 }
 
-/** Only what a running gpd reads of package.json: scripts and tools are not there. */
-function manifest() {
+/** Keeps only the fields of package.json that a running gpd reads: the tree has no scripts and tools. */
+function createManifest() {
   const { name, version, description, license, type, engines, bin } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8'),
   );
@@ -121,7 +122,7 @@ function manifest() {
 
 /**
  * @param {string} project
- * @returns {string | null} what to do before a tree can be made of it
+ * @returns {string | null} the missing step before a tree can be created
  */
 export function missingBuild(project) {
   const missing = ['dist/cli/main.js', NATIVE].find((path) => !existsSync(join(project, path)));
@@ -129,14 +130,14 @@ export function missingBuild(project) {
 }
 
 /**
- * @param {string} to made when it is not there
- * @returns {number} how many files
+ * @param {string} to a folder, created if it is missing
+ * @returns {number} the number of files
  */
 export function createTree(to) {
   const missing = missingBuild(root);
   if (missing !== null) throw new Error(missing);
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
-  const own = ['dist', 'migrations', 'views'].flatMap((folder) => [...filesIn(folder)]);
+  const builtFiles = ['dist', 'migrations', 'views'].flatMap((folder) => [...filesIn(folder)]);
   const packages = runtimePackages(lock.packages).flatMap((folder) =>
     [...filesIn(folder)].filter((path) => isLoaded(path) && !isProgram(path)),
   );
@@ -145,17 +146,17 @@ export function createTree(to) {
     'bin/environment.mjs',
     'bin/health.mjs',
     'LICENSE',
-    ...own.filter(isBuilt),
+    ...builtFiles.filter(isBuilt),
     ...packages,
   ];
   for (const path of files) {
     const target = join(to, path);
-    // The umask of whoever builds shall not be seen in it.
+    // Explicit modes, so that the tree does not depend on the umask.
     mkdirSync(dirname(target), { recursive: true, mode: 0o755 });
     copyFileSync(join(root, path), target);
     chmodSync(target, path === 'bin/gpd' ? 0o755 : 0o644);
   }
-  writeFileSync(join(to, 'package.json'), manifest(), { mode: 0o644 });
+  writeFileSync(join(to, 'package.json'), createManifest(), { mode: 0o644 });
   return files.length + 1;
 }
 

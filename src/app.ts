@@ -90,7 +90,7 @@ async function start(
     url: address.url,
     port,
     notReady: notReadyReasons,
-    answers: () => databaseAnswers(database),
+    pingDatabase: () => databaseAnswers(database),
     reload: async () => void (await Promise.allSettled([networks.runNow(), polling.refresh()])),
     async stop(deadlineMs = DRAIN_MS) {
       draining = true;

@@ -1,6 +1,6 @@
 import { serveJson } from './server.mjs';
 
-/** The least that node:http does for a check of consent: read, parse, answer as many bytes. No key, no database. */
+/** The floor of a consent check on node:http: reads, parses and answers as many bytes, without a key or a database. */
 
 const EMPTY_BYTES = JSON.stringify({ id: '', allowed: true, filler: '' }).length;
 const answerBytes = Number(process.argv[2] ?? '0');

@@ -1,8 +1,8 @@
 import { createGroupWriter, serveJson } from './server.mjs';
 
 /**
- * The least that a grant takes: read, parse, write the rows that a grant leaves, durably and in groups, answer as many
- * bytes. No key is made or wrapped, nothing is committed to, and the tree over the entries is left out.
+ * The floor of a grant: reads, parses, writes the rows of a grant durably and in groups, and answers as many bytes. It has
+ * no keys, no commitments and no Merkle tree.
  */
 
 const [file = ''] = process.argv.slice(2);
@@ -18,7 +18,7 @@ CREATE INDEX openings_of_principal ON consent_openings (kid, principal, seq);
 CREATE TABLE ledger_entries (kid text not null, seq bigint not null, hash text not null, entry text not null,
   primary key (kid, seq));`;
 
-/** As long as the real ones. */
+/** Texts as long as the real hashes, keys and entries. */
 const [HASH, WRAPPED, ENTRY] = ['h'.repeat(64), 'w'.repeat(80), 'e'.repeat(210)];
 const [SALT, DETAIL] = ['s'.repeat(22), 'd'.repeat(90)];
 const KID = 'bench';

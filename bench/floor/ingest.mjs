@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createGroupWriter, serveJson } from './server.mjs';
 
 /**
- * The least that an ingest server on this runtime and this driver can do for a bundle: read, parse, open (without a check that the
- * primitives do not make by themselves), parse, write durably the rows that gpd leaves, answer as many bytes.
+ * The floor of an ingest on this runtime and driver: reads, parses, decrypts (without further checks), parses, writes the
+ * rows that gpd writes durably, and answers as many bytes.
  */
 
 const VERSION = 'gpd-seal/1';

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import sqlite3 from 'sqlite3';
 
-/** What the floors share: a plain JSON server, and rows written in groups by the bare driver with the durability that gpd has. */
+/** Shared by the floors: a plain JSON server, and a group writer on the bare driver that is as durable as gpd. */
 
 /**
- * Serves on any port, which is printed as a line of JSON. SIGTERM ends it.
+ * Serves on a free port, which it prints as a line of JSON, until SIGTERM.
  * @param {(body: any, answer: (status: number, value: object) => void) => void} handle
  */
 export function serveJson(handle) {
@@ -21,7 +21,7 @@ export function serveJson(handle) {
       }),
     );
   });
-  // Below its capacity an open loop leaves connections idle for longer than Node's 5 s.
+  // An open loop can leave a connection idle for longer than Node's default of 5 s.
   server.keepAliveTimeout = 65_000;
   server.listen(0, '127.0.0.1', () => {
     const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
@@ -52,7 +52,7 @@ function open(file, schema) {
 }
 
 /**
- * One transaction at a time, one statement of many rows a table; while it is in flight the next batch gathers.
+ * Runs one transaction at a time, with one statement of many rows per table. The next batch gathers meanwhile.
  * @template Entry
  * @param {string} file
  * @param {string} schema

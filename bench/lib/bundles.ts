@@ -7,7 +7,7 @@ import { createDevice, type Device } from './signals.ts';
 import { seededRandom } from './stats.ts';
 
 /**
- * Everything is sealed before anything is timed. The file holds the requests as they go over the socket, each behind its
+ * Seals all bundles before anything is measured. The file has the requests as they go over the socket, each after its
  * length (u32, big-endian).
  */
 
@@ -20,7 +20,7 @@ export interface BundleSpec {
   readonly file: string;
 }
 
-/** The part of all visits that comes from a device that was there before. */
+/** Share of visits by a device that has visited before. */
 const REPEATS = 0.5;
 const NONCE_BYTES = 16;
 
@@ -42,9 +42,9 @@ export async function writeBundles(spec: BundleSpec): Promise<void> {
   const out = createWriteStream(spec.file);
   const devices: Device[] = [];
   for (let i = 0; i < spec.count; i += 1) {
-    const known = devices[Math.floor(random() * devices.length)];
-    const repeat = random() < REPEATS && known !== undefined;
-    const device = repeat ? known : createDevice(random);
+    const earlierDevice = devices[Math.floor(random() * devices.length)];
+    const repeat = random() < REPEATS && earlierDevice !== undefined;
+    const device = repeat ? earlierDevice : createDevice(random);
     if (!repeat) devices.push(device);
     const bundle = sealTo(spec.kid, spec.publicKey, makePlaintext(device, Date.now()), randomBytes);
     const headers = { ...device.headers, Origin: spec.origin };

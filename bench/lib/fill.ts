@@ -1,14 +1,14 @@
 import { openDatabase } from '../../src/db/engine.ts';
 
-/** Fills a database, by SQL alone, as many devices with one visit each would. One visit in ten has left its verdict, half of these long ago. */
+/** Fills a database by SQL with devices of one visit each. One visit in ten still has its verdict, half of these from long ago. */
 
 const DAY = 86_400_000;
-/** Keys as gpd makes them: random, and of the same length. */
+/** SQL for a random key as long as those of gpd. */
 const KEY_43 = `substr(hex(randomblob(22)), 1, 43)`;
 const KEY_22 = `hex(randomblob(11))`;
 const COUNT = 'WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ?)';
 
-/** Each table in the order of its key, and without the indexes it can get afterwards: else every page is written often. */
+/** Inserts in the order of the key and creates other indexes afterwards: otherwise SQLite writes every page many times. */
 export async function fillTables(file: string, kid: string, rows: number): Promise<void> {
   const database = await openDatabase({ location: file });
   const now = Date.now();

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** Linux only: what the kernel counts for a process and all its threads (proc(5)). */
+/** CPU time and memory of a process with all its threads, from /proc (Linux only; proc(5)). */
 
 /** USER_HZ, which is 100 on every Linux that Node supports. */
 const TICKS_PER_SECOND = 100;
 const UTIME = 11;
 const STIME = 12;
 
-/** Seconds of CPU of all threads, also those that ended; steps of 10 ms. */
+/** @returns seconds of CPU of all threads, including those that have ended, in steps of 10 ms */
 export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The name, field 2, may hold blanks and parentheses: what is counted starts after the last one.
+  // The numbers start after the last parenthesis: field 2, the name, can have blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[UTIME]) + Number(fields[STIME])) / TICKS_PER_SECOND;
 }
@@ -20,7 +20,7 @@ export interface Memory {
   readonly peakMb: number;
 }
 
-/** Resident set now and at its highest, in MB of 10^6 bytes; null when the process is gone. */
+/** @returns the present and the largest resident set, in MB of 10^6 bytes, or null when the process has ended */
 export function memory(pid: number): Memory | null {
   let status: string;
   try {

@@ -1,6 +1,6 @@
 export type Goal = { readonly atMost: number } | { readonly atLeast: number };
 
-/** The other ratios of the same two servers. */
+/** Further ratios of the same two servers. */
 export interface Beside {
   readonly rate: number;
   readonly p50: number;
@@ -9,7 +9,7 @@ export interface Beside {
   readonly rss: number;
 }
 
-/** One line of the result. `details` holds what the value was computed from, in plain units. */
+/** One line of the result. `details` has the figures from which the value was computed, in plain units. */
 export interface Row {
   readonly name: string;
   readonly value: number;
@@ -74,7 +74,7 @@ export function formatJson(rows: readonly Row[], facts: Readonly<Record<string, 
   return JSON.stringify({ ...facts, results });
 }
 
-/** Progress and raw figures, beside the table and never in it. */
+/** Prints progress and raw figures on stderr; the table goes to stdout. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }

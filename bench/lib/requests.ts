@@ -5,12 +5,12 @@ import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { runNode } from './child.ts';
 
-/** Plain requests, written before anything is timed in the format that `bench/load.mjs` sends, and that program run. */
+/** Writes plain requests in the format of `bench/load.mjs` before anything is measured, and runs that program. */
 
 export interface JsonRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** None: the request is a GET. */
+  /** Without a body the request is a GET. */
   readonly body?: object;
 }
 
@@ -18,8 +18,8 @@ const LOAD = join(fileURLToPath(new URL('..', import.meta.url)), 'load.mjs');
 
 function toBytes({ path, headers = {}, body }: JsonRequest): Buffer {
   const text = body === undefined ? '' : JSON.stringify(body);
-  const own = { Host: 'localhost', Connection: 'keep-alive', ...headers };
-  const typed = body === undefined ? own : { ...own, 'Content-Type': 'application/json' };
+  const baseHeaders = { Host: 'localhost', Connection: 'keep-alive', ...headers };
+  const typed = body === undefined ? baseHeaders : { ...baseHeaders, 'Content-Type': 'application/json' };
   const lines = Object.entries({ ...typed, 'Content-Length': Buffer.byteLength(text) });
   const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   return Buffer.from(`${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1\r\n${fields}\r\n${text}`);
@@ -57,9 +57,9 @@ export interface Load {
   readonly count: number;
   /** The default is 50. */
   readonly connections?: number;
-  /** Arrivals a second: an open loop. */
+  /** Requests per second, for an open loop. */
   readonly rate?: number;
-  /** Latencies count for answers with this status only; the default is every status. */
+  /** Only answers with this status count for latencies; by default all do. */
   readonly status?: number;
 }
 
@@ -70,20 +70,20 @@ export interface LoadResult {
   readonly p50: number;
   readonly p99: number;
   readonly p999: number;
-  /** Open loop: requests that were due and found no connection free, at most. */
+  /** Open loop: the largest number of requests that were due and found no free connection. */
   readonly waitingMost: number;
   /** Mean size of an answer's body. */
   readonly bodyBytes: number;
 }
 
-/** From a process of its own. */
+/** Runs the load generator in a separate process, so that it does not compete with the bench. */
 async function load(port: number, options: Load): Promise<LoadResult> {
   const args = Object.entries({ ...options, port }).map(([name, value]) => `--${name}=${value}`);
   const { stdout } = await runNode([LOAD, ...args], { cwd: process.cwd() });
   return JSON.parse(stdout) as LoadResult;
 }
 
-/** @throws unless every answer has the one status that is right */
+/** @throws unless every answer has the expected status */
 export async function drive(port: number, options: Load & { readonly status: number }): Promise<LoadResult> {
   const { count, status } = options;
   const result = await load(port, options);

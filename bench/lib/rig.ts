@@ -7,7 +7,7 @@ import { writeBundles } from './bundles.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from './child.ts';
 import { drive, type LoadResult } from './requests.ts';
 
-/** One initialised gpd as a template, and bundles that are sealed to its tenant: what every bench starts from. */
+/** The start of every bench: one initialised data directory as a template, and bundles sealed to its tenant. */
 
 const KID = 'bench';
 export const ORIGIN = 'https://shop.example';
@@ -27,21 +27,21 @@ export interface Rig {
   /** The file that {@link Rig.seal} writes. */
   readonly bundles: string;
   /**
-   * A path that nothing has yet, for a database that is left there until {@link Rig.remove}: ext4 tells the disk what it
-   * may discard after files went, and a COMMIT beside that waits for a tenth of a second.
+   * Returns a new path for a database, which stays until {@link Rig.remove}: after a deletion, ext4 discards blocks of the
+   * disk, and a COMMIT meanwhile takes a tenth of a second longer.
    */
   freshPath(name: string): string;
-  /** A data directory with a tenant and no visits yet. */
+  /** Creates a data directory with a tenant and no visits. */
   freshData(name: string): string;
-  /** A secret API key of the tenant in this data directory. */
+  /** Creates a secret API key of the tenant in this data directory. */
   createApiKey(data: string): Promise<string>;
   environment(data: string): NodeJS.ProcessEnv;
   gpdArgs(...args: readonly string[]): string[];
   startGpd(data: string): Promise<Running>;
-  /** A program of `bench/floor`, which prints its port. */
+  /** Starts a program of `bench/floor`. */
   startFloor(program: string, ...args: readonly (string | number)[]): Promise<Running>;
   seal(count: number, seed: number): Promise<void>;
-  /** Sends bundles. @throws unless all were answered 200 */
+  /** Sends bundles. @throws unless every answer is 200 */
   load(port: number, skip: number, count: number): Promise<LoadResult>;
   remove(): void;
 }
@@ -62,7 +62,7 @@ const environment = (data: string): NodeJS.ProcessEnv =>
     GPD_RATE_INGEST: 'off',
     GPD_RATE_CONSENT: 'off',
     GPD_LOG_LEVEL: 'warn',
-    // The bundles are sealed once, before everything, and stay fresh for the whole run.
+    // The bundles are sealed once at the start and must not become stale during the run.
     GPD_MAX_CLOCK_SKEW: '86400',
   });
 
@@ -76,8 +76,8 @@ export async function createRig(): Promise<Rig> {
     const options = { cwd: directory, env: environment(data) };
     return JSON.parse((await runNode([GPD, ...args, '--json'], options)).stdout) as Record<string, string>;
   };
-  const made = await gpd(template, 'init', '--tenant', KID, '--origin', ORIGIN);
-  const publicKey = Buffer.from(made['publicKey'] ?? '', 'base64');
+  const output = await gpd(template, 'init', '--tenant', KID, '--origin', ORIGIN);
+  const publicKey = Buffer.from(output['publicKey'] ?? '', 'base64');
   const bundles = join(directory, 'bundles');
   let paths = 0;
   const freshPath = (name: string): string => {

@@ -1,4 +1,4 @@
-/** Devices and what their browsers report, in the shape of the agent: realistic in size, unique in identity. */
+/** Random devices and the signals of their browsers: as large as real ones, and each with its own identity. */
 
 export interface Device {
   readonly signals: Readonly<Record<string, unknown>>;
@@ -91,7 +91,7 @@ function screen(random: Random): Record<string, unknown> {
   };
 }
 
-/** A complete bundle of an ordinary Chrome on Windows: all signal groups are there and no rule fires. */
+/** Creates an ordinary Chrome on Windows with all groups of signals, for which no rule fires. */
 export function createDevice(random: Random): Device {
   const renderer = pick(random, GPUS);
   const main = page(random);

@@ -1,4 +1,4 @@
-/** Middle value; the mean of the two middle ones for an even count. @throws for an empty list */
+/** @throws for an empty list */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const low = sorted[Math.floor((sorted.length - 1) / 2)];
@@ -7,12 +7,12 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** Median of the ratios of pairs that ran side by side: what slows the machine down slows both halves of a pair. */
+/** @returns the median ratio of pairs that ran one after the other, so that a slow machine slows both halves of a pair */
 export function pairedRatio(tops: readonly number[], bottoms: readonly number[]): number {
   return median(tops.map((top, i) => top / (bottoms[i] ?? Number.NaN)));
 }
 
-/** A small seeded generator (mulberry32): the same seed makes the same devices and visits. */
+/** Seeded random numbers (mulberry32): the same seed gives the same devices and visits. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -6,16 +6,16 @@ import { drive } from './requests.ts';
 import type { Running } from './rig.ts';
 import { median, pairedRatio } from './stats.ts';
 
-/** Servers that answer the same question: all are measured in the same way, turn by turn, and told as ratios. */
+/** Measures servers that answer the same requests, in turns and in the same way, and reports ratios between them. */
 
 export interface Measured {
-  /** Microseconds of CPU of the server for one request, all threads. */
+  /** Microseconds of CPU per request, all threads of the server. */
   readonly cpuMicros: number;
-  /** Answers a second, closed loop: what the server can do. */
+  /** Answers per second of the closed loop: the capacity of the server. */
   readonly rate: number;
-  /** Resident set after that, in MB. */
+  /** Resident set after the closed loop, in MB. */
   readonly rssMb: number;
-  /** Milliseconds at {@link LOADED} of that rate, open loop. */
+  /** Milliseconds in an open loop at {@link LOADED} of that rate. */
   readonly p50: number;
   readonly p99: number;
   readonly p999: number;
@@ -26,7 +26,7 @@ export interface Subject {
   readonly run: () => Promise<Measured>;
 }
 
-export interface Asked {
+export interface MeasurePlan {
   readonly file: string;
   readonly status: number;
   readonly warmUp: number;
@@ -37,20 +37,20 @@ export interface Asked {
 }
 
 /**
- * The sealed bundles, hundreds of megabytes, go to the disk before anything is timed: the kernel would send them half a minute
- * later, in the middle of it.
+ * Writes the sealed bundles, hundreds of megabytes, to the disk before anything is measured: the kernel would do so half a
+ * minute later, in the middle of a measurement.
  */
 function settleDisk(): void {
   execFileSync('sync', ['-f', tmpdir()]);
 }
 
 const LOADED = 0.7;
-/** So many that none waits for a connection below the capacity. */
+/** Enough that no request waits for a connection below the capacity. */
 const OPEN_CONNECTIONS = 200;
 
-/** Warms a server up with the first requests of a file and measures it with those that follow; stops it. */
-export async function measureServer(server: Running, asked: Asked): Promise<Measured> {
-  const { file, status, warmUp, count, open } = asked;
+/** Warms a server up with the first requests of a file, measures it with the next ones, and stops it. */
+export async function measureServer(server: Running, plan: MeasurePlan): Promise<Measured> {
+  const { file, status, warmUp, count, open } = plan;
   try {
     settleDisk();
     await drive(server.port, { file, status, skip: 0, count: warmUp });
@@ -69,7 +69,7 @@ export async function measureServer(server: Running, asked: Asked): Promise<Meas
 
 export type Results = ReadonlyMap<string, readonly Measured[]>;
 
-/** All subjects turn by turn: what slows the machine down slows all of a round. */
+/** Measures all subjects in each round, so that a slow machine slows all of them. */
 export async function runRounds(
   bench: string,
   subjects: readonly Subject[],
@@ -103,7 +103,7 @@ const EXTRA_MEASURES: Readonly<Record<keyof Beside, (run: Measured) => number>> 
   rss: (run) => run.rssMb,
 };
 
-/** CPU for one request is the value; the rest stands beside it. */
+/** The value of the row is CPU per request; the other ratios go next to it. */
 export function compare({ name, pair, unit, goal }: Comparison, results: Results): Row {
   const [ours, floorRuns] = [results.get(pair[0]) ?? [], results.get(pair[1]) ?? []];
   const ratio = (of: (run: Measured) => number): number => pairedRatio(ours.map(of), floorRuns.map(of));

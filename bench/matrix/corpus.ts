@@ -11,20 +11,20 @@ import { judge } from './lib/judge.ts';
 import type { Captured } from './lib/types.ts';
 
 /**
- * People: rows of npm `fingerprint-generator`, a Bayesian network over fingerprints of real visitors, mapped to complete
- * bundles and judged as ingest judges them. What a row does not hold is filled in as an ordinary browser of the
- * row's engine reports it, so only what the rows themselves say can make a rule fire:
+ * Judges bundles of people: rows of `fingerprint-generator` (https://github.com/apify/fingerprint-suite), a Bayesian network
+ * over fingerprints of real visitors. Values that a row lacks are those of an ordinary browser with the row's engine, so that
+ * only the row's own values can make a rule fire:
  *
  * from the row      page.* (names, hints, cores, memory, touch, plug-ins, webdriver, GPC), screen.*, media.hdr,
  *                   graphics.vendor and renderer, the bits of `fonts` whose names it lists, and every header
- * from the page     worker.* and frame.*: the row has no worker, and an undisguised browser says the same in all three
+ * from the page     worker.* and frame.*: the row has no worker, and an undisguised browser reports the same in all three
  * by engine         engine.*, media.colorGamut, page.chromeObject, graphics.audioSum, time.clockStepMs
  * by device         media.pointer and hover: coarse for phones and tablets, else fine
  * derived           inner sizes: rows were taken before layout and mostly say 0; then the outer size less the frame
  * random, seeded    graphics.canvasHash, time.zone
  * none              tells.*, input
  *
- * Some rows were left by headless browsers that say so in brands or headers (about 1 in 500): they are counted apart.
+ * About 1 row in 500 is of a headless browser that says so in its brands or headers: these are counted separately.
  */
 
 const MIX = {
@@ -162,19 +162,19 @@ function signalsOf(fingerprint: Fingerprint, random: Random): Record<string, unk
   };
 }
 
-/** The row's headers are a navigation's; the agent's request is a fetch. */
+/** Turns the row's headers, which are those of a navigation, into those of the agent's fetch. */
 function headersOf(headers: Readonly<Record<string, string>>): Record<string, string> {
   const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-  const kept = lower.filter(
+  const fetchHeaders = lower.filter(
     ([name]) => !['upgrade-insecure-requests', 'sec-fetch-user', 'te'].includes(name),
   );
-  const fetched = Object.fromEntries(kept);
+  const fetched = Object.fromEntries(fetchHeaders);
   if (fetched['sec-fetch-mode'] !== undefined)
     Object.assign(fetched, { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' });
   return { ...fetched, accept: '*/*', 'content-type': 'application/json' };
 }
 
-/** The generator asks Math.random and takes no seed. */
+/** Replaces Math.random while `make` runs, because the generator takes no seed. */
 function withSeed<T>(random: Random, make: () => T): T {
   const { random: before } = Math;
   Math.random = random;
@@ -198,9 +198,9 @@ function saysHeadless({ signals, headers }: Captured): boolean {
 
 export interface CorpusResult {
   readonly seed: number;
-  /** Rows that were judged. */
+  /** Number of rows that were judged. */
   readonly rows: number;
-  /** Rows beside them that call themselves headless. */
+  /** Number of other rows, which call themselves headless. */
   readonly headless: number;
   readonly byClass: Readonly<Record<string, number>>;
   /** Number of rows in which a rule fired, by its id. */
@@ -223,7 +223,7 @@ function countRow({ byClass, byRule, automation }: Tally, bundle: Captured): voi
   if (verdict.class === 'undeclared_automation') automation.push(rules.join(' '));
 }
 
-/** Hands on each row that does not call itself headless. @returns how many did */
+/** Calls `take` with each row that does not call itself headless. @returns the number of those that do */
 function eachPerson(rows: number, seed: number, take: (bundle: Captured) => void): number {
   const random = seededRandom(seed);
   let headless = 0;

@@ -48,7 +48,7 @@ async function runAll(only: RegExp): Promise<Pick<Results, 'runs' | 'notRun'>> {
   return { runs, notRun };
 }
 
-/** Writes between the marks only: the rest of the page is written by hand. */
+/** Replaces only the text between the marks; the rest of the page is written by hand. */
 function writeDoc(file: string, results: Results): void {
   const [begin, end] = MARKS;
   const text = readFileSync(file, 'utf8');

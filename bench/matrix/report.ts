@@ -3,7 +3,7 @@ import { wilson } from '../../src/lib/wilson.ts';
 import type { CorpusResult } from './corpus.ts';
 import type { Measured, MeasuredRun, NotRun, Truth } from './lib/types.ts';
 
-/** The tables of docs/classification.md, and the goals that the runs miss. */
+/** Writes the tables of docs/classification.md, and finds the goals that the runs miss. */
 
 export interface Results {
   readonly date: string;
@@ -12,7 +12,7 @@ export interface Results {
   readonly corpus: CorpusResult | null;
 }
 
-/** At least 30 of 36 driven browsers, no person, and at most 0.1 % of the corpus. */
+/** Goals: at least 30 of 36 driven browsers are found, no person is, and at most 0.1 % of the corpus. */
 const FOUND_SHARE = 30 / 36;
 const CORPUS_SHARE = 0.001;
 const AUTOMATION = 'undeclared_automation';
@@ -21,7 +21,7 @@ const shortClass = (name: string): string => (name === AUTOMATION ? 'automation'
 const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 const runsOf = ({ runs }: Results, truth: Truth): MeasuredRun[] =>
   runs.filter(({ names }) => names.truth === truth);
-/** The verdict after a press where there was one. */
+/** @returns the verdict after the press, or that at load where nothing was pressed */
 const lastOf = (run: MeasuredRun): Measured => run.pressed ?? run.measured;
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
@@ -78,14 +78,14 @@ function summaryTable(results: Results): string[] {
   return table(['', 'runs', '95 % interval'], rows);
 }
 
-/** In how many runs each rule fired, at load or after a press. */
+/** Counts the runs in which each rule fired, at load or after a press. */
 function ruleTable({ runs, corpus }: Results): string[] {
   const fired = ({ measured, pressed }: MeasuredRun): Set<string> =>
     new Set([...measured.rules, ...(pressed?.rules ?? [])]);
   const count = (truth: Truth, id: string): number =>
     runs.filter((run) => run.names.truth === truth && fired(run).has(id)).length;
   const rows = RULES.map(({ id, weight }) =>
-    // In code: the page has one other table whose rows begin with a rule.
+    // Formatted as code, because another table of the page also has rows that begin with a rule.
     [`\`${id}\``, weight, count('automation', id), count('person', id), corpus?.byRule[id] ?? 0].map(String),
   );
   return table(['rule', 'weight', 'driven runs', 'runs of people', 'generated people'], rows);
@@ -104,11 +104,11 @@ const HEAD = [
   'attest',
 ];
 
-/** The class, with the rules that had not fired at load. */
+/** Formats the class after the press, with the rules that had not fired at load. */
 function pressedCell({ measured, pressed }: MeasuredRun): string {
   if (!pressed) return '-';
-  const more = pressed.rules.filter((id) => !measured.rules.includes(id));
-  return [shortClass(pressed.class), ...more].join(' ');
+  const newRules = pressed.rules.filter((id) => !measured.rules.includes(id));
+  return [shortClass(pressed.class), ...newRules].join(' ');
 }
 
 function runRow(run: MeasuredRun): string[] {
@@ -175,7 +175,7 @@ export function formatMarkdown(results: Results): string {
   ].join('\n');
 }
 
-/** Each goal that is missed, in words; empty when all are reached. */
+/** @returns a sentence for each missed goal */
 export function findShortfalls(results: Results): string[] {
   const driven = runsOf(results, 'automation');
   const found = driven.filter(({ measured }) => measured.class === AUTOMATION).length / driven.length;

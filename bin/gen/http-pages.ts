@@ -2,11 +2,11 @@ import { ERRORS, type ErrorCode } from '../../src/lib/errors.ts';
 import { KEY_SCOPES } from '../../src/schema/route.ts';
 import { ALL_ROUTES } from '../../src/schema/routes.ts';
 
-/** docs/errors.md, and the table of docs/api-keys.md. */
+/** Generates docs/errors.md, and the table in docs/api-keys.md. */
 
 type Retry = 'no' | 'after the fix' | 'yes';
 
-/** What a caller does about each refusal. */
+/** Advice to callers for each error. */
 const ADVICE: Readonly<Record<ErrorCode, readonly [retry: Retry, advice: string]>> = {
   'malformed-sealed-bundle': ['after the fix', 'Send what the agent or `gpd seal` makes, unchanged.'],
   'invalid-json': ['after the fix', 'Send JSON in UTF-8; look for a trailing comma or a cut body.'],
@@ -103,7 +103,7 @@ export function errorsPage(note: string): string {
 const SCOPES = [...KEY_SCOPES, 'session'] as const;
 const [BEGIN, END] = ['<!-- scopes: begin -->', '<!-- scopes: end -->'];
 
-/** The routes that take an API key or a session, with the scopes that may call them. */
+/** Fills in the table of routes that need an API key or a session, with the scopes that may call them. */
 export function apiKeysPage(page: string): string {
   const rows = ALL_ROUTES.flatMap(({ method, path, credential }) => {
     if (typeof credential === 'string') return [];

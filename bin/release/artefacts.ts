@@ -2,21 +2,21 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync
 import { join } from 'node:path';
 import { fixedEnvironment, type Place, run } from './run.ts';
 
-/** What a release has of gpd itself. Each is made of the unpacked source archive, never of the work tree. */
+/** Creates the artefacts of gpd itself. Each is made from the unpacked source archive, never from the work tree. */
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-const pack = (prefix: string, paths: string): string =>
+const packCommand = (prefix: string, paths: string): string =>
   `tar --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=go-w --mtime="@$SOURCE_DATE_EPOCH" \
   --transform='s,^,${prefix}/,' -cf - ${paths} | xz -6 -T1`;
 
-/** The source archive, and beside the other places its content, built with the packages that are installed here. */
+/** Writes the source archive, then unpacks and builds it with the packages that are installed here. @returns the built folder */
 export function createSource(place: Omit<Place, 'source'>): string {
   const { out, scratch, version, commit, epoch } = place;
   const name = `gpd-${version}`;
   const file = join(out, `${name}-source.tar.xz`);
   const env = fixedEnvironment(epoch);
-  // umask: git writes what tar shall write whoever calls it.
+  // With a fixed umask, the file modes in the archive do not depend on the caller.
   const archive = `git -c tar.umask=0022 archive --format=tar --prefix=${name}/ ${commit} | xz -6 -T1 > "$1"`;
   run(ROOT, env, 'sh', '-c', archive, 'sh', file);
   run(scratch, env, 'sh', '-c', 'umask 022 && tar -xf "$1"', 'sh', file);
@@ -27,25 +27,30 @@ export function createSource(place: Omit<Place, 'source'>): string {
 }
 
 export function createNpmPackage({ source, out, epoch }: Place, folder = '.'): void {
-  const words = ['pack', '--silent', '--pack-destination', out];
-  run(join(source, folder), fixedEnvironment(epoch), 'npm', ...words);
+  const npmArguments = ['pack', '--silent', '--pack-destination', out];
+  run(join(source, folder), fixedEnvironment(epoch), 'npm', ...npmArguments);
 }
 
-/** The portable archive and the Debian package: the tree of packaging/tree.mjs. */
+/** Creates the portable archive and the Debian package, both with the tree of packaging/tree.mjs. */
 export function createPackages({ source, out, epoch, version }: Place): void {
   for (const script of ['packaging/archive.sh', 'packaging/deb.sh'])
     run(source, fixedEnvironment(epoch), 'sh', script, '--out', out, '--version', version);
 }
 
-/** What `docker build` takes, and the compose file that starts it. */
+/** Creates an archive with the context of `docker build` and the compose file. */
 export function createImageContext({ source, out, epoch, version }: Place): void {
-  const kept = readFileSync(join(source, 'packaging/Containerfile.dockerignore'), 'utf8')
+  const included = readFileSync(join(source, 'packaging/Containerfile.dockerignore'), 'utf8')
     .split('\n')
     .filter((line) => line.startsWith('!'))
     .map((line) => line.slice(1));
-  const paths = [...kept, 'packaging/Containerfile', 'packaging/Containerfile.dockerignore', 'compose.yaml'];
+  const paths = [
+    ...included,
+    'packaging/Containerfile',
+    'packaging/Containerfile.dockerignore',
+    'compose.yaml',
+  ];
   const name = `gpd-${version}-image`;
-  const command = `${pack(name, '"$@"')} > "${join(out, name)}.tar.xz"`;
+  const command = `${packCommand(name, '"$@"')} > "${join(out, name)}.tar.xz"`;
   run(source, fixedEnvironment(epoch), 'sh', '-c', command, 'sh', ...paths);
 }
 
@@ -54,12 +59,12 @@ export function createSbom({ source, out, epoch, version }: Place): void {
   writeFileSync(join(out, `gpd-${version}-sbom.cdx.json`), `${sbom}\n`);
 }
 
-/** A folder for scratch files of one step. */
+/** Creates a temporary folder for one step. */
 export function newFolder({ scratch }: Pick<Place, 'scratch'>, name: string): string {
   return mkdtempSync(join(scratch, `${name}-`));
 }
 
-/** A copy of an SDK that its tools may write into. */
+/** Copies an SDK to a folder that its tools may write to. */
 export function copySdk(place: Place, language: string): string {
   const folder = newFolder(place, language);
   mkdirSync(folder, { recursive: true });

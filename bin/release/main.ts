@@ -16,7 +16,7 @@ import { createSdks } from './sdks.ts';
 import { trySmokes } from './smoke.ts';
 import { otherVersions } from './versions.ts';
 
-/** `npm run release`: every artefact of a version from one commit, the same bytes each time, each tried in an empty folder. */
+/** `npm run release`: creates all artefacts of a version from one commit, reproducibly, and tries each in an empty folder. */
 
 const USAGE = 'usage: npm run release -- VERSION [--dry-run] [--out FOLDER] [--key FILE] [--no-smoke]';
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -24,7 +24,7 @@ const NEEDED = ['build-essential', 'python3-venv', 'golang-go', 'maven', 'defaul
 
 const git = (...args: string[]): string => run(ROOT, {}, 'git', ...args);
 
-/** @returns why this commit cannot be released as that version */
+/** @returns the reasons why this commit cannot be released as this version */
 function findProblems(version: string, isDry: boolean, key: string | null): string[] {
   const lacking = missingPackages().filter(({ name }) => NEEDED.includes(name));
   const problems = [
@@ -60,10 +60,10 @@ async function release(version: string, options: { out: string; key: string | nu
   mkdirSync(out, { recursive: true });
   const scratch = mkdtempSync(join(tmpdir(), 'gpd-release-'));
   const epoch = Number(git('log', '-1', '--format=%ct'));
-  const begun = { out, scratch, version, commit: git('rev-parse', 'HEAD'), epoch };
+  const plan = { out, scratch, version, commit: git('rev-parse', 'HEAD'), epoch };
   try {
     say('source archive and build');
-    const place = { ...begun, source: createSource(begun) };
+    const place = { ...plan, source: createSource(plan) };
     await createArtefacts(place);
     writeProvenance(place);
     signFile(writeSums(out), key);
@@ -89,7 +89,7 @@ async function main(): Promise<void> {
   const key = values.key ?? null;
   const problems = findProblems(version, isDry, key);
   if (problems.length > 0) throw new Error(`no release of ${version}:\n  ${problems.join('\n  ')}`);
-  // Files that npm, hatchling and zip make keep their modes.
+  // npm, hatchling and zip store the modes of files, which must not depend on the caller's umask.
   process.umask(0o022);
   process.env['TZ'] = 'UTC';
   const out = resolve(values.out ?? join('dist', 'release', version));

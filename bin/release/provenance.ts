@@ -3,14 +3,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Place, say, sha256 } from './run.ts';
 
-/** What lets somebody else judge the artefacts: where they come from, their hashes, and a signature over these. */
+/** Writes what others need to verify the artefacts: their provenance, their hashes, and a signature over the hashes. */
 
-const artefacts = (out: string): string[] => readdirSync(out).sort();
+const listArtefacts = (out: string): string[] => readdirSync(out).sort();
 
-/** An in-toto statement with SLSA provenance: which commit, which packages and which Node they were made of. */
+/** Writes an in-toto statement with SLSA provenance: the commit, the packages and the Node that the artefacts were made from. */
 export function writeProvenance({ out, source, version, commit, epoch }: Place): void {
   const file = join(out, `gpd-${version}-provenance.json`);
-  const subject = artefacts(out).map((name) => ({ name, digest: { sha256: sha256(join(out, name)) } }));
+  const subject = listArtefacts(out).map((name) => ({ name, digest: { sha256: sha256(join(out, name)) } }));
   const material = (path: string): object => ({
     uri: `file:${path}`,
     digest: { sha256: sha256(join(source, path)) },
@@ -40,16 +40,16 @@ export function writeProvenance({ out, source, version, commit, epoch }: Place):
   writeFileSync(file, `${JSON.stringify(statement, null, 2)}\n`);
 }
 
-/** For `sha256sum --check`. */
+/** Writes SHA256SUMS, which `sha256sum --check` reads. */
 export function writeSums(out: string): string {
-  const lines = artefacts(out).map((name) => `${sha256(join(out, name))}  ${name}\n`);
+  const lines = listArtefacts(out).map((name) => `${sha256(join(out, name))}  ${name}\n`);
   const file = join(out, 'SHA256SUMS');
   writeFileSync(file, lines.join(''));
   return file;
 }
 
 /**
- * Ed25519 over the file as it is: `openssl pkeyutl -verify -rawin` checks it.
+ * Signs the bytes of the file with Ed25519; `openssl pkeyutl -verify -rawin` verifies that.
  * @param keyFile a private key as PEM (`openssl genpkey -algorithm ed25519`); null leaves the release unsigned
  */
 export function signFile(file: string, keyFile: string | null): void {

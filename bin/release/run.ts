@@ -2,23 +2,23 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** The programs that make and try a release, with the same environment on every machine. */
+/** Runs the programs that create and try a release, with the same environment on every machine. */
 
 export interface Place {
-  /** The unpacked source archive, built. */
+  /** Folder of the unpacked and built source archive. */
   readonly source: string;
   /** Folder of the artefacts. */
   readonly out: string;
   readonly scratch: string;
   readonly version: string;
   readonly commit: string;
-  /** Time of the commit in seconds: the time of every file in every artefact. */
+  /** Time of the commit in seconds, which every file in every artefact gets. */
   readonly epoch: number;
 }
 
 export type Variables = Readonly<Record<string, string>>;
 
-/** @returns what it wrote to standard output. @throws with all that it said */
+/** @returns its standard output @throws with its whole output */
 export function run(cwd: string, env: Variables, file: string, ...args: readonly string[]): string {
   const options = { cwd, env: { ...process.env, ...env }, encoding: 'utf8', maxBuffer: 1 << 28 } as const;
   try {
@@ -29,7 +29,7 @@ export function run(cwd: string, env: Variables, file: string, ...args: readonly
   }
 }
 
-/** Neither the language, the time zone nor the hour of a build may be seen in an artefact. */
+/** Variables that keep language, time zone and time of the build out of the artefacts. */
 export function fixedEnvironment(epoch: number): Variables {
   return { SOURCE_DATE_EPOCH: String(epoch), TZ: 'UTC', LC_ALL: 'C', PYTHONHASHSEED: '0' };
 }

@@ -5,11 +5,11 @@ import { ZipFile } from 'yazl';
 import { copySdk, createNpmPackage, newFolder } from './artefacts.ts';
 import { fixedEnvironment, type Place, run } from './run.ts';
 
-/** The packages of the four SDKs, as their registries take them. */
+/** Creates the packages of the four SDKs in the formats of their registries. */
 
 export const GO_MODULE = 'gpd.dev/consent-go';
 
-/** Wheel and source distribution, by the hatchling that its tests use. */
+/** Creates wheel and source distribution with the version of hatchling that the SDK's tests use. */
 function createPython(place: Place): void {
   const folder = copySdk(place, 'python');
   const env = fixedEnvironment(place.epoch);
@@ -22,7 +22,7 @@ function createPython(place: Place): void {
   run(folder, env, join(venv, 'bin/python'), '-m', 'hatchling', 'build', '--directory', place.out);
 }
 
-/** The zip of a module (go.dev/ref/mod#zip-files): every file below MODULE@vVERSION/. */
+/** Creates the zip of a Go module, with every file below MODULE@vVERSION/ (go.dev/ref/mod#zip-files). */
 async function createGo({ source, out, version, epoch }: Place): Promise<void> {
   const folder = join(source, 'sdk/go');
   const zip = new ZipFile();
@@ -38,12 +38,12 @@ async function createGo({ source, out, version, epoch }: Place): Promise<void> {
   await pipeline(zip.outputStream, createWriteStream(join(out, `gpd-consent-go-v${version}.zip`)));
 }
 
-/** Jar, sources, documentation and pom. */
+/** Creates jar, sources, documentation and pom. */
 function createJava(place: Place): void {
   const folder = copySdk(place, 'java');
   const time = `-Dproject.build.outputTimestamp=${new Date(place.epoch * 1000).toISOString()}`;
-  const words = ['--quiet', '--batch-mode', '-Prelease', '-Dmaven.test.skip=true', time, 'package'];
-  run(folder, fixedEnvironment(place.epoch), 'mvn', ...words);
+  const mavenArguments = ['--quiet', '--batch-mode', '-Prelease', '-Dmaven.test.skip=true', time, 'package'];
+  run(folder, fixedEnvironment(place.epoch), 'mvn', ...mavenArguments);
   const name = `consent-${place.version}`;
   for (const kind of ['', '-sources', '-javadoc'])
     copyFileSync(join(folder, 'target', `${name}${kind}.jar`), join(place.out, `gpd-${name}${kind}.jar`));

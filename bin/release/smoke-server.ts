@@ -4,19 +4,21 @@ import { createInterface } from 'node:readline';
 import { newFolder } from './artefacts.ts';
 import type { Place, Variables } from './run.ts';
 
+/** Starts a server from an artefact, for the smoke tests. */
+
 const LIMIT_MS = 120_000;
 
 /**
- * A first start on an empty data directory, ended when `use` is done.
+ * Starts a server on an empty data directory and ends it when `use` is done.
  * @param command `gpd serve` or `gpd demo` in one of its forms
- * @param use gets the line of JSON that it printed, and the variables with which commands find the same installation
+ * @param use gets the line of JSON that the server printed, and the variables with which commands find the same installation
  * @throws when it does not start, or does not end with 0
  */
-export async function withServer<Told>(
+export async function withServer<Started>(
   place: Place,
   command: readonly string[],
   variables: Variables,
-  use: (told: Told, env: Variables) => Promise<void>,
+  use: (startLine: Started, env: Variables) => Promise<void>,
 ): Promise<void> {
   const [file = '', ...args] = command;
   const cwd = newFolder(place, 'server');
@@ -31,9 +33,9 @@ export async function withServer<Told>(
   const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
   try {
     const line = once(createInterface(child.stdout), 'line') as Promise<[string]>;
-    const [told] = await Promise.race([line, exited.then(() => [null])]);
-    if (told === null || told === undefined) throw new Error(`${command.join(' ')} did not start`);
-    await use(JSON.parse(told) as Told, env);
+    const [startLine] = await Promise.race([line, exited.then(() => [null])]);
+    if (startLine === null || startLine === undefined) throw new Error(`${command.join(' ')} did not start`);
+    await use(JSON.parse(startLine) as Started, env);
     child.kill('SIGTERM');
     const [code] = await exited;
     if (code !== 0) throw new Error(`${command.join(' ')} ended with ${String(code)}`);

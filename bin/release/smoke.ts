@@ -5,7 +5,7 @@ import { type Place, run, say, type Variables } from './run.ts';
 import { trySdks } from './smoke-sdks.ts';
 import { withServer } from './smoke-server.ts';
 
-/** Every artefact is installed in an empty folder and has to work there. */
+/** Installs every artefact in an empty folder and tries it there. */
 
 const PLAIN = { PATH: '/usr/bin:/bin' };
 
@@ -14,7 +14,7 @@ async function expectPage(url: string): Promise<void> {
   if (status !== 200) throw new Error(`${url} answered ${status}`);
 }
 
-/** A first start on an empty data directory. */
+/** Starts `serve` on an empty data directory and asks for two pages. */
 async function tryServer(place: Place, name: string, command: readonly string[], env: Variables) {
   await withServer<{ url: string }>(place, [...command, 'serve'], env, async ({ url }) => {
     for (const path of ['/readyz', '/v1/agent.js']) await expectPage(`${url}${path}`);
@@ -22,7 +22,7 @@ async function tryServer(place: Place, name: string, command: readonly string[],
   say(`ok: ${name}`);
 }
 
-/** With each supported Node; the module of SQLite comes from the cache if this machine has compiled it before. */
+/** Tries each supported Node. SQLite's module comes from the cache if this machine has compiled it before. */
 async function tryNpmPackage(place: Place): Promise<void> {
   const prefix = newFolder(place, 'npm');
   const file = join(place.out, `gpd-${place.version}.tgz`);
@@ -39,7 +39,7 @@ async function tryNpmPackage(place: Place): Promise<void> {
   }
 }
 
-/** On a PATH with what its launcher calls, and neither Node nor a compiler. */
+/** Runs on a PATH with only the tools that the launcher calls, without Node and a compiler. */
 async function tryArchive(place: Place): Promise<void> {
   const [folder, bare] = [newFolder(place, 'archive'), newFolder(place, 'bare')];
   for (const tool of ['dirname', 'readlink'])
@@ -54,7 +54,7 @@ async function tryArchive(place: Place): Promise<void> {
   say('ok: portable archive, demo');
 }
 
-/** Unpacked and not installed, because that takes root: `npm run test:package` does it on a machine of its own. */
+/** Unpacks the package only: installing takes root, and `npm run test:package` does it on a separate system. */
 async function tryDeb(place: Place): Promise<void> {
   const folder = newFolder(place, 'deb');
   const name = readdirSync(place.out).find((one) => one.endsWith('.deb')) ?? '';
@@ -63,7 +63,7 @@ async function tryDeb(place: Place): Promise<void> {
   await tryServer(place, 'Debian package', [process.execPath, program], PLAIN);
 }
 
-/** What the Containerfile copies has to be there, and has to build; no engine runs here. */
+/** Builds the tree from the files that the Containerfile copies; it needs no container engine. */
 function tryImageContext(place: Place): void {
   const folder = newFolder(place, 'image');
   run(folder, {}, 'tar', '-xf', join(place.out, `gpd-${place.version}-image.tar.xz`));

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Every file that says the version, and how. */
+/** Compares the version in all files that contain it, before a release. */
+
+/** Each file with the version, and the pattern that finds it. */
 const PLACES: readonly (readonly [string, RegExp])[] = [
   ['package.json', /^ {2}"version": "([^"]+)"/m],
   ['package-lock.json', /^ {2}"version": "([^"]+)"/m],
@@ -14,7 +16,7 @@ const PLACES: readonly (readonly [string, RegExp])[] = [
   ['sdk/java/src/main/java/dev/gpd/consent/Transport.java', /VERSION = "([^"]+)"/],
 ];
 
-/** @returns the files that say another version than this one */
+/** @returns a sentence for each file with another version */
 export function otherVersions(root: string, version: string): string[] {
   return PLACES.flatMap(([path, pattern]) => {
     const found = pattern.exec(readFileSync(join(root, path), 'utf8'))?.[1];

@@ -5,7 +5,7 @@ import { createMasterKey, SERVER_SECRET, WrongMasterKey } from '../keys/master-k
 import { SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 import { every } from '../lib/jobs.ts';
-import { opens } from '../ops/escrow.ts';
+import { opensSecret } from '../ops/escrow.ts';
 import type { TenantDirectory } from '../tenants/directory.ts';
 import { type DamagedTenant, readSnapshot, type SnapshotPage } from '../tenants/snapshot-store.ts';
 
@@ -43,12 +43,12 @@ async function apply(poll: Poll, page: SnapshotPage): Promise<readonly DamagedTe
   } catch (error) {
     if (!(error instanceof WrongMasterKey)) throw error;
     const wrapped = (await readMeta(database, SERVER_SECRET)) ?? '';
-    const key = opens(masterKey, wrapped)
+    const key = opensSecret(masterKey, wrapped)
       ? masterKey
       : createMasterKey(poll.options.rereadMasterKey(), randomBytes);
     // A rewrap between these reads: the next look sees all of it.
     const moved = (await readRevision(database, 'tenants')) !== page.revision;
-    if (moved || !opens(key, wrapped)) throw error;
+    if (moved || !opensSecret(key, wrapped)) throw error;
     return directory.apply(page, key);
   }
 }

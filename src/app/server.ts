@@ -11,9 +11,9 @@ import { poolRandom } from '../lib/crypto.ts';
 import { every } from '../lib/jobs.ts';
 import { readPolicy } from '../log/cosign-service.ts';
 import { createDaySalts } from '../ops/day-salt-service.ts';
-import { createDaySalt, createLimiters } from '../ops/limits.ts';
+import { createDayHash, createLimiters } from '../ops/limits.ts';
 import { parseRanges, readTls } from '../ops/listen.ts';
-import { createFaultLog, hearInvalidStates, logRefusals } from '../ops/log.ts';
+import { createFaultLog, logInvalidStates, logRefusals } from '../ops/log.ts';
 import { removeLeftovers } from '../ops/restore-swap.ts';
 import type { AppOptions } from '../ops/running.ts';
 import { NO_SOCKETS } from '../ops/systemd/sockets.ts';
@@ -122,7 +122,7 @@ export async function openServer(
   const { decryptor, polling } = await followTenants(services, options, faults, stops);
   const agents = await followAgents(services, options, faults, stops);
   const saltOf = await followSalts(services, faults, stops);
-  stops.push(hearInvalidStates(log), logRefusals(log, monotonic));
+  stops.push(logInvalidStates(log), logRefusals(log, monotonic));
   const day = { serverSecret, saltOf, clock };
   const { refresh } = polling;
   const findKey = createUnknownKeys({ findKnownKey: tenants.findApiKey, refresh, now: monotonic });
@@ -145,7 +145,7 @@ export async function openServer(
     limiters: createLimiters(config, database, day),
     findApiKey: createKeyFinder(database, findKey, clock),
     /** Hashes under a key of the day; `label` keeps two uses apart. */
-    markerFor: (label: string) => createDaySalt(day, label),
+    markerFor: (label: string) => createDayHash(day, label),
     knowsOrigin: (origin: string): boolean => {
       const isKnownOrigin = tenants.knowsOrigin(origin);
       // The pages of gpd itself name no origin of a tenant.

@@ -12,15 +12,15 @@ import type { Tenant } from '../tenants/tenant.ts';
 import type { StoredTenant } from '../tenants/tenant-store.ts';
 import { type CommandFailed, failed, io, misused, notFound, say } from './io.ts';
 
-/** The things that a command works with; each is loaded and opened when the command first asks for it: most need little. */
+/** The parts of gpd that a command may use. Each is opened when the command first asks for it, because most need few. */
 export type CommandContext = ReturnType<typeof createContext>;
 
 export function configFor(flags: Partial<Record<SettingName, unknown>> = {}): Config {
-  const { env, asked } = io();
-  return loadConfig({ environment: env, flags, configFile: asked.config });
+  const { env, globalOptions } = io();
+  return loadConfig({ environment: env, flags, configFile: globalOptions.config });
 }
 
-/** A container's user may have a number and no name. */
+/** `userInfo` throws where the user has no name, as in a container that runs under a bare uid. */
 export const accountName = (): string =>
   tryOr(() => userInfo().username, `uid ${process.getuid?.() ?? 'unknown'}`);
 
@@ -44,7 +44,7 @@ async function onlyKid(database: Database): Promise<string> {
   return only;
 }
 
-/** Consent, people's rights and all tenants as they are now; most commands need the database alone. */
+/** Loads consent, people's rights and all tenants, for the commands that need more than the database. */
 async function openServices(store: Store, config: Config): Promise<Services> {
   const { createServices, loadTenants } = await import('../services.ts');
   const services = await createServices(config, {
@@ -58,18 +58,18 @@ async function openServices(store: Store, config: Config): Promise<Services> {
   return services;
 }
 
-/** @throws {CommandFailed} that says what is done all the same */
+/** @throws {CommandFailed} that begins with `done`: the command's change is committed even when the log cannot be written */
 async function recordEnded(store: Store, config: Config, done: string): Promise<void> {
-  const [ended, log] = await Promise.all([
+  const [endings, erasureLog] = await Promise.all([
     import('../rights/erase/ended.ts'),
     import('../rights/erase/erasure-log.ts'),
   ]);
   try {
-    await ended.recordEnded(log.outsideOf(store, config), Date.now());
+    await endings.recordEnded(erasureLog.outsideOf(store, config), Date.now());
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     throw failed(
-      `${done}, but erasures.log could not be written (${why}), so a restore of an older backup would undo this: repeat the command, or start gpd serve, which retries every minute`,
+      `${done}, but erasures.log could not be written (${reason}), so a restore of an older backup would undo this: repeat the command, or start gpd serve, which retries every minute`,
     );
   }
 }
@@ -99,30 +99,30 @@ function createContext() {
     get config() {
       return readConfig();
     },
-    /** The database and its keys. */
+    /** Opens the database and its keys. */
     open,
     services,
-    /** The tenant that was named, or else the only one. @throws {CommandFailed} that lists them when there are several */
-    resolveKid: async (given: string | undefined): Promise<string> =>
-      given ?? onlyKid((await open()).database),
+    /** @returns the tenant that was named, or else the only one @throws {CommandFailed} that lists them when there are several */
+    resolveKid: async (kidArgument: string | undefined): Promise<string> =>
+      kidArgument ?? onlyKid((await open()).database),
     /** @throws {CommandFailed} when there is no such tenant */
     tenant: async (kid: string): Promise<Tenant> => {
       const found = (await services()).tenants.find(kid);
       if (!found) throw noSuchTenant(kid);
       return found;
     },
-    /** The person at this terminal, now, for the audit log. @throws {CommandFailed} when there is no such tenant */
+    /** @returns the person at this terminal and the time, for the audit log @throws {CommandFailed} when there is no such tenant */
     by: async (kid: string) => ({ ...(await actor(kid)), at: Date.now() }),
-    /** The same as who reviews and erases. @throws {CommandFailed} when there is no such tenant */
+    /** @returns the person at this terminal as one who reviews and erases @throws {CommandFailed} when there is no such tenant */
     operator: async (kid: string) => ({ kid, ...(await actor(kid)) }),
-    /** The same of what concerns every tenant. */
+    /** @returns the person at this terminal, for an act that concerns every tenant */
     byAll: async (): Promise<InstallationAct> => ({
       actorOf: await createOperatorLookup(await open(), accountName()),
       at: Date.now(),
     }),
-    /** Writes to erasures.log what the command has ended; `done` is true all the same when that fails. */
+    /** Writes to erasures.log which keys or people the command has removed. @param done said where that fails */
     recordEnded: async (done: string): Promise<void> => recordEnded(await open(), readConfig(), done),
-    /** Closes what was opened. */
+    /** Closes the database if the command opened it. */
     close: async (): Promise<void> => {
       const store = await opening?.catch(() => null);
       await store?.database.close();
@@ -130,18 +130,18 @@ function createContext() {
   };
 }
 
-/** An action of commander, which gets a context before what commander gives; what it opened is closed whatever happens. */
+/** Turns `act` into an action of commander: it gets a context first, which is closed however `act` ends. */
 export const command =
-  <Given extends unknown[]>(act: (context: CommandContext, ...given: Given) => Promise<void> | void) =>
-  async (...given: Given): Promise<void> => {
+  <Args extends unknown[]>(act: (context: CommandContext, ...args: Args) => Promise<void> | void) =>
+  async (...args: Args): Promise<void> => {
     const context = createContext();
     try {
-      await act(context, ...given);
+      await act(context, ...args);
     } finally {
       await context.close();
     }
   };
 
-/** For the end of a help text. */
+/** Formats the examples that end a help text. */
 export const example = (...lines: readonly string[]): string =>
   ['', lines.length === 1 ? 'Example:' : 'Examples:', ...lines.map((line) => `  ${line}`)].join('\n');

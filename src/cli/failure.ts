@@ -7,7 +7,9 @@ import { BackupFailed } from '../ops/backup-stream.ts';
 import { AlreadyInitialised } from '../tenants/installation-files.ts';
 import { CommandFailed, conflict, type ExitName, endWith, failed } from './io.ts';
 
-/** Knex puts the statement with its values before the driver's words: ids of people do not belong on a terminal. */
+/** Maps every error to an exit code and one sentence, for the end of a command (contract section 9). */
+
+/** Knex puts the statement with its values before the driver's message: ids of people do not belong on a terminal. */
 function withoutSql(error: Error): string {
   const byDriver = 'code' in error && typeof error.code === 'string';
   return byDriver
@@ -15,7 +17,7 @@ function withoutSql(error: Error): string {
     : error.message;
 }
 
-/** The driver's messages about a file that this user may not write, or that is not a database. */
+/** Codes of the SQLite driver for a file that this user may not write, or that is not a database. */
 const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   [
     /^SQLITE_READONLY/,
@@ -29,16 +31,16 @@ const FILE_FAULTS: readonly (readonly [RegExp, ExitName, string])[] = [
   ],
 ];
 
-function fileFault(thrown: unknown): CommandFailed | null {
+function fileFailure(thrown: unknown): CommandFailed | null {
   const code = errorCode(driverError(thrown));
-  const [, exit, why] = FILE_FAULTS.find(([pattern]) => pattern.test(code)) ?? [];
-  return exit ? new CommandFailed(exit, `${why} (${code})`) : null;
+  const [, exit, reason] = FILE_FAULTS.find(([pattern]) => pattern.test(code)) ?? [];
+  return exit ? new CommandFailed(exit, `${reason} (${code})`) : null;
 }
 
 /** Exit codes (contract section 9) by the status that HTTP has for a refusal. */
 const EXIT_OF_STATUS: Readonly<Record<(typeof ERRORS)[keyof typeof ERRORS][0], ExitName>> = {
   400: 'usage',
-  // A command needs no credential: its tenant is gone, or its id names nobody.
+  // A command needs no credential: its tenant was removed, or its id names nobody.
   401: 'notFound',
   403: 'notAllowed',
   404: 'notFound',
@@ -55,17 +57,17 @@ const EXIT_OF_STATUS: Readonly<Record<(typeof ERRORS)[keyof typeof ERRORS][0], E
   503: 'tryAgain',
 };
 
-function refused({ status, message, details }: Refusal): CommandFailed {
-  const what = details === undefined ? '' : `: ${details.join('; ')}`;
-  return new CommandFailed(EXIT_OF_STATUS[status], `${message.replace(/\.$/, '')}${what}`);
+function failureOfRefusal({ status, message, details }: Refusal): CommandFailed {
+  const detailText = details === undefined ? '' : `: ${details.join('; ')}`;
+  return new CommandFailed(EXIT_OF_STATUS[status], `${message.replace(/\.$/, '')}${detailText}`);
 }
 
-export function exitOf(error: unknown): CommandFailed {
+export function commandFailureOf(error: unknown): CommandFailed {
   if (error instanceof CommandFailed) return error;
-  if (error instanceof Refusal) return refused(error);
-  const fault = fileFault(error);
+  if (error instanceof Refusal) return failureOfRefusal(error);
+  const fault = fileFailure(error);
   if (fault) return fault;
-  // 78 as well: to start again would not change it, and the unit does not try.
+  // Exit code 78 stops systemd from starting the unit again, which would not help here.
   if (error instanceof ConfigError || error instanceof UnknownSchema || error instanceof SqliteUnloadable)
     return new CommandFailed('badConfig', error.message);
   if (error instanceof OutcomeUnknown) return failed(`${error.message}; check before you repeat it`);
@@ -76,5 +78,5 @@ export function exitOf(error: unknown): CommandFailed {
   return failed(error instanceof Error ? withoutSql(error) : String(error));
 }
 
-/** For what must end in its place. Everything else is thrown. */
-export const fail = (error: unknown): void => endWith(exitOf(error));
+/** Prints the error and sets the exit code, where a caller has to clean up and cannot throw it. */
+export const endWithError = (error: unknown): void => endWith(commandFailureOf(error));

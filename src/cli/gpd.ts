@@ -2,7 +2,9 @@ import { Command, CommanderError, Help } from 'commander';
 import { VERSION } from '../version.ts';
 import { CommandFailed, EXIT, endWith, type Io, io, misused, printable, withIo } from './io.ts';
 
-/** In the order that help shows them in. The file of a command is loaded for a call that names it. */
+/** The command line of gpd: the list of commands, and `run`, which `main.ts` and the tests call. */
+
+/** Commands in the order of the help text. A command's file is loaded only for a call that names it. */
 const COMMANDS = {
   demo: [
     'take a tour in a temporary data directory, with two weeks of visits',
@@ -77,24 +79,24 @@ const COMMANDS = {
   Record<string, readonly [about: string, load: () => Promise<{ define(command: Command): void }>]>
 >;
 
-/** Its script completes every command. */
-const SHOWS_ALL = 'completion';
+/** The command that needs the definitions of all others: its script completes them. */
+const NEEDS_ALL = 'completion';
 
-/** Says what commander refuses as gpd says everything, and which help to read. */
+/** Turns commander's errors into gpd's own, with the help text to read. */
 function refuseAsGpd(command: Command, path: string): void {
   command.exitOverride((error) => {
     if (error.exitCode === 0 || error.code === 'commander.help') throw error;
     const unknown = command.args.find((word) => /^--?[a-z]/.test(word));
-    // An option that is spelt wrong is why another is missing.
+    // A misspelt option is the likely reason that another is missing: name that one.
     if (error.code === 'commander.missingMandatoryOptionValue' && unknown !== undefined)
       (command as Command & { unknownOption(flag: string): never }).unknownOption(unknown);
-    const what = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
-    throw misused(`${what}; \`${path} --help\` shows how to use it`);
+    const problem = error.message.replace(/^error: /, '').replaceAll('\n', ' ');
+    throw misused(`${problem}; \`${path} --help\` shows how to use it`);
   });
   for (const child of command.commands) refuseAsGpd(child, `${path} ${child.name()}`);
 }
 
-/** @param isNeeded which commands are loaded; of the others only the name and the purpose are known */
+/** @param isNeeded which commands are loaded; the others have only a name and a description */
 export async function createProgram(isNeeded: (name: string) => boolean = () => true): Promise<Command> {
   const program = new Command('gpd')
     .description('Self-hosted device identification with consent that can be proven.')
@@ -123,16 +125,16 @@ export async function createProgram(isNeeded: (name: string) => boolean = () => 
 export function run(argv: readonly string[], streams: Io): Promise<number> {
   return withIo(streams, async () => {
     try {
-      const program = await createProgram((name) => argv.includes(name) || argv.includes(SHOWS_ALL));
+      const program = await createProgram((name) => argv.includes(name) || argv.includes(NEEDS_ALL));
       program.hook('preAction', (_program, command) => {
-        streams.asked = command.optsWithGlobals();
+        streams.globalOptions = command.optsWithGlobals();
       });
       await program.parseAsync([...argv], { from: 'user' });
     } catch (error) {
       if (error instanceof CommanderError) streams.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
       else if (error instanceof CommandFailed) endWith(error);
-      // Loaded for a failure alone, because it knows the errors of everything.
-      else endWith((await import('./failure.ts')).exitOf(error));
+      // Loaded for a failure alone: it imports the errors of every room.
+      else endWith((await import('./failure.ts')).commandFailureOf(error));
     }
     return streams.exitCode;
   });

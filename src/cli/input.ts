@@ -4,28 +4,28 @@ import { DAY, HOUR, MINUTE, SECOND } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
 import { kidSchema } from '../schema/bundle.ts';
 import { explainIssue } from '../schema/explain-issue.ts';
-import { failed, io, misused, onTerminal, printable } from './io.ts';
+import { failed, io, isInteractive, misused, printable } from './io.ts';
 
 /** Checks the arguments and options of a command, and asks for a yes. */
 
-/** @throws {CommandFailed} `usage`, which begins with `what` */
-export function checked<T>(schema: ZodType<T>, value: unknown, what: string): T {
+/** @throws {CommandFailed} `usage`, which begins with `prefix` */
+export function checkValue<T>(schema: ZodType<T>, value: unknown, prefix: string): T {
   const { data, error } = schema.safeParse(value, { error: explainIssue });
-  if (error) throw misused(`${what}${error.issues[0]?.message}`);
+  if (error) throw misused(`${prefix}${error.issues[0]?.message}`);
   return data;
 }
 
-/** The same, and where in the value it is wrong. */
-export function checkedPart<T>(schema: ZodType<T>, value: unknown, what = ''): T {
+/** Checks a value with parts. @throws {CommandFailed} `usage`, which also names the part that is invalid */
+export function checkObject<T>(schema: ZodType<T>, value: unknown, prefix = ''): T {
   const { data, error } = schema.safeParse(value, { error: explainIssue });
-  if (error) throw misused(`${what}${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`);
+  if (error) throw misused(`${prefix}${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`);
   return data;
 }
 
-/** A whole number, as an option or an operand gives it. @throws {CommandFailed} `usage` with `otherwise` */
-export function checkWhole(text: string | number, [min, max]: readonly [number, number], otherwise: string) {
+/** @param text as an option or an argument gives it @throws {CommandFailed} `usage` with `message` */
+export function checkInteger(text: string | number, [min, max]: readonly [number, number], message: string) {
   const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < min || number > max) throw misused(otherwise);
+  if (!Number.isSafeInteger(number) || number < min || number > max) throw misused(message);
   return number;
 }
 
@@ -38,49 +38,49 @@ export function parseDuration(text: string): number | null {
   return match && unit !== undefined ? Number(match[1]) * unit : null;
 }
 
-/** The one of these words that it is. @throws {CommandFailed} `usage` with `otherwise` */
-export function checkOneOf<Word extends string>(words: readonly Word[], text: unknown, otherwise: string) {
+/** @returns `text`, typed as one of these words @throws {CommandFailed} `usage` with `message` */
+export function checkOneOf<Word extends string>(words: readonly Word[], text: unknown, message: string) {
   const found = words.find((word) => word === text);
-  if (found === undefined) throw misused(otherwise);
+  if (found === undefined) throw misused(message);
   return found;
 }
 
 export const checkKid = (text: string): string =>
-  checked(kidSchema, text, `tenant ${JSON.stringify(text)}: `);
+  checkValue(kidSchema, text, `tenant ${JSON.stringify(text)}: `);
 
 /** The help text of an argument that names a tenant. */
-export const KID = 'the tenant';
-export const ONLY_KID = 'the tenant; may be left out while there is only one';
+export const KID_HELP = 'the tenant';
+export const ONLY_KID_HELP = 'the tenant; may be left out while there is only one';
 
-/** For an option that may be repeated. */
+/** Commander calls it for each value of an option that may be repeated. */
 export const collect = (value: string, previous: readonly string[]): string[] => [...previous, value];
 
-/** The JSON that a file holds. */
+/** @throws {CommandFailed} `usage` where the file is missing or is not JSON */
 export function readJsonFile(file: string): unknown {
   const value = tryOr(() => JSON.parse(readFileSync(file, 'utf8')) as unknown, undefined);
   if (value === undefined) throw misused(`${file} cannot be read as JSON`);
   return value;
 }
 
-/** Options of a command: those with a text, and those without. */
+/** Options of a command: those with a value, and those without. */
 export type Flags<Text extends string, Bare extends string = never> = { readonly [Name in Text]?: string } & {
   readonly [Name in Bare]?: boolean;
 };
 
 export type DestructiveFlags = Flags<never, 'yes' | 'dryRun'>;
 
-/** Asks on a terminal only: in a script a command that was called by name must not wait. */
-export async function confirmOnTerminal(options: DestructiveFlags, what: string): Promise<void> {
-  if (onTerminal()) await confirm(options, what);
+/** Asks on a terminal only: in a script the command runs at once, for acts that must not fail for a missing --yes. */
+export async function confirmOnTerminal(options: DestructiveFlags, consequence: string): Promise<void> {
+  if (isInteractive()) await confirm(options, consequence);
 }
 
-/** Destructive commands ask on a terminal and need --yes without one; nothing prompts without a TTY, or for --dry-run. */
-export async function confirm(options: DestructiveFlags, what: string): Promise<void> {
+/** Asks on a terminal; without one the command needs --yes. --dry-run asks nothing. @param consequence begins the question */
+export async function confirm(options: DestructiveFlags, consequence: string): Promise<void> {
   if (options.yes === true || options.dryRun === true) return;
-  if (!onTerminal()) throw misused(`${what}: repeat with --yes, or check first with --dry-run`);
+  if (!isInteractive()) throw misused(`${consequence}: repeat with --yes, or check first with --dry-run`);
   const { createInterface } = await import('node:readline/promises');
   const prompt = createInterface({ input: io().stdin, output: io().stderr });
-  const answer = await prompt.question(`${printable(what)}. Type yes to continue: `);
+  const answer = await prompt.question(`${printable(consequence)}. Type yes to continue: `);
   prompt.close();
   if (answer.trim() !== 'yes') throw failed('nothing was changed');
 }

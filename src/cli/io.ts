@@ -1,58 +1,57 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Readable } from 'node:stream';
 
-/** What a command reads and writes: the process's own, or what `run` was given. */
+/** Environment and streams of a command: those of the process, or those that a test gives to `run`. Prints tables and JSON. */
 
-type Written = NodeJS.WritableStream & { readonly isTTY?: boolean };
+type OutputStream = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Written;
-  readonly stderr: Written;
-  /** What the command ends with (contract section 9). */
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  /** Set by the command, one of EXIT. */
   exitCode: number;
-  /** What every command takes, as this one was given it. */
-  asked: { readonly config?: string; readonly json?: boolean };
-  /** Ends the process at once, where it is the command's own: a server that failed half-way has timers that would keep it. */
+  /** Options that every command takes. */
+  globalOptions: { readonly config?: string; readonly json?: boolean };
+  /** Ends the process at once, unless it is a test's: a server that failed half-way has timers that would keep it running. */
   leave(): void;
 }
 
-const given = new AsyncLocalStorage<Io>();
+const commandIo = new AsyncLocalStorage<Io>();
 const { env, stdout, stderr } = process;
-const own: Io = {
+const processIo: Io = {
   env,
   stdout,
   stderr,
-  // Made when it is first asked for: an open stdin may keep a process.
+  // A getter, because reading process.stdin opens it, and an open stdin can keep a process alive.
   get stdin() {
     return process.stdin;
   },
   exitCode: 0,
-  asked: {},
-  leave: () => process.exit(own.exitCode),
+  globalOptions: {},
+  leave: () => process.exit(processIo.exitCode),
 };
 
 export function io(): Io {
-  return given.getStore() ?? own;
+  return commandIo.getStore() ?? processIo;
 }
 
 /**
- * Two commands at one time in one process do not meet. The process's own streams need no storage, which would slow down
- * each promise of a server by Node's async hooks.
+ * Runs `work` with these streams; two commands in one process each see their own. The process's own need no storage, which
+ * would slow down each promise of a server by Node's async hooks.
  */
 export function withIo<T>(streams: Io, work: () => Promise<T>): Promise<T> {
-  return streams === own ? work() : given.run(streams, work);
+  return streams === processIo ? work() : commandIo.run(streams, work);
 }
 
-/** Both ends of a prompt. */
-export function onTerminal(): boolean {
+/** True where a prompt can be shown and answered. */
+export function isInteractive(): boolean {
   const { stdin, stderr: messages } = io();
   return stdin.isTTY === true && messages.isTTY === true;
 }
 
-/** stdout is data, stderr is messages (contract section 9). */
-
+/** Exit codes (contract section 9). */
 export const EXIT = {
   ok: 0,
   failure: 1,
@@ -78,13 +77,13 @@ export class CommandFailed extends Error {
   }
 }
 
-/** Asked for in a way that cannot be done. */
+/** The command line itself is wrong: exit code `usage`. */
 export const misused = (message: string): CommandFailed => new CommandFailed('usage', message);
 export const notFound = (message: string): CommandFailed => new CommandFailed('notFound', message);
 export const conflict = (message: string): CommandFailed => new CommandFailed('conflict', message);
 export const failed = (message: string): CommandFailed => new CommandFailed('failure', message);
 
-/** Others wrote some of what is shown: nothing in it may steer a terminal. */
+/** Replaces control and format characters: some of what gpd prints was written by strangers, and may not steer a terminal. */
 export function printable(text: string): string {
   return text.replace(/(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\u{fffd}');
 }
@@ -92,7 +91,7 @@ export function printable(text: string): string {
 const codeUnits = (text: string): string =>
   text.replace(/[\s\S]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** The same value, escaped where JSON would allow what steers a terminal. */
+/** Escapes the characters that JSON allows and that steer a terminal; the value stays the same. */
 export function printableJson(json: string): string {
   return json.replace(/[\u007f-\u009f\p{Cf}\u2028\u2029]/gu, codeUnits);
 }
@@ -101,7 +100,7 @@ export function say(message: string): void {
   io().stderr.write(`${printable(message)}\n`);
 }
 
-/** The last words of a command that failed. */
+/** Prints the message on stderr and sets the exit code. */
 export function endWith({ exit, message }: CommandFailed): void {
   say(`gpd: ${message}`);
   io().exitCode = EXIT[exit];
@@ -112,7 +111,7 @@ export function printLine(text: string): void {
 }
 
 export function wantsJson(): boolean {
-  return io().asked.json === true;
+  return io().globalOptions.json === true;
 }
 
 /** One JSON value for `--json`, else the lines for a person. */
@@ -121,7 +120,7 @@ export function print(value: unknown, lines: () => readonly string[]): void {
   else for (const line of lines()) printLine(line);
 }
 
-/** One JSON value for `--json`, else a line for each of `rows` under the names of the columns: a property, or made of the row. */
+/** Prints `value` for `--json`, else a table of `rows`. @param columns heading to the property of a row, or to a function of it */
 export function printTable<Row>(
   value: unknown,
   rows: readonly Row[],
@@ -130,11 +129,11 @@ export function printTable<Row>(
   const cells = Object.values(columns);
   const textOf = (row: Row) => (cell: (typeof cells)[number]) =>
     String(typeof cell === 'function' ? cell(row) : (row[cell] ?? ''));
-  print(value, () => table([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]));
+  print(value, () => alignColumns([Object.keys(columns), ...rows.map((row) => cells.map(textOf(row)))]));
 }
 
-/** Aligned columns, no box art. */
-export function table(texts: readonly (readonly string[])[]): string[] {
+/** Pads each cell to the width of its column, so that the lines form a table. */
+export function alignColumns(texts: readonly (readonly string[])[]): string[] {
   const rows = texts.map((cells) => cells.map((cell) => printable(cell).replaceAll('\n', '\u{fffd}')));
   const widths: number[] = [];
   for (const row of rows) {

@@ -6,55 +6,56 @@ import { basename, dirname, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { CommandFailed, conflict, misused } from './io.ts';
 
-/** A file that is there whole or not at all, for its owner only, and never in the place of another. */
+/** Writes a new file for commands: complete or not at all, readable by its owner alone, never over an existing one. */
 
-const taken = (path: string): CommandFailed => conflict(`${path} already exists; nothing was changed`);
+const alreadyExists = (path: string): CommandFailed =>
+  conflict(`${path} already exists; nothing was changed`);
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown }).code);
 
-/** @throws {CommandFailed} when it is there already */
+/** @throws {CommandFailed} `conflict` when it exists */
 export function expectNoFile(path: string): void {
-  if (existsSync(path)) throw taken(path);
+  if (existsSync(path)) throw alreadyExists(path);
 }
 
-async function create(path: string): Promise<FileHandle> {
+async function createPart(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
-    const why = codeOf(error);
-    if (why === 'ENOENT' || why === 'ENOTDIR') throw misused(`no such directory: ${dirname(path)}`);
-    if (why === 'EACCES' || why === 'EPERM' || why === 'EROFS') {
+    const code = codeOf(error);
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw misused(`no such directory: ${dirname(path)}`);
+    if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') {
       throw new CommandFailed(
         'notAllowed',
-        `cannot write to ${dirname(path)}: ${why === 'EROFS' ? 'read-only file system' : 'permission denied'}`,
+        `cannot write to ${dirname(path)}: ${code === 'EROFS' ? 'read-only file system' : 'permission denied'}`,
       );
     }
     throw error;
   }
 }
 
-/** A link does not overwrite; some file systems (FAT on a stick) have none. */
-async function place(from: string, to: string): Promise<void> {
+/** A hard link never overwrites. File systems without links (FAT) get a check and a rename instead. */
+async function moveIntoPlace(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
     await rm(from);
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') throw taken(to);
+    if (codeOf(error) === 'EEXIST') throw alreadyExists(to);
     expectNoFile(to);
     await rename(from, to);
   }
 }
 
-/** Under a temporary name until `write` has filled it. @throws {CommandFailed} `conflict` */
+/** The file has a temporary name until `write` has filled it. @throws {CommandFailed} `conflict` */
 export async function writeNewFile<T>(path: string, write: (output: Writable) => Promise<T>): Promise<T> {
   expectNoFile(path);
   const part = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.part`);
-  const file = await create(part);
+  const file = await createPart(part);
   try {
     const output = file.createWriteStream({ flush: true });
     const result = await write(output);
     if (!output.closed) await once(output, 'close');
-    await place(part, path);
+    await moveIntoPlace(part, path);
     return result;
   } catch (error) {
     await file.close().catch(() => {});

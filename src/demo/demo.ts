@@ -17,25 +17,25 @@ import { type StartApp, seedPast } from './seed.ts';
 import { tourRoutes } from './tour-routes.ts';
 import { openedAt } from './visits.ts';
 
-/** `gpd demo`: a throw-away installation with one tenant, two weeks of visits and a tour. Database, keys and server are the real ones. */
+/** Prepares `gpd demo`: a temporary installation with one tenant, two weeks of visits and a tour. Database, keys and server are real. */
 
 const DEMO_KID = 'demo-shop';
 
-/** Gone with this process, however that ends: by a signal, a failed start or a fail-stop. */
-function throwAwayDirectory(): string {
+/** The directory is deleted when this process ends, also by a signal, a failed start or a fail-stop. */
+function createTemporaryDirectory(): string {
   let directory: string;
   try {
     directory = mkdtempSync(join(tmpdir(), 'gpd-demo-'));
   } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code;
-    throw new ConfigError(`cannot make a directory in ${tmpdir()} (${why}): name another one in TMPDIR`);
+    const code = (error as NodeJS.ErrnoException).code;
+    throw new ConfigError(`cannot make a directory in ${tmpdir()} (${code}): name another one in TMPDIR`);
   }
   process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 3 }));
   return directory;
 }
 
-/** A free port, so that the tenant's origin is known before the server listens. */
-async function freePort(host: string): Promise<number> {
+/** The port must be known before the server listens, because the tenant's origin contains it. */
+async function findFreePort(host: string): Promise<number> {
   const probe = createServer().listen(0, host);
   await once(probe, 'listening');
   const { port } = probe.address() as AddressInfo;
@@ -48,8 +48,8 @@ async function createShop(config: Config, origins: readonly string[], now: numbe
   const store = await initialiseStore(config);
   try {
     const by = { role: 'system', ref: 'demo', at: now } as const;
-    const about = { controller: 'Lanterne, a demonstration shop', contact: 'privacy@lanterne.example' };
-    await addTenant(store, config, { kid: DEMO_KID, origins, ...about, now });
+    const notice = { controller: 'Lanterne, a demonstration shop', contact: 'privacy@lanterne.example' };
+    await addTenant(store, config, { kid: DEMO_KID, origins, ...notice, now });
     await createTenantStore(store.database).saveSettings(
       DEMO_KID,
       (before) => ({ ...before, 'review.fourEyes': true }),
@@ -75,7 +75,7 @@ export interface DemoNeeds {
   readonly verifyLog: (kid: string, configFile: string) => Promise<string>;
 }
 
-/** At once what the server counts once a minute, for the overview of the console. */
+/** Counts the visits now, because the server does so only once a minute and the console's overview needs the counts. */
 async function countVisits(config: Config, now: number): Promise<void> {
   const { database } = await openStore(config);
   try {
@@ -85,10 +85,10 @@ async function countVisits(config: Config, now: number): Promise<void> {
   }
 }
 
-/** @param base settings of the environment; the data directory and the database are always throw-away ones */
+/** @param base settings of the environment; the data directory and the database are always temporary */
 export async function prepareDemo(base: Config, { start, verifyLog }: DemoNeeds) {
-  const directory = throwAwayDirectory();
-  const port = base.port === 0 ? await freePort(base.host) : base.port;
+  const directory = createTemporaryDirectory();
+  const port = base.port === 0 ? await findFreePort(base.host) : base.port;
   const origin = base.base_url ?? `http://localhost:${port}`;
   const idp = await startDemoIdp(DEMO_KID, origin);
   const secretFile = join(directory, 'console-client-secret');

@@ -10,8 +10,8 @@ import type { Configuration, interactionPolicy, KoaContextWithOIDC } from 'oidc-
 import { readBody } from '../http/request.ts';
 
 /**
- * The demo's identity provider: oidc-provider on this machine, with its keys, endpoints and tokens. Only its sign-in page
- * is not a real one: the user picks a person, without a password. Everything is gone when the demo ends.
+ * The demo's identity provider: the library oidc-provider with real keys, endpoints and tokens. Only its sign-in page
+ * differs from a real one: the user picks a person, without a password. Nothing outlives the process.
  */
 
 export const DEMO_USERS = [
@@ -40,7 +40,7 @@ function claimsOf(kid: string, account: string) {
   return user ? { sub: account, name: user.name, gpd_role: user.role, gpd_tenant: kid } : null;
 }
 
-/** Consent of staff to their employer's console is not asked: it is granted as soon as they are signed in. */
+/** Grants the scopes at sign-in: the provider does not ask staff whether their employer's console may know who they are. */
 async function grantAll(ctx: KoaContextWithOIDC) {
   const { session, client, provider } = ctx.oidc;
   if (!session?.accountId || !client) return undefined;
@@ -80,8 +80,8 @@ function configurationOf(
       rpInitiatedLogout: {
         enabled: true,
         logoutSource: async (ctx, form) => {
-          // The library's own, with its protection against requests from elsewhere: markup, and no template may take any.
-          ctx.body = (await page('sign-out')).replace('<!-- form -->', () => form);
+          // The form is the library's markup, with its CSRF protection, and no template of gpd takes markup as a value.
+          ctx.body = (await renderPage('sign-out')).replace('<!-- form -->', () => form);
         },
       },
     },
@@ -95,8 +95,8 @@ function configurationOf(
   };
 }
 
-/** A page of views/demo. */
-const page = (name: 'sign-in' | 'sign-out', data: object = {}): Promise<string> =>
+/** Renders a template of views/demo. */
+const renderPage = (name: 'sign-in' | 'sign-out', data: object = {}): Promise<string> =>
   ejs.renderFile(fileURLToPath(new URL(`../../views/demo/${name}.ejs`, import.meta.url)), data);
 
 async function readAccount(request: IncomingMessage): Promise<string> {
@@ -104,23 +104,23 @@ async function readAccount(request: IncomingMessage): Promise<string> {
   return new URLSearchParams(String(body ?? '')).get('account') ?? '';
 }
 
-/** @param chosen who signs in, where a step of the tour named somebody; takes it once */
-async function interact(
+/** Signs a person in or shows the page to pick one. @param takeAccount returns the person that the tour chose, once, or '' */
+async function answerSignIn(
   provider: Provider,
-  chosen: () => string,
+  takeAccount: () => string,
   request: IncomingMessage,
   response: ServerResponse,
 ) {
   try {
     const { uid } = await provider.interactionDetails(request, response);
-    const account = request.method === 'POST' ? await readAccount(request) : chosen();
+    const account = request.method === 'POST' ? await readAccount(request) : takeAccount();
     if (DEMO_USERS.some((user) => user.account === account)) {
-      // Also where a person who is signed in was asked to choose.
+      // `select_account` answers the second prompt, which a person who is already signed in gets.
       const result = { login: { accountId: account }, select_account: {} };
       await provider.interactionFinished(request, response, result);
       return;
     }
-    const html = await page('sign-in', { action: `/interaction/${uid}`, users: DEMO_USERS });
+    const html = await renderPage('sign-in', { action: `/interaction/${uid}`, users: DEMO_USERS });
     response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' });
     response.end(html);
   } catch {
@@ -128,8 +128,8 @@ async function interact(
   }
 }
 
-/** The library's warnings for production stay out of the demo's output. */
-async function quietly<T>(work: () => Promise<T>): Promise<T> {
+/** Keeps the library's warnings about production out of the demo's output. */
+async function withoutWarnings<T>(work: () => Promise<T>): Promise<T> {
   const before = { ...globalThis.console };
   const nothing = (): void => {};
   Object.assign(globalThis.console, { warn: nothing, info: nothing });
@@ -150,7 +150,7 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
   const server = createServer((request, response) => listener(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const provider = await quietly(async () => {
+  const provider = await withoutWarnings(async () => {
     const { default: Oidc, interactionPolicy } = await import('oidc-provider').catch(() => {
       throw new Error('this installation has no demo: run `npm run demo` in a clone of the repository');
     });
@@ -159,24 +159,24 @@ export async function startDemoIdp(kid: string, baseUrl: string) {
     return new Oidc(issuer, configurationOf(kid, baseUrl, { secret, jwk }, policy));
   });
   const protocol = provider.callback();
-  let next = '';
+  let nextAccount = '';
   const takeNext = (): string => {
-    const account = next;
-    next = '';
+    const account = nextAccount;
+    nextAccount = '';
     return account;
   };
   listener = (request, response) => {
-    const own = request.url?.startsWith('/interaction/') === true;
-    void (own ? interact(provider, takeNext, request, response) : protocol(request, response));
+    const isSignInPage = request.url?.startsWith('/interaction/') === true;
+    void (isSignInPage ? answerSignIn(provider, takeNext, request, response) : protocol(request, response));
   };
   return {
     issuer,
     audience: baseUrl,
     clientId: CLIENT_ID,
     clientSecret: secret,
-    /** The next sign-in is this person's, without a question: each visitor of the demo may be any of them. */
+    /** Signs this person in at the next request, without a question: any visitor of the demo may act as any of them. */
     signInNext(account: string): void {
-      next = account;
+      nextAccount = account;
     },
   };
 }

@@ -5,7 +5,7 @@ import type { RunningApp } from '../ops/running.ts';
 import type { IngestResponse, PubKeyResponse } from '../schema/responses.ts';
 import { type DemoVisit, drivenBrowser, pastVisits, sealVisit } from './visits.ts';
 
-/** Visits to the demo's shop, over HTTP: now, and in the two weeks before the demo began, on a server with an earlier clock. */
+/** Sends visits to the demo's server over HTTP: one at a time for the tour, and those of the past two weeks with an earlier clock. */
 
 export interface Shop {
   readonly kid: string;
@@ -15,7 +15,7 @@ export interface Shop {
   readonly secret: string;
 }
 
-/** Starts a server with this clock. */
+/** Starts the server of gpd with this clock. */
 export type StartApp = (config: Config, clock: Clock) => Promise<RunningApp>;
 
 const post = (url: URL, headers: Readonly<Record<string, string>>, body: object): Promise<Response> =>
@@ -25,7 +25,7 @@ const post = (url: URL, headers: Readonly<Record<string, string>>, body: object)
     body: JSON.stringify(body),
   });
 
-/** One visit, sealed and sent as the agent does it. */
+/** Seals and sends one visit as the agent does. */
 export async function sendVisit(
   { kid, origin }: Omit<Shop, 'secret'>,
   url: string,
@@ -38,7 +38,7 @@ export async function sendVisit(
   return post(new URL('/_fp/i/v1', url), { ...visit.headers, origin }, bundle);
 }
 
-/** People who asked for a review before the demo began. */
+/** Contests that are open when the demo begins. */
 const CASES = [
   { device: 'case-1', days: 3, statement: 'I fill in forms with a screen reader and never touch the mouse.' },
   {
@@ -63,28 +63,32 @@ async function fileCase(shop: Shop, url: string, at: number, { device, statement
   );
 }
 
-/** Every so many visits a customer chooses. */
+/** One consent choice per so many visits; of these choices each fifth is a denial, each seventh is withdrawn later. */
 const VISITS_PER_CHOICE = 4;
-const DENIES = 5;
-const WITHDRAWS = 7;
+const DENIAL_EVERY = 5;
+const WITHDRAWAL_EVERY = 7;
 
-/** The choice of a customer: most agree, some decline, some withdraw later. */
-async function choose({ secret }: Shop, url: string, number: number) {
+/** Records the choice of one customer in the consent log. */
+async function recordChoice({ secret }: Shop, url: string, number: number) {
   const headers = { authorization: `Bearer ${secret}` };
   const body = { principalId: `customer-${number}`, purposes: ['device-identification'] };
   const acts =
-    number % DENIES === 0 ? ['deny'] : number % WITHDRAWS === 0 ? ['grant', 'withdraw'] : ['grant'];
+    number % DENIAL_EVERY === 0
+      ? ['deny']
+      : number % WITHDRAWAL_EVERY === 0
+        ? ['grant', 'withdraw']
+        : ['grant'];
   for (const act of acts) await post(new URL(`/v1/consent/${act}`, url), headers, body);
 }
 
 export interface SeedNeeds {
   readonly config: Config;
   readonly start: StartApp;
-  /** The visits end before it. */
+  /** All visits are before this time. */
   readonly now: number;
 }
 
-/** Two weeks of visits, choices and open cases through the real server, whose clock is set to each of them. */
+/** Sends two weeks of visits, choices and contests to the real server, whose clock is set to the time of each. */
 export async function seedPast(shop: Shop, { config, start, now }: SeedNeeds): Promise<void> {
   const visits = [
     ...pastVisits(now).map((one) => ({
@@ -92,20 +96,20 @@ export async function seedPast(shop: Shop, { config, start, now }: SeedNeeds): P
       act: (url: string) => sendVisit(shop, url, one.visit, one.at),
     })),
     ...CASES.map((one) => {
-      const when = now - one.days * DAY;
-      return { at: when, act: (url: string) => fileCase(shop, url, when, one) };
+      const visitedAt = now - one.days * DAY;
+      return { at: visitedAt, act: (url: string) => fileCase(shop, url, visitedAt, one) };
     }),
   ].toSorted((a, b) => a.at - b.at);
   let at = visits[0]?.at ?? now;
-  const here = { host: '127.0.0.1', port: 0, metrics_listen: null };
-  const app = await start({ ...config, ...here }, () => at);
-  // The public origin names the port of the demo itself.
-  const url = `http://${here.host}:${app.port}`;
+  const address = { host: '127.0.0.1', port: 0, metrics_listen: null };
+  const app = await start({ ...config, ...address }, () => at);
+  // Not the public origin, which names the port of the demo itself.
+  const url = `http://${address.host}:${app.port}`;
   try {
-    for (const [index, { at: when, act }] of visits.entries()) {
-      at = when;
+    for (const [index, { at: visitedAt, act }] of visits.entries()) {
+      at = visitedAt;
       await act(url);
-      if (index % VISITS_PER_CHOICE === 0) await choose(shop, url, index / VISITS_PER_CHOICE);
+      if (index % VISITS_PER_CHOICE === 0) await recordChoice(shop, url, index / VISITS_PER_CHOICE);
     }
     at = now;
   } finally {
@@ -113,5 +117,5 @@ export async function seedPast(shop: Shop, { config, start, now }: SeedNeeds): P
   }
 }
 
-/** The bot of the tour: the same device on each press, so that a review of it is seen the next time. */
-export const theBot = drivenBrowser('the bot of the tour');
+/** The bot of the tour is one device: after a review overturned its verdict, the next visit shows the result. */
+export const TOUR_BOT = drivenBrowser('the bot of the tour');

@@ -7,14 +7,14 @@ import type { DecisionResponse } from '../schema/responses.ts';
 import { contestIdSchema } from '../schema/rights.ts';
 import { tenantSettingsSchema } from '../tenants/settings.ts';
 import { DEMO_USERS } from './idp.ts';
-import { type Shop, sendVisit, theBot } from './seed.ts';
+import { type Shop, sendVisit, TOUR_BOT } from './seed.ts';
 
-/** The page of the tour, and the backend of its shop: it asks gpd for verdicts with a key that the browser never sees. */
+/** The page of the tour, and the backend of its shop, which asks gpd for verdicts with a key that the browser never sees. */
 
 export interface TourNeeds {
   readonly shop: Shop;
   readonly publishableKey: string;
-  /** The page may be open at either of them. */
+  /** Origins under which the page can be open: localhost and 127.0.0.1. */
   readonly origins: readonly string[];
   readonly url: () => string;
   readonly signInNext: (account: string) => void;
@@ -22,7 +22,7 @@ export interface TourNeeds {
   readonly verifyLog: () => Promise<string>;
 }
 
-/** The page's own requests alone: they write, or take their time. @throws {Refusal} */
+/** Only the page itself may send these requests, because they write or are expensive. @throws {Refusal} */
 function requireOrigin({ origins }: TourNeeds, origin: string | undefined): string {
   if (origin === undefined || !origins.includes(origin)) throw new Refusal('origin-not-allowed');
   return origin;
@@ -42,7 +42,7 @@ function addPage(router: Router, { shop, publishableKey, verifyCommand }: TourNe
   });
 }
 
-/** A browser must not deliver its own verdict: the backend looks it up. */
+/** The shop's backend looks the verdict up, because a browser could change one that it delivers. */
 function addDecisions(router: Router, { shop, url }: TourNeeds): void {
   router.get('/demo/decision', async (request, response) => {
     const { requestId } = request.query;
@@ -58,11 +58,11 @@ function addDecisions(router: Router, { shop, url }: TourNeeds): void {
   });
 }
 
-/** The answer to the bot is handed on with its cookie, so that the page can ask for a review of that visit. */
+/** Sends a visit of the bot. The page gets the answer with its cookie, so that it can ask for a review of that visit. */
 function addBot(router: Router, needs: TourNeeds): void {
   router.post('/demo/bot', async (request, response) => {
     const origin = requireOrigin(needs, request.headers.origin);
-    const answer = await sendVisit({ ...needs.shop, origin }, needs.url(), theBot, Date.now());
+    const answer = await sendVisit({ ...needs.shop, origin }, needs.url(), TOUR_BOT, Date.now());
     response.status(answer.status).set('cache-control', 'no-store');
     for (const cookie of answer.headers.getSetCookie()) response.append('set-cookie', cookie);
     response.json(await answer.json());
@@ -74,7 +74,7 @@ const caseSchema = z.object({
   case: contestIdSchema.optional(),
 });
 
-/** One click signs in and opens the case. */
+/** Signs a person in with one click and opens the contest. */
 function addSignIn(router: Router, { signInNext }: TourNeeds): void {
   router.get('/demo/console', (request, response) => {
     const { data } = caseSchema.safeParse(request.query);
@@ -85,7 +85,7 @@ function addSignIn(router: Router, { signInNext }: TourNeeds): void {
   });
 }
 
-/** The real command in this process; who asks while it runs gets the same result. */
+/** Runs the real command in this process; requests that arrive while it runs get the same result. */
 function addVerify(router: Router, needs: TourNeeds): void {
   let running: Promise<string> | null = null;
   router.post('/demo/verify', async (request, response) => {

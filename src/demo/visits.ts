@@ -3,7 +3,7 @@ import type { Random } from '../lib/crypto.ts';
 import type { SealedBundle } from '../schema/bundle.ts';
 import { sealTo } from '../seal/seal.ts';
 
-/** The browsers that visit the demo's shop, as they report themselves (signals.md section 1), and their sealed bundles. */
+/** The signals of the browsers that visit the demo's shop (signals.md section 1), and their sealed bundles. */
 
 const CHROME = '141';
 const USER_AGENT = `Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${CHROME}.0.0.0 Safari/537.36`;
@@ -108,27 +108,27 @@ const SIGNALS: DemoVisit['signals'] = {
   input: { moves: 214, downUpMs: 96, forceless: false, offGrid: null },
 };
 
-const changed = ({ signals }: Pick<DemoVisit, 'signals'>, group: string, values: object) => ({
+const changeGroup = ({ signals }: Pick<DemoVisit, 'signals'>, group: string, values: object) => ({
   ...(signals[group] as object),
   ...values,
 });
 
-/** A person's Chrome on a Windows laptop. @param device tells one laptop from another */
-export function personsBrowser(device: string): DemoVisit {
-  const graphics = changed({ signals: SIGNALS }, 'graphics', { canvasHash: device });
+/** A person's Chrome on a Windows laptop. @param device any text: another text makes another device id */
+export function personBrowser(device: string): DemoVisit {
+  const graphics = changeGroup({ signals: SIGNALS }, 'graphics', { canvasHash: device });
   return { headers: headersOf(USER_AGENT), signals: { ...SIGNALS, graphics } };
 }
 
-/** The same laptop, its browser without a window and driven by a script. */
+/** A headless Chrome that a script drives, on the same kind of laptop. @param device as in personBrowser */
 export function drivenBrowser(device: string): DemoVisit {
-  const person = personsBrowser(device);
+  const person = personBrowser(device);
   return {
     headers: headersOf(HEADLESS),
     signals: {
       ...person.signals,
-      page: changed(person, 'page', { userAgent: HEADLESS, webdriver: true, pluginCount: 0 }),
-      worker: changed(person, 'worker', { userAgent: HEADLESS }),
-      frame: changed(person, 'frame', { userAgent: HEADLESS, webdriver: true }),
+      page: changeGroup(person, 'page', { userAgent: HEADLESS, webdriver: true, pluginCount: 0 }),
+      worker: changeGroup(person, 'worker', { userAgent: HEADLESS }),
+      frame: changeGroup(person, 'frame', { userAgent: HEADLESS, webdriver: true }),
       input: { moves: 0, downUpMs: null },
     },
   };
@@ -136,7 +136,7 @@ export function drivenBrowser(device: string): DemoVisit {
 
 const NONCE_BYTES = 16;
 
-/** A bundle asserts the consent that it carries: a bot claims it as easily as a person's browser does. */
+/** The bundle claims consent, which a bot can do as easily as a person's browser. */
 export function sealVisit(
   { kid, publicKey }: { readonly kid: string; readonly publicKey: string },
   { signals }: DemoVisit,
@@ -157,25 +157,25 @@ export interface PastVisit {
 const DAYS = 14;
 const PEOPLE = 23;
 const BOTS = 4;
-/** Visits of a day, by its place in the week. */
-const BUSY = [7, 9, 8, 10, 12, 15, 11];
+/** Number of visits, by day of the week. */
+const VISITS_PER_DAY = [7, 9, 8, 10, 12, 15, 11];
 const OPENING_HOUR = 7;
 
-/** When the shop opened: midnight before the first visit. */
+/** @returns when the shop opened: midnight before the first visit */
 export const openedAt = (now: number): number => Math.floor(now / DAY - DAYS) * DAY;
 
-/** Two weeks of visits that end before `now`: the same ones in every demo. About every fifth is a bot's. */
+/** @returns two weeks of visits before `now`, the same in every demo; about a fifth of them are bots */
 export function pastVisits(now: number): readonly PastVisit[] {
   const first = openedAt(now);
   return Array.from({ length: DAYS }, (_, day) => {
-    const count = BUSY[day % BUSY.length] ?? 0;
+    const count = VISITS_PER_DAY[day % VISITS_PER_DAY.length] ?? 0;
     return Array.from({ length: count }, (_, i) => {
-      const number = day * 17 + i * 5;
+      const index = day * 17 + i * 5;
       const hours = OPENING_HOUR + (i * 15) / count;
       const visit =
         (day + i) % 5 === 0
-          ? drivenBrowser(`bot-${number % BOTS}`)
-          : personsBrowser(`person-${number % PEOPLE}`);
+          ? drivenBrowser(`bot-${index % BOTS}`)
+          : personBrowser(`person-${index % PEOPLE}`);
       return { at: first + day * DAY + Math.floor((hours / 24) * DAY), visit };
     });
   }).flat();

@@ -11,11 +11,11 @@ import {
 import { withClosing } from '../lib/collections.ts';
 import { pieces } from '../lib/pass-bytes.ts';
 
-/** Bytes of a backup on their way in and out, a chunk at a time. */
+/** Encrypts and decrypts a backup file chunk by chunk, and reads its header. */
 
 export class DamagedBackup extends Error {
-  constructor(file: string, what: string) {
-    super(`${file}: ${what}`);
+  constructor(file: string, problem: string) {
+    super(`${file}: ${problem}`);
     this.name = 'DamagedBackup';
   }
 }
@@ -25,7 +25,7 @@ export async function* encryptBytes(source: AsyncIterable<Uint8Array>, cipher: B
     yield cipher.encrypt(index, last, bytes);
 }
 
-/** Where the parts begin, and what the file says of itself. */
+/** The header of a backup file, and the bytes before its first chunk. */
 export type BackupHead = Awaited<ReturnType<typeof readHead>>;
 
 async function readFully(handle: FileHandle, length: number, at: number): Promise<Buffer> {
@@ -46,7 +46,7 @@ export async function readHead(file: string) {
   });
 }
 
-/** @throws {DamagedBackup} at the first chunk that is not the one that was written */
+/** @throws {DamagedBackup} at the first chunk that was changed, moved or cut off */
 export async function* decryptBytes(file: string, head: BackupHead, cipher: BackupCipher) {
   const source = createReadStream(file, { start: head.bytes.length, highWaterMark: SEALED_CHUNK_BYTES });
   for await (const { bytes, index, last } of pieces(source, SEALED_CHUNK_BYTES)) {
@@ -56,7 +56,7 @@ export async function* decryptBytes(file: string, head: BackupHead, cipher: Back
   }
 }
 
-/** What the operator can do something about, in one sentence. */
+/** A failure that the operator can remedy; the message says how, in one sentence. */
 export class BackupFailed extends Error {
   readonly conflict: boolean;
 

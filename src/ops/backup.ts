@@ -29,8 +29,10 @@ import { meter } from '../lib/pass-bytes.ts';
 import { countLines, readErasureFile } from '../rights/erase/erasure-log.ts';
 import type { Store } from '../tenants/installation-files.ts';
 import { BackupFailed, DamagedBackup, decryptBytes, encryptBytes, readHead } from './backup-stream.ts';
-import { copyMeta, copyRows, emptyAll } from './copy-store.ts';
-import { opens } from './escrow.ts';
+import { copyMeta, copyRows, emptyAllTables } from './copy-store.ts';
+import { opensSecret } from './escrow.ts';
+
+/** `gpd backup`: writes the database and erasures.log to one encrypted file, and reads it back (keys/backup-format). */
 
 export const DATABASE_PART = 'gpd.db';
 export const ERASURES_PART = 'erasures.log';
@@ -39,7 +41,7 @@ export type Stage = 'copying' | 'writing' | 'reading back' | 'checking';
 /** `done` of `total` bytes of a stage. */
 export type OnProgress = (stage: Stage, done: number, total: number) => void;
 
-const COPY_LOOK_MS = 250;
+const COPY_PROGRESS_MS = 250;
 
 /** @throws {BackupFailed} */
 export function requireRoom(directory: string, bytes: number): void {
@@ -52,26 +54,26 @@ export function requireRoom(directory: string, bytes: number): void {
   }
 }
 
-/** `keys rewrap` came in between: the file would open with the old master key, and what is in it with the new one. */
+/** After a `gpd keys rewrap` during the copy, the file would need the old master key and its content the new one. */
 async function requireOurKey(copied: Database, masterKey: MasterKey): Promise<void> {
-  if (!opens(masterKey, (await readMeta(copied, SERVER_SECRET)) ?? ''))
+  if (!opensSecret(masterKey, (await readMeta(copied, SERVER_SECRET)) ?? ''))
     throw new BackupFailed('the master key changed during the backup: run it again');
 }
 
-/** The rows of PostgreSQL as of one moment in an SQLite file, so that every backup restores into either. */
+/** Copies one snapshot of PostgreSQL into an SQLite file, so that every backup can be restored into either kind. */
 async function copyPostgres(database: Database, copy: string): Promise<void> {
-  await withClosing(openDatabase({ location: copy, create: true }), async (made) => {
-    await migrate(made);
-    await made.transaction(emptyAll);
+  await withClosing(openDatabase({ location: copy, create: true }), async (copied) => {
+    await migrate(copied);
+    await copied.transaction(emptyAllTables);
     await database.snapshot(async (from) => {
-      await copyRows(from, (work) => made.transaction(work));
-      await made.transaction((tx) => copyMeta(from, tx));
+      await copyRows(from, (work) => copied.transaction(work));
+      await copied.transaction((tx) => copyMeta(from, tx));
     });
-    await createSingleFile(made);
+    await createSingleFile(copied);
   });
 }
 
-/** A copy of the whole database as of one moment, in the clear, checked. The caller removes it. */
+/** Writes an unencrypted copy of one snapshot of the database and checks it. The caller deletes it. */
 async function copyDatabase(store: Store, copy: string, onProgress: OnProgress): Promise<void> {
   const total = await usedBytes(store.database);
   const timer = setInterval(() => {
@@ -79,7 +81,7 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
       ({ size }) => onProgress('copying', Math.min(size, total), total),
       () => {},
     );
-  }, COPY_LOOK_MS);
+  }, COPY_PROGRESS_MS);
   try {
     if (store.database.kind === 'postgres') await copyPostgres(store.database, copy);
     else {
@@ -91,9 +93,9 @@ async function copyDatabase(store: Store, copy: string, onProgress: OnProgress):
   }
   onProgress('checking', 0, total);
   await withClosing(openDatabase({ location: copy }), async (copied) => {
-    const [wrong] = await quickCheck(copied);
-    if (wrong !== undefined)
-      throw new BackupFailed(`the database is damaged (${wrong}): restore the last good backup`);
+    const [fault] = await quickCheck(copied);
+    if (fault !== undefined)
+      throw new BackupFailed(`the database is damaged (${fault}): restore the last good backup`);
     await requireOurKey(copied, store.masterKey);
   });
 }
@@ -113,7 +115,7 @@ async function writeDraft(
   return result().sha256;
 }
 
-/** Opens the written file again, as a restore would, and returns the hash of its content. */
+/** Decrypts the written file as a restore would. @returns the hash of its content */
 async function readBack(store: Store, file: string, total: number, onProgress: OnProgress): Promise<string> {
   const head = await readHead(file);
   const cipher = openBackup(store.masterKey, head.header, head.bytes);
@@ -129,22 +131,22 @@ interface BackupOptions {
   readonly onProgress: OnProgress;
 }
 
-function requirePlace(config: Config, file: string, used: number): void {
+function requireDiskSpace(config: Config, file: string, bytes: number): void {
   const folder = dirname(file);
-  const same = statSync(folder).dev === statSync(config.data_dir).dev;
-  requireRoom(config.data_dir, same ? 2 * used : used);
-  if (!same) requireRoom(folder, used);
+  const isSameDisk = statSync(folder).dev === statSync(config.data_dir).dev;
+  requireRoom(config.data_dir, isSameDisk ? 2 * bytes : bytes);
+  if (!isSameDisk) requireRoom(folder, bytes);
 }
 
-/** Copies, encrypts, reads back and compares. */
+/** Copies, encrypts, reads back and compares. @returns facts about the backup */
 async function fillPartial(store: Store, config: Config, partial: string, options: BackupOptions) {
   const copy = stagingFile(config.data_dir, DATABASE_PART);
   try {
-    // Read before the copy begins: what is in these lines is done in the copy, what comes later is done again.
+    // Read before the copy: the copy has all erasures of these lines, and a restore repeats later ones.
     const log = readErasureFile(config);
     await copyDatabase(store, copy, options.onProgress);
     const handle = await open(copy, 'r');
-    // From here on no name leads to the copy in the clear.
+    // From here on the unencrypted copy has no name: it vanishes with the process.
     rmSync(copy);
     const { size } = await handle.stat();
     const facts = {
@@ -163,19 +165,19 @@ async function fillPartial(store: Store, config: Config, partial: string, option
     const bytes = size + log.length;
     const draft = beginBackup(store.masterKey, facts, randomBytes);
     const onBytes = (done: number): void => options.onProgress('writing', done, bytes);
-    const written = await writeDraft(draft, parts(), partial, onBytes);
-    if ((await readBack(store, partial, bytes, options.onProgress)) !== written) {
+    const writtenHash = await writeDraft(draft, parts(), partial, onBytes);
+    if ((await readBack(store, partial, bytes, options.onProgress)) !== writtenHash) {
       throw new BackupFailed(`reading back from ${dirname(partial)} gave different bytes: check the disk`);
     }
-    const { parts: _, ...said } = facts;
-    return { ...said, databaseBytes: size, erasures: countLines(log), verified: true };
+    const { parts: _, ...reportedFacts } = facts;
+    return { ...reportedFacts, databaseBytes: size, erasures: countLines(log), verified: true };
   } finally {
     removeStaging(copy);
   }
 }
 
 /**
- * One encrypted file of everything but the master key, while servers run; read back and compared before it gets its name.
+ * Writes everything but the master key to one encrypted file while servers run. The file gets its name after it was read back.
  * @throws {BackupFailed}
  */
 export async function createBackup(store: Store, config: Config, file: string, options: BackupOptions) {
@@ -183,11 +185,11 @@ export async function createBackup(store: Store, config: Config, file: string, o
   if (existsSync(file)) throw new BackupFailed(`${file} already exists; nothing was changed`, true);
   if (!existsSync(folder)) throw new BackupFailed(`no such directory: ${folder}; create it first`);
   removeAbandonedStaging(config.data_dir);
-  requirePlace(config, file, await usedBytes(store.database));
-  const mark = randomBytes(6).toString('hex');
-  const partial = temporaryFile(join(folder, `.${basename(file)}.${mark}.partial`));
+  requireDiskSpace(config, file, await usedBytes(store.database));
+  const suffix = randomBytes(6).toString('hex');
+  const partial = temporaryFile(join(folder, `.${basename(file)}.${suffix}.partial`));
   try {
-    const made = await fillPartial(store, config, partial, options);
+    const details = await fillPartial(store, config, partial, options);
     publishFile(partial, file);
     const bytes = statSync(file).size;
     const last = JSON.stringify({ at: options.by.at, bytes });
@@ -195,16 +197,16 @@ export async function createBackup(store: Store, config: Config, file: string, o
       await writeMeta(tx, LAST_BACKUP, last);
       await writeActForAll(tx, options.by, 'backup.made', { bytes });
     });
-    return { file, bytes, ...made };
+    return { file, bytes, ...details };
   } catch (error) {
-    throw plainly(error, folder);
+    throw explainDiskError(error, folder);
   } finally {
     rmSync(partial, { force: true });
   }
 }
 
-/** The disk's own refusals, as a sentence. */
-function plainly(error: unknown, folder: string): unknown {
+/** Turns errors of the disk into sentences; others stay as they are. */
+function explainDiskError(error: unknown, folder: string): unknown {
   const code = errorCode(driverError(error));
   if (code === 'EEXIST') return new BackupFailed('a backup with that name was made at the same time', true);
   if (code === 'ENOSPC' || code === 'SQLITE_FULL' || code === 'EDQUOT') {

@@ -8,41 +8,41 @@ import { isExtended } from '../log/checkpoint-service.ts';
 import { type LogHead, readHead } from '../log/entries.ts';
 import { readTenantSecret } from '../tenants/secrets.ts';
 
-/** What checkpoints.log has to say of logs that go on from an older state: after a restore, or when an operator accepts a loss. */
+/** Plans the lines of checkpoints.log that let a node sign a log from an older state: after a restore, or an accepted loss. */
 
-interface GoOnDeps {
+interface ContinuationDeps {
   readonly database: Database;
   readonly masterKey: MasterKey;
   readonly book: CheckpointBook;
   readonly now: number;
 }
 
-/** Null: the log extends what was signed. */
-async function goOn(deps: GoOnDeps, kid: string, head: LogHead, seed: Uint8Array) {
+/** @returns null where the log extends its last checkpoint and needs no line */
+async function planLog(deps: ContinuationDeps, kid: string, head: LogHead, seed: Uint8Array) {
   const signer = createNoteSigner(head.origin, seed);
   const { vkey } = signer;
   const last = await deps.book.last(vkey).catch(() => null);
   if (last && (await isExtended(deps.database, kid, last, head))) return null;
   const text = signCheckpoint(head.size, head.root, signer);
   const line = { kid, vkey, text, signedAt: deps.now };
-  return { line, lost: last && { kid, signed: last.size, entries: head.size } };
+  return { line, loss: last && { kid, signed: last.size, entries: head.size } };
 }
 
-/** Of the tenants whose rows can be read: the others are not served either. */
-export async function planGoingOn(deps: GoOnDeps, only?: string) {
+/** Skips tenants whose rows cannot be read: no server serves them either. */
+export async function planContinuation(deps: ContinuationDeps, onlyKid?: string) {
   const { database, masterKey } = deps;
   const lines: NewCheckpoint[] = [];
-  /** Of logs that lost some: how many entries a checkpoint was signed over, and how many there are. */
-  const lost = [];
+  /** Logs with fewer entries than their last checkpoint was signed over. */
+  const losses = [];
   for (const kid of await listKids(database)) {
-    if (only !== undefined && kid !== only) continue;
+    if (onlyKid !== undefined && kid !== onlyKid) continue;
     const head = await readHead(database, kid).catch(() => null);
     const wrapped = await readTenantSecret(database, kid, LEDGER_SECRET);
     if (!head || wrapped === null) continue;
     const seed = masterKey.unwrap(wrapped, tenantSecretContext(kid, LEDGER_SECRET));
-    const found = await goOn(deps, kid, head, seed);
+    const found = await planLog(deps, kid, head, seed);
     if (found) lines.push(found.line);
-    if (found?.lost) lost.push(found.lost);
+    if (found?.loss) losses.push(found.loss);
   }
-  return { lines, lost };
+  return { lines, losses };
 }

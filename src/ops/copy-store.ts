@@ -6,37 +6,37 @@ import { cellOf, countOf, hasRowLocks, pageBehind, pagesOf } from '../db/sql.ts'
 import type { TableName } from '../rights/person-map.ts';
 import { rowOf, TABLES } from '../rights/person-map.ts';
 
-/** All rows of one database in another of either kind, table by table: for moves, and for backups of PostgreSQL and their restore. */
+/** Copies all rows into a database of either kind, table by table: for `gpd move`, and for backups of PostgreSQL and their restore. */
 
 type Row = Record<string, Knex.Value>;
-/** Runs the work in a transaction of the target. */
+/** Runs `work` in a transaction of the target. */
 type Write = <T>(work: (tx: Knex.Transaction) => Promise<T>) => Promise<T>;
 
-/** `meta` comes last, as without it there is no installation; windows of rate limits end before anybody reads the copy. */
-const APART: readonly TableName[] = ['meta', 'rate_counters'];
+/** `meta` is copied last, because it makes the copy an installation. Rate limits are not copied: their windows end too soon. */
+const SEPARATE_TABLES: readonly TableName[] = ['meta', 'rate_counters'];
 const depthOf = (table: TableName): number => {
   if (table === 'tenants') return 0;
   return rowOf(table).with === undefined ? 1 : 2;
 };
 
 /** Parents before the rows that refer to them. */
-export const COPIED: readonly TableName[] = TABLES.filter((table) => !APART.includes(table)).sort(
-  (a, b) => depthOf(a) - depthOf(b),
-);
+export const COPIED_TABLES: readonly TableName[] = TABLES.filter(
+  (table) => !SEPARATE_TABLES.includes(table),
+).sort((a, b) => depthOf(a) - depthOf(b));
 
-/** Of SQLite, which takes an INSERT of several rows as a compound SELECT. */
+/** Knex inserts several rows into SQLite by a compound SELECT, which takes 500 terms (https://www.sqlite.org/limits.html). */
 const PAGE = 500;
-/** SQLite takes 32,766 parameters a statement. */
+/** SQLite takes at most 32,766 parameters per statement (https://www.sqlite.org/limits.html). */
 const MAX_CELLS = 30_000;
 
 export async function countRows(from: Knex): Promise<number> {
   let rows = 0;
-  for (const table of COPIED) rows += await countOf(from(table));
+  for (const table of COPIED_TABLES) rows += await countOf(from(table));
   return rows;
 }
 
-/** SQLite has no booleans: 0 and 1 become what the other database takes. */
-function asStored(row: Row, booleans: readonly string[]): Row {
+/** SQLite stores booleans as 0 and 1, and PostgreSQL refuses numbers in a boolean column. */
+function convertBooleans(row: Row, booleans: readonly string[]): Row {
   for (const name of booleans) if (typeof row[name] === 'number') row[name] = row[name] !== 0;
   return row;
 }
@@ -57,13 +57,13 @@ async function copyTable(
     last = page.at(-1);
     if (last === undefined) return;
     await write(async (tx) => {
-      await tx(table).insert(page.map((row) => asStored(row, booleans)));
+      await tx(table).insert(page.map((row) => convertBooleans(row, booleans)));
     });
     onRows(page.length);
   }
 }
 
-/** Numbers that a table gave out are not given out again, those of deleted rows neither. */
+/** Copies the counter of a table, so that the number of a deleted row is never used again. */
 async function copySequence(from: Knex, write: Write, table: TableName): Promise<void> {
   const sequence = `${table}_seq_seq`;
   const highest = hasRowLocks(from)
@@ -79,20 +79,21 @@ async function copySequence(from: Knex, write: Write, table: TableName): Promise
   });
 }
 
-/** Into tables that are empty; everything but `meta`, if nothing else is said. */
+/** The tables of the target must be empty. By default it copies all except `meta`. */
 export async function copyRows(
   from: Knex,
   write: Write,
   {
-    tables = COPIED,
+    tables = COPIED_TABLES,
     onRows = () => {},
   }: { readonly tables?: readonly TableName[]; readonly onRows?: (rows: number) => void } = {},
 ): Promise<void> {
   for (const table of tables) await copyTable(from, write, table, onRows);
-  for (const table of COPIED) if (rowOf(table).key[0] === 'seq') await copySequence(from, write, table);
+  for (const table of COPIED_TABLES)
+    if (rowOf(table).key[0] === 'seq') await copySequence(from, write, table);
 }
 
-/** What makes the copy an installation. */
+/** Copies `meta`, without the notes of a move. */
 export async function copyMeta(from: Knex, tx: Knex.Transaction): Promise<void> {
   const rows = (await from('meta').whereNotIn('name', [MOVED, MOVING])) as Row[];
   await tx('meta').whereNot({ name: MOVING }).delete();
@@ -105,21 +106,22 @@ export async function emptyTables(tx: Knex.Transaction, tables: readonly TableNa
   else for (const table of [...tables].reverse()) await tx(table).delete();
 }
 
-export const emptyAll = (tx: Knex.Transaction): Promise<void> => emptyTables(tx, [...COPIED, 'meta']);
+export const emptyAllTables = (tx: Knex.Transaction): Promise<void> =>
+  emptyTables(tx, [...COPIED_TABLES, 'meta']);
 
-const canonical = (value: unknown): unknown => {
+const canonicalValue = (value: unknown): unknown => {
   if (typeof value === 'boolean') return Number(value);
   return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value;
 };
 
-/** Number of rows and the sum of their hashes, whatever their order: databases sort texts differently. */
+/** Counts the rows and adds up their hashes. A sum does not depend on the order, in which databases sort texts differently. */
 async function digestOf(from: Knex, table: TableName): Promise<{ rows: number; sum: bigint }> {
   let [rows, sum] = [0, 0n];
   for await (const page of pagesOf<Row>(from<Row>(table), rowOf(table).key, PAGE)) {
     for (const row of page) {
       const cells = Object.keys(row)
         .sort()
-        .map((name) => [name, canonical(row[name])]);
+        .map((name) => [name, canonicalValue(row[name])]);
       const hash = createHash('sha256').update(JSON.stringify(cells)).digest('hex');
       sum = BigInt.asUintN(256, sum + BigInt(`0x${hash}`));
     }
@@ -128,23 +130,24 @@ async function digestOf(from: Knex, table: TableName): Promise<{ rows: number; s
   return { rows, sum };
 }
 
-/** Rows by table up to the first one whose rows differ; null: none does. */
+/** @returns rows by table, up to the first table that differs; `differs` is null where none does */
 export async function compareRows(from: Knex, into: Knex, onRows: (rows: number) => void = () => {}) {
   const rows: Record<string, number> = {};
-  for (const table of COPIED) {
-    const [ours, theirs] = [await digestOf(from, table), await digestOf(into, table)];
-    if (ours.rows !== theirs.rows || ours.sum !== theirs.sum) return { rows, differs: table };
-    rows[table] = theirs.rows;
-    onRows(ours.rows);
+  for (const table of COPIED_TABLES) {
+    const [sourceDigest, targetDigest] = [await digestOf(from, table), await digestOf(into, table)];
+    if (sourceDigest.rows !== targetDigest.rows || sourceDigest.sum !== targetDigest.sum)
+      return { rows, differs: table };
+    rows[table] = targetDigest.rows;
+    onRows(sourceDigest.rows);
   }
   return { rows, differs: null };
 }
 
-/** Other connections of gpd to this PostgreSQL; 0 on SQLite, where the lock of the data directory says it. */
-export async function othersConnected({ kind, read }: Database): Promise<number> {
+/** @returns other connections of gpd to this PostgreSQL, and 0 on SQLite, where the lock of the data directory keeps others out */
+export async function countOtherConnections({ kind, read }: Database): Promise<number> {
   if (kind === 'sqlite') return 0;
-  const others = read('pg_stat_activity').where({ application_name: 'gpd' });
-  return countOf(others.whereRaw('datname = current_database() AND pid <> pg_backend_pid()'));
+  const connections = read('pg_stat_activity').where({ application_name: 'gpd' });
+  return countOf(connections.whereRaw('datname = current_database() AND pid <> pg_backend_pid()'));
 }
 
 export async function analyze({ kind, read }: Database): Promise<void> {

@@ -3,14 +3,14 @@ import { type Clock, DAY } from '../lib/clock.ts';
 import type { Random } from '../lib/crypto.ts';
 import { renewDaySalts } from './day-salt-store.ts';
 
-/** Random, and deleted with its day: neither a backup nor the master key brings an address back from its hash. */
+/** Random salts for hashes of addresses, deleted with their day: then neither a backup nor the master key leads back to an address. */
 
 const SALT_BYTES = 32;
 
 export interface DaySalts {
-  /** A salt of this process alone where the database has none for this day. */
+  /** Uses a salt of this process alone where the database has none for this day. */
   readonly saltOf: (day: number) => string;
-  /** Follows the day; tomorrow's salt is made before midnight. */
+  /** Loads the salts of today and tomorrow, so that midnight needs no database. */
   readonly renew: () => Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from '../db/engine.ts';
 
-/** Salts of days, in `meta`: all nodes share them, and what was hashed under a deleted one is beyond recomputing. */
+/** Stores the salt of each day in `meta`, where all nodes share it. After it is deleted, no hash under it can be recomputed. */
 
 const PREFIX = 'day-salt ';
 
@@ -16,7 +16,7 @@ export function renewDaySalts(
   const names = days.map((day) => `${PREFIX}${day}`);
   return database.transaction(async (tx) => {
     await tx('meta').where('name', 'like', `${PREFIX}%`).whereNotIn('name', names).delete();
-    // Of two nodes that make one at once, the first is kept.
+    // If two nodes insert a salt at the same time, the first one stays.
     for (const name of names)
       await tx('meta').insert({ name, value: createSalt() }).onConflict('name').ignore();
     const rows: { name: string; value: string }[] = await tx('meta').whereIn('name', names);

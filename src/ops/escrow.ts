@@ -20,11 +20,11 @@ import { succeeds } from '../lib/errors.ts';
 import { openData, type Store } from '../tenants/installation-files.ts';
 import { masterKeyPath, readMasterKey, writeMasterKeyFile } from '../tenants/master-key-files.ts';
 
-/** The master key on paper: printed, confirmed from the paper, and brought back from it. */
+/** `gpd master-key`: prints the recovery key, confirms it from paper, and writes the master key file from it. */
 
 const FINGERPRINT_BYTES = 8;
 
-/** Tells one master key from another, and nothing about either. */
+/** Identifies a master key without revealing anything about it. */
 function fingerprintOf(masterKey: MasterKey): string {
   return masterKey
     .derive(Buffer.alloc(0), 'gpd-recovery/1 fingerprint')
@@ -32,7 +32,7 @@ function fingerprintOf(masterKey: MasterKey): string {
     .toString('hex');
 }
 
-/** The store has been opened with this very file. */
+/** The store was opened with the file that is printed here. */
 export function printRecoveryKey(store: Store, config: Config) {
   const key = readMasterKey(config);
   return {
@@ -44,7 +44,7 @@ export function printRecoveryKey(store: Store, config: Config) {
 
 const noteSchema = z.object({ fingerprint: z.string(), at: z.number() });
 
-/** Whether the recovery key is that of this master key; only then it is noted. */
+/** Compares the recovery key with the master key, and records the confirmation if they match. */
 export async function confirmRecoveryKey(store: Store, config: Config, key: Buffer, now: number) {
   const fingerprint = fingerprintOf(store.masterKey);
   const matches = equalBytes(key, readMasterKey(config));
@@ -55,36 +55,36 @@ export async function confirmRecoveryKey(store: Store, config: Config, key: Buff
   return { matches, fingerprint };
 }
 
-/** Null: nobody ever confirmed one. */
+/** @returns the last confirmation, or null before the first */
 export async function readEscrow(database: Database, masterKey: MasterKey) {
   const note = noteSchema.safeParse(JSON.parse((await readMeta(database, ESCROW)) ?? 'null'));
   if (!note.success) return null;
   return {
     confirmedAt: note.data.at,
-    /** False: of another master key, the one before `keys rewrap`. */
+    /** False if the master key has changed since (`gpd keys rewrap`). */
     current: note.data.fingerprint === fingerprintOf(masterKey),
   };
 }
 
-/** Whether this master key opens a secret, the server's own if nothing else is said: by that one a database knows its key. */
-export const opens = (
+/** The default `context` is that of the server secret, which decides whether a master key belongs to a database. */
+export const opensSecret = (
   masterKey: MasterKey,
   wrapped: string,
   context: WrapContext = serverSecretContext,
 ): boolean => succeeds(() => masterKey.unwrap(wrapped, context).fill(0));
 
-/** Null: there is no database yet that it could be tried on. */
+/** @returns null where there is no database to try the key on */
 async function opensDatabase(config: Config, masterKey: MasterKey): Promise<boolean | null> {
   if (config.database_url === null && !existsSync(sqliteFile(config))) return null;
   const wrapped = await withClosing(openData(config), async (database) =>
     (await database.read.schema.hasTable('meta')) ? readMeta(database, SERVER_SECRET) : null,
   );
-  return wrapped === null ? null : opens(masterKey, wrapped);
+  return wrapped === null ? null : opensSecret(masterKey, wrapped);
 }
 
 /**
- * Writes the file of the master key, of mode 0600, where none is.
- * @throws {ConfigError} when it is not the key of the data that are there; then nothing is written
+ * Writes a missing master key file, with mode 0600.
+ * @throws {ConfigError} when the key does not open the existing data; then nothing is written
  */
 export async function recoverMasterKey(config: Config, key: Buffer, out?: string) {
   const file = out ?? masterKeyPath(config);
@@ -97,7 +97,7 @@ export async function recoverMasterKey(config: Config, key: Buffer, out?: string
   return {
     file,
     fingerprint: fingerprintOf(masterKey),
-    /** Whether it opens the existing data; null: no data yet. */
+    /** True: it opens the existing data; null: there is no data yet. */
     opens,
   };
 }

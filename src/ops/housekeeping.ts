@@ -28,12 +28,14 @@ import { sweepOrphans } from '../rights/tenant-rows-store.ts';
 import { createSealKeyStore, purgeKeyTraffic } from '../tenants/seal-keys.ts';
 import { recordRound } from './job-store.ts';
 import { purgeCounters } from './rate-store.ts';
-import { RETENTION, retainTenant } from './retention.ts';
+import { RETENTION_JOB, retainTenant } from './retention.ts';
 
-/** Delivered and failed events can be sent again for so long. */
+/** Runs the jobs that time makes due, such as deletions, anchors and notices, once a minute or once an hour on every node. */
+
+/** Delivered and failed events can be sent again for this time. */
 const OUTBOX_MS = 7 * DAY;
 
-/** Overwrites the private keys of generations whose grace is over. */
+/** Overwrites the private keys of generations whose grace period has ended. */
 async function sweepKeys(database: Database, kid: string, now: number): Promise<void> {
   const store = createSealKeyStore(database);
   if (planSweep(await store.list(kid), now).length === 0) return;
@@ -45,20 +47,20 @@ async function sweepKeys(database: Database, kid: string, now: number): Promise<
   await store.change(kid, plan, { role: 'system', ref: 'grace-over', at: now });
 }
 
-/** Jobs of the whole installation. */
-type Once = 'releasePages' | 'flushKeyUse' | 'recordEnded';
-type OfTenant = 'keepCheckpoints' | 'cosignCheckpoints';
-/** Notify, once each: of contests that are due soon or overdue, and of delayed erasures. */
-type ToTell = 'tellDue' | 'tellUnfinished';
+/** Jobs that run once for the whole installation. */
+type InstallationJob = 'releasePages' | 'flushKeyUse' | 'recordEnded';
+type TenantJob = 'keepCheckpoints' | 'cosignCheckpoints';
+/** Jobs that enqueue one notice each: for contests that are due soon or overdue, and for delayed erasures. */
+type NoticeJob = 'tellDue' | 'tellUnfinished';
 
 export interface HousekeepingDeps
-  extends Readonly<Record<Once, () => Promise<void>>>,
-    Readonly<Record<OfTenant, (kid: string) => Promise<unknown>>>,
-    Readonly<Record<ToTell, (kid: string, now: number) => Promise<unknown>>> {
+  extends Readonly<Record<InstallationJob, () => Promise<void>>>,
+    Readonly<Record<TenantJob, (kid: string) => Promise<unknown>>>,
+    Readonly<Record<NoticeJob, (kid: string, now: number) => Promise<unknown>>> {
   readonly database: Database;
-  /** For the entries that the jobs append; undefined where the keys of a tenant are not known. */
+  /** MAC keys for the entries that the jobs append; undefined for a tenant whose keys cannot be read. */
   readonly macsOf: (kid: string) => EntryMacs | undefined;
-  /** Finishes erasures that something held up. */
+  /** Finishes incomplete erasures. */
   readonly resumeErasures: () => Promise<readonly JobFault[]>;
   readonly thinCheckpoints: (now: number) => Promise<void>;
   readonly dropOldErasures: (until: number) => Promise<void>;
@@ -72,16 +74,16 @@ export interface HousekeepingDeps
   readonly onClock: (event: ClockEvent, ms: number) => void;
 }
 
-/** `gpd doctor` looks for its failures. */
-export const COSIGN = 'cosign-checkpoints';
+/** The name of this job is exported because `gpd doctor` reports its failures. */
+export const COSIGN_JOB = 'cosign-checkpoints';
 
 /**
- * What time alone makes due, in the order in which it runs. Each is safe on many nodes at once. What is due every hour may take long: the
- * rounds of a minute continue meanwhile.
+ * The jobs in the order in which they run. Each is safe on several nodes at once. Hourly jobs may take long, so the rounds
+ * of each minute continue meanwhile.
  */
-function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
+function jobsOf(deps: HousekeepingDeps, shouldContinue: () => boolean): readonly Job[] {
   const { database, macsOf } = deps;
-  const anchored =
+  const anchorWith =
     (by: typeof anchorAudit) =>
     (kid: string, { until }: Moment) =>
       by(database, kid, until, macsOf(kid));
@@ -99,10 +101,10 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
       run: ({ until }) => purgeConsole(database, until - DAY, until - DAY),
     },
     { name: 'purge-key-traffic', every: MINUTE, run: ({ until }) => purgeKeyTraffic(database, until) },
-    { name: 'seal-verdicts', every: MINUTE, each: anchored(anchorVerdicts) },
-    { name: 'seal-audit', every: MINUTE, each: anchored(anchorAudit) },
+    { name: 'seal-verdicts', every: MINUTE, each: anchorWith(anchorVerdicts) },
+    { name: 'seal-audit', every: MINUTE, each: anchorWith(anchorAudit) },
     { name: 'keep-checkpoints', every: MINUTE, each: deps.keepCheckpoints },
-    { name: COSIGN, every: MINUTE, each: deps.cosignCheckpoints },
+    { name: COSIGN_JOB, every: MINUTE, each: deps.cosignCheckpoints },
     { name: 'tally', every: MINUTE, each: (kid, { until }) => tally(database, kid, until) },
     { name: 'purge-networks', every: MINUTE, run: ({ until }) => purgeNetworks(database, until) },
     {
@@ -120,9 +122,10 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
     },
     { name: 'flush-key-use', every: MINUTE, run: deps.flushKeyUse },
     {
-      name: RETENTION,
+      name: RETENTION_JOB,
       every: HOUR,
-      each: (kid, { until }) => retainTenant(database, kid, until, { goesOn, macs: macsOf(kid) }),
+      each: (kid, { until }) =>
+        retainTenant(database, kid, until, { shouldContinue: shouldContinue, macs: macsOf(kid) }),
     },
     { name: 'thin-checkpoints', every: HOUR, run: ({ until }) => deps.thinCheckpoints(until) },
     { name: 'drop-old-erasures', every: HOUR, run: ({ until }) => deps.dropOldErasures(until) },
@@ -131,17 +134,17 @@ function jobsOf(deps: HousekeepingDeps, goesOn: () => boolean): readonly Job[] {
   ];
 }
 
-/** Of this process; null: not since it started. Information, not readiness: a late sweep takes no node out. */
+/** When this process last finished its jobs; null: not since its start. It never makes a node unready. */
 export interface Swept {
-  /** When a round last left no job failing. */
+  /** The last round after which no job was failing. */
   readonly completeAt: string | null;
-  /** When retention last ran for every tenant. */
+  /** The last time that retention succeeded for every tenant. */
   readonly retentionAt: string | null;
 }
 
-/** Not in the table: committing the time before all jobs, and writing down how they went. */
-const CLOCK = 'commit-time';
-const RECORD = 'record-round';
+/** Names of two steps around the jobs that can fail too: committing the time before them, and recording their results. */
+const CLOCK_JOB = 'commit-time';
+const RECORD_JOB = 'record-round';
 
 interface Rounds {
   readonly deps: HousekeepingDeps;
@@ -157,7 +160,7 @@ interface Rounds {
   swept: Swept;
 }
 
-/** Null where the time cannot be committed: nothing runs by an unproven clock. Each change of the clock is reported once. */
+/** @returns null where the time cannot be committed: then no job runs, because the clock may be wrong */
 async function commitTime(rounds: Rounds): Promise<number | null> {
   const { clockRule, onClock } = rounds.deps;
   try {
@@ -166,42 +169,44 @@ async function commitTime(rounds: Rounds): Promise<number | null> {
     rounds.clockEvent = event;
     return at;
   } catch (error) {
-    rounds.complaints.note([CLOCK], [{ job: CLOCK, kid: null, error }]);
+    rounds.complaints.note([CLOCK_JOB], [{ job: CLOCK_JOB, kid: null, error }]);
     return null;
   }
 }
 
-/** `every` of a job is in rounds of a minute; a timer is never exact: half a round early is due. */
+/** Counts a job as due half a round early, because a timer is never exact. `every` counts rounds, of a minute by default. */
 function dueJobs({ jobs, ranAt, interval }: Rounds, now: number): readonly Job[] {
-  const wait = (every: number): number => (every / MINUTE - 0.5) * interval;
-  return jobs.filter(({ name, every }) => now - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= wait(every));
+  const waitMs = (every: number): number => (every / MINUTE - 0.5) * interval;
+  return jobs.filter(
+    ({ name, every }) => now - (ranAt.get(name) ?? Number.NEGATIVE_INFINITY) >= waitMs(every),
+  );
 }
 
 async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
   const { deps, ranAt, failing } = rounds;
   const until = await commitTime(rounds);
   if (until === null) return;
-  const begun = rounds.monotonic();
-  const due = dueJobs(rounds, begun).filter(({ every }) => (every === HOUR) === hourly);
+  const startedAt = rounds.monotonic();
+  const due = dueJobs(rounds, startedAt).filter(({ every }) => (every === HOUR) === hourly);
   if (due.length === 0) return;
   const ran = due.map(({ name }) => name);
   const options = { kids: () => listKids(deps.database), stopping: () => rounds.stopping };
   const failures = [...(await runJobs(due, { now: deps.clock(), until }, options))];
   if (rounds.stopping) return;
   for (const name of ran) {
-    ranAt.set(name, begun);
+    ranAt.set(name, startedAt);
     failing.delete(name);
   }
   for (const { job } of failures) failing.add(job);
-  // Now, and not when it began: rounds of a minute were recorded while an hourly one ran.
+  // The present time and not that of the start: while an hourly round ran, later rounds may have been recorded.
   const at = deps.clock();
   const complete = failing.size === 0;
-  const retained = ran.includes(RETENTION) && !failing.has(RETENTION);
+  const retained = ran.includes(RETENTION_JOB) && !failing.has(RETENTION_JOB);
   const round = { at, ran, failures: [...failures], complete, retained };
   await recordRound(deps.database, round).catch((error: unknown) =>
-    failures.push({ job: RECORD, kid: null, error }),
+    failures.push({ job: RECORD_JOB, kid: null, error }),
   );
-  rounds.complaints.note([...ran, CLOCK, RECORD], failures);
+  rounds.complaints.note([...ran, CLOCK_JOB, RECORD_JOB], failures);
   rounds.swept = {
     completeAt: complete ? isoTime(at) : rounds.swept.completeAt,
     retentionAt: retained ? isoTime(at) : rounds.swept.retentionAt,
@@ -211,13 +216,13 @@ async function runDue(rounds: Rounds, hourly: boolean): Promise<void> {
 async function runRound(rounds: Rounds): Promise<void> {
   await runDue(rounds, false);
   rounds.hourly ??= runDue(rounds, true)
-    .catch((error: unknown) => rounds.deps.onFailure({ job: RECORD, kid: null, error }))
+    .catch((error: unknown) => rounds.deps.onFailure({ job: RECORD_JOB, kid: null, error }))
     .finally(() => {
       rounds.hourly = null;
     });
 }
 
-/** Runs each job when it is due until stopped. */
+/** Runs the jobs until `stop`. */
 export function startHousekeeping(deps: HousekeepingDeps) {
   const { monotonic = () => performance.now(), interval = MINUTE, onFailure } = deps;
   const complaints = createComplaints(onFailure);
@@ -237,11 +242,11 @@ export function startHousekeeping(deps: HousekeepingDeps) {
   const loop = every(() => runRound(rounds), {
     ms: interval,
     timer: setInterval,
-    onFault: (error) => onFailure({ job: RECORD, kid: null, error }),
+    onFault: (error) => onFailure({ job: RECORD_JOB, kid: null, error }),
   });
   return {
     swept: () => rounds.swept,
-    /** Runs what is due; of two calls the second waits. */
+    /** Runs the jobs that are due. A second call waits for the first. */
     async round() {
       await loop.runNow();
       await rounds.hourly;

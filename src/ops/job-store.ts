@@ -2,7 +2,7 @@ import type { Database } from '../db/engine.ts';
 import { LAST_RETENTION, LAST_SWEEP, writeMeta } from '../db/meta-store.ts';
 import { type JobFailure, reasonOf } from '../lib/jobs.ts';
 
-/** How the housekeeping of all nodes together is doing: `gpd doctor` reads it, whether a server runs or not. */
+/** Stores which housekeeping jobs fail, for all nodes together. `gpd doctor` reads it even when no server runs. */
 
 interface StoredJobFailure extends Omit<JobFailure, 'error'> {
   /** Name and code of the error. */
@@ -12,25 +12,25 @@ interface StoredJobFailure extends Omit<JobFailure, 'error'> {
 
 export interface Round {
   readonly at: number;
-  /** Names of the jobs that ran to their end, for every tenant. */
+  /** Names of the jobs that ran for every tenant, with or without failures. */
   readonly ran: readonly string[];
   readonly failures: readonly JobFailure[];
-  /** No job is failing, those of earlier rounds included. */
+  /** True if no job of this or an earlier round is failing. */
   readonly complete: boolean;
-  /** Retention ran for every tenant. */
+  /** True if retention succeeded for every tenant. */
   readonly retained: boolean;
 }
 
-/** Notes what fails and since when; a job that ran without failing is forgotten, on whichever node it did. */
+/** Stores each failing job with the time of its first failure, and deletes those that have succeeded on any node. */
 export async function recordRound(database: Database, round: Round): Promise<void> {
   const { at, ran, failures } = round;
   const keyOf = (kid: string, job: string): string => `${job} ${kid}`;
   const failing = new Set(failures.map(({ kid, job }) => keyOf(kid ?? '', job)));
   await database.transaction(async (tx) => {
-    const known = await tx('job_failures')
+    const storedFailures = await tx('job_failures')
       .whereIn('job', ran)
       .select<Record<'kid' | 'job', string>[]>('kid', 'job');
-    for (const { kid, job } of known) {
+    for (const { kid, job } of storedFailures) {
       if (!failing.has(keyOf(kid, job))) await tx('job_failures').where({ kid, job }).delete();
     }
     for (const { kid, job, error } of failures) {

@@ -6,6 +6,8 @@ import type { RunningServer } from '../http/server.ts';
 import { succeeds, tryOr } from '../lib/errors.ts';
 import { type AddressRange, parseRange } from '../lib/ip.ts';
 
+/** Opens the listener of the server from its settings: trusted proxies, TLS files, address or socket of the unit. */
+
 /** @throws {ConfigError} */
 export function parseRanges(texts: readonly string[]): AddressRange[] {
   return texts.map((text) => {
@@ -15,7 +17,7 @@ export function parseRanges(texts: readonly string[]): AddressRange[] {
   });
 }
 
-/** Said here, so that no NODE_OPTIONS takes it back: forward secrecy and authenticated encryption (RFC 9325 section 4.2). */
+/** Only forward secrecy and authenticated encryption (RFC 9325 section 4.2). Explicit, so that NODE_OPTIONS cannot weaken it. */
 const TLS_POLICY = {
   minVersion: 'TLSv1.2',
   honorCipherOrder: true,
@@ -48,18 +50,18 @@ export function readTls(config: Config): TlsOptions | null {
   return { ...TLS_POLICY, ...pair };
 }
 
-function sentence(error: NodeJS.ErrnoException, config: Config, fd: number | null): string {
+function explainListenError(error: NodeJS.ErrnoException, config: Config, fd: number | null): string {
   if (fd !== null) return `the socket of the unit does not listen (${error.code ?? error.name})`;
-  const where = `${config.host}:${config.port}`;
-  const known: Readonly<Record<string, string>> = {
-    EADDRINUSE: `${where} is in use by another program: stop it, or choose another port with --port`,
-    EACCES: `cannot listen on ${where}: permission denied; choose a port above 1023 with --port`,
+  const address = `${config.host}:${config.port}`;
+  const sentences: Readonly<Record<string, string>> = {
+    EADDRINUSE: `${address} is in use by another program: stop it, or choose another port with --port`,
+    EACCES: `cannot listen on ${address}: permission denied; choose a port above 1023 with --port`,
     EADDRNOTAVAIL: `${config.host} is not an address of this machine: choose another with --host`,
   };
-  return known[error.code ?? ''] ?? `cannot listen on ${where} (${error.code ?? error.name})`;
+  return sentences[error.code ?? ''] ?? `cannot listen on ${address} (${error.code ?? error.name})`;
 }
 
-/** Without TCP there is no address of a client, which the limits need. */
+/** A UNIX socket has no client address, which the rate limits need. */
 const NO_TCP = 'the socket of the unit is not a TCP socket: set ListenStream=ADDRESS:PORT';
 
 function portOf(server: Server): number | null {
@@ -68,8 +70,8 @@ function portOf(server: Server): number | null {
 }
 
 /**
- * @param fd a socket that listens already, instead of host and port
- * @returns the port that was taken @throws {ConfigError} with what to do about it
+ * @param fd descriptor of a socket that is already listening, instead of host and port
+ * @returns the port @throws {ConfigError} with a remedy
  */
 export function listen({ server }: RunningServer, config: Config, fd: number | null): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -78,7 +80,7 @@ export function listen({ server }: RunningServer, config: Config, fd: number | n
       if (port !== null) resolve(port);
       else server.close(() => reject(new ConfigError(NO_TCP)));
     };
-    server.once('error', (error) => reject(new ConfigError(sentence(error, config, fd))));
+    server.once('error', (error) => reject(new ConfigError(explainListenError(error, config, fd))));
     if (fd === null) server.listen(config.port, config.host, onListening);
     else server.listen({ fd }, onListening);
   });

@@ -7,29 +7,29 @@ import { type NotedRefusal, REFUSED } from '../http/reply.ts';
 import { MINUTE, SECOND } from '../lib/clock.ts';
 import { Unavailable } from '../lib/errors.ts';
 
-/** Structured lines on stderr. What is logged is a code, a count or a request id: never a signal, a token or an id. */
+/** The server's log: JSON lines on stderr with codes, counts and request ids, never a signal, a token or a person's id. */
 export function createLogger(level: string, to: DestinationStream = pino.destination({ fd: 2, sync: true })) {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
   return pino(options, to);
 }
 
 /**
- * An error as it may be logged: its name, code and stack without the message, which may quote bindings. What egress says
- * quotes nothing and is what an operator needs.
+ * Reduces an error to its name, code and stack; its message may quote values of a statement. Messages of egress and outages
+ * quote none and are kept.
  */
 export function describeFault(error: unknown): Record<string, string> {
   if (!(error instanceof Error)) return { name: typeof error };
   const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   return {
     name: error.name,
-    // Of an outage the driver's: lock, read-only, full disk and pooler all mean to try again.
+    // The driver's code, because `Unavailable` stands for a lock, a read-only file, a full disk or a pooler alike.
     code: errorCode(driverError(error)),
     ...(error instanceof EgressRefused || error instanceof Unavailable ? { reason: error.message } : {}),
     stack: frames.slice(0, 12).join('\n'),
   };
 }
 
-/** How the parts of a server tell what went wrong. */
+/** @returns the error callbacks of a server's parts */
 export function createFaultLog(log: Logger) {
   return {
     logFault: (event: string, about?: object) => (error: unknown) =>
@@ -39,17 +39,17 @@ export function createFaultLog(log: Logger) {
   };
 }
 
-/** Rows without their MAC, told at most once a second: a hot one would fill the log. @returns stops it */
-export function hearInvalidStates(log: Logger): () => void {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  const hear = (tenant: unknown): void => {
+/** Logs rows without a valid MAC, at most once a second, because a busy one would fill the log. @returns stops it */
+export function logInvalidStates(log: Logger): () => void {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  const listener = (tenant: unknown): void => {
     const now = performance.now();
-    if (now - toldAt < SECOND) return;
-    toldAt = now;
+    if (now - loggedAt < SECOND) return;
+    loggedAt = now;
     log.error({ event: 'consent-state-invalid', tenant });
   };
-  subscribe(STATE_INVALID, hear);
-  return () => void unsubscribe(STATE_INVALID, hear);
+  subscribe(STATE_INVALID, listener);
+  return () => void unsubscribe(STATE_INVALID, listener);
 }
 
 const HINTS: Readonly<Record<NotedRefusal, string>> = {
@@ -61,7 +61,7 @@ const HINTS: Readonly<Record<NotedRefusal, string>> = {
     'a browser sent a secret key: revoke it, and use a publishable key in pages (docs/api-keys.md)',
 };
 
-/** Each kind once a minute, without a value of the request: strangers may not fill the log. @returns stops it */
+/** Logs each kind of refusal once a minute and no value of a request, so that strangers cannot fill the log. @returns stops it */
 export function logRefusals(log: Logger, monotonic: () => number): () => void {
   const loggedAt = new Map<NotedRefusal, number>();
   const listener = (message: unknown): void => {

@@ -13,20 +13,21 @@ import { createTenantRows } from './new-tenant-store.ts';
 export interface TenantRequest {
   readonly kid: string;
   readonly origins: readonly string[];
-  /** Who is responsible, and how people reach them: the notice to people. */
+  /** The company that is responsible for the data, for the notice to people. */
   readonly controller?: string | undefined;
+  /** An address where people reach it, for the same notice. */
   readonly contact?: string | undefined;
 }
 
 /**
- * A tenant with its root secret, one published seal key, its log and the purpose `device-identification`, in
- * one transaction.
+ * Creates a tenant in one transaction: its root secret, one published seal key, its log and the purpose
+ * `device-identification`. Called by `gpd init`, `gpd tenants add`, the setup page and the demo.
  * @returns the published generation, or null when the kid is taken
  */
 export async function addTenant(
   { database, masterKey, serverSecret }: Store,
   config: Config,
-  { kid, now, ...given }: TenantRequest & { readonly now: number },
+  { kid, now, ...request }: TenantRequest & { readonly now: number },
 ) {
   const key = createGeneration(kid, 1, 'published', { masterKey, now });
   // The public origin of the server names the tenant's log permanently.
@@ -36,15 +37,15 @@ export async function addTenant(
   const wrappedRoot = masterKey.wrap(root, tenantSecretContext(kid, ROOT_SECRET));
   const secrets = { [ROOT_SECRET]: wrappedRoot, [LEDGER_SECRET]: wrapped };
   const settings = tenantSettingsSchema.parse({
-    origins: given.origins,
-    'notice.controller': given.controller,
-    'notice.contact': given.contact,
+    origins: request.origins,
+    'notice.controller': request.controller,
+    'notice.contact': request.contact,
   });
-  // First: a log without a line is one that something was taken from.
+  // Written before the rows: a log without a line in checkpoints.log would look as if somebody had deleted lines.
   const book = createCheckpointBook(config.data_dir, serverSecret);
   await book.keep({ kid, vkey: log.vkey, ...log.checkpoint }, null);
-  const made = { tenant: { kid, createdAt: now, settings }, secrets, key };
+  const newTenant = { tenant: { kid, createdAt: now, settings }, secrets, key };
   const stateMac = createStateMac(kid, deriveTenantKeys(root).state);
-  const rows = { ...made, log, purpose: createFirstPurpose(), stateMac };
+  const rows = { ...newTenant, log, purpose: createFirstPurpose(), stateMac };
   return (await createTenantRows(database, rows, now)) ? key : null;
 }

@@ -9,14 +9,14 @@ import type { StateMac } from '../tenants/state-mac.ts';
 import { insertTenant, type NewTenant } from '../tenants/tenant-store.ts';
 
 export interface NewTenantRows extends NewTenant {
-  /** The log begins with its genesis, and says that the first purpose was defined. */
+  /** The log begins with its genesis entry and the definition of the first purpose. */
   readonly log: NewLog;
   readonly purpose: Purpose;
   readonly stateMac: StateMac;
 }
 
 /**
- * All of a tenant in one transaction, after what an earlier tenant of its kid left.
+ * Inserts all rows of a tenant in one transaction, after it has deleted what an earlier tenant with the same kid left.
  * @returns false when the kid is taken
  */
 export async function createTenantRows(
@@ -29,9 +29,11 @@ export async function createTenantRows(
   await emptyTables(database, kid);
   return database.transaction(async (tx) => {
     if (!(await insertTenant(tx, rows))) return false;
-    const left = await tableWithRows(tx, kid);
-    if (left !== null)
-      throw new Error(`${left} has rows of an earlier tenant ${kid}: stop the servers, and try again`);
+    const leftoverTable = await tableWithRows(tx, kid);
+    if (leftoverTable !== null)
+      throw new Error(
+        `${leftoverTable} has rows of an earlier tenant ${kid}: stop the servers, and try again`,
+      );
     await createLog(tx, { kid, origin, vkey });
     await appendOne(tx, kid, genesis, rows.stateMac);
     await putCheckpoint(tx, kid, checkpoint, null);

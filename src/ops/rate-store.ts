@@ -5,6 +5,8 @@ import { purge } from '../db/purge.ts';
 import { type Bindings, insertMany } from '../db/sql.ts';
 import type { SharedCounter } from '../http/limiter.ts';
 
+/** Counts requests for rate limits in the table `rate_counters`, which all nodes share. */
+
 type Hit = Parameters<SharedCounter>[0];
 
 type HitRow = Omit<Required<Hit>, 'windowEnds'> & { readonly window_ends: number };
@@ -31,20 +33,20 @@ async function countBatch(database: Database, batch: readonly Hit[]): Promise<nu
       `ON CONFLICT (bucket, client, window_ends) DO UPDATE SET hits = rate_counters.hits + excluded.hits
        RETURNING bucket, client, window_ends, hits`,
     );
-  // On PostgreSQL one round trip: a single statement is its own transaction, and an unlogged table waits for no disk and no standby.
+  // A single statement is its own transaction on PostgreSQL: one round trip. The table is unlogged, so it waits for no disk.
   const totals = await (database.kind === 'postgres' ? add(database.read) : database.plainTransaction(add));
-  const total = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
-  // Each hit gets the count at its own turn, the last one all of them: a burst over the limit loses only its excess.
-  const backwards = batch.toReversed().map((hit) => {
+  const remaining = new Map(totals.map((row) => [idOf(row, row.window_ends), row.hits]));
+  // Each hit gets the count at its place in the batch, so that a burst over the limit loses only its excess.
+  const lastFirst = batch.toReversed().map((hit) => {
     const id = idOf(hit, hit.windowEnds);
-    const count = total.get(id) ?? 0;
-    total.set(id, count - (hit.hits ?? 1));
+    const count = remaining.get(id) ?? 0;
+    remaining.set(id, count - (hit.hits ?? 1));
     return count;
   });
-  return backwards.reverse();
+  return lastFirst.reverse();
 }
 
-/** Hits of one turn share one statement. */
+/** Requests that arrive together share one statement. */
 export function createSharedCounter(database: Database): SharedCounter {
   const group = createGroup<Hit, number>({
     name: 'rate',
@@ -55,7 +57,7 @@ export function createSharedCounter(database: Database): SharedCounter {
   return (hit) => group.submit(hit);
 }
 
-/** Windows that ended are forgotten one window later. */
+/** Deletes windows one window after their end. */
 export function purgeCounters(database: Database, now: number, windowMs: number): Promise<number> {
   return purge(database, 'rate_counters', ['bucket', 'client', 'window_ends'], (rows) =>
     rows.where('window_ends', '<', now - windowMs),

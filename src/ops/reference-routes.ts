@@ -3,6 +3,8 @@ import { pathOf } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
 import { ROUTES } from '../schema/routes.ts';
 
+/** Routes about the server itself: its addresses, the OpenAPI document, the page /docs, health and readiness. */
+
 interface Operation {
   readonly summary: string;
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
@@ -15,13 +17,13 @@ export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-/** The schema with the shapes that it names written out: no shape contains itself. */
+/** Replaces each $ref by its schema. It ends because no schema of gpd contains itself. */
 function writeOut(document: OpenApi, schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map((item) => writeOut(document, item));
-  const { $ref: address, ...own } = schema as { readonly $ref?: string };
+  const { $ref: address, ...ownProperties } = schema as { readonly $ref?: string };
   const named = address === undefined ? {} : document.components.schemas[address.split('/').at(-1) ?? ''];
-  const entries = Object.entries({ ...(named as object), ...own });
+  const entries = Object.entries({ ...(named as object), ...ownProperties });
   return Object.fromEntries(entries.map(([name, value]) => [name, writeOut(document, value)]));
 }
 
@@ -41,7 +43,7 @@ function listOperations(document: OpenApi) {
   );
 }
 
-/** Addresses that every gpd has: nothing here tells which tenants it serves, or its version. */
+/** Addresses that every gpd has. They reveal neither its tenants nor its version. */
 const ROOT = {
   service: 'gpd',
   reference: '/docs',
@@ -52,7 +54,7 @@ const ROOT = {
   health: '/healthz',
 } as const;
 
-/** Routes that say what the server is, with the OpenAPI document as JSON and as a page without JavaScript. */
+/** @param load reads the OpenAPI document, which is served as JSON and as a page without JavaScript */
 export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRoute[] {
   return [
     sending(ROUTES.getRoot, ({ target }, response) => {
@@ -73,15 +75,15 @@ export function referenceRoutes(load: () => Promise<OpenApi>): readonly ServedRo
 
 export interface HealthDeps {
   readonly version: string;
-  /** What is not ready, in words; empty when all is. */
+  /** Reasons why the node is not ready, in words; empty when it is. */
   readonly notReady: () => readonly string[];
-  /** Parts that work only slower, in words; they do not make the node unready. */
+  /** Parts that work more slowly than they should, in words; the node stays ready. */
   readonly degraded: () => readonly string[];
-  /** When this node last swept and retained; told, and no reason to be not ready. */
+  /** When this node last finished its jobs; reported only, it never makes the node unready. */
   readonly swept: () => { readonly completeAt: string | null; readonly retentionAt: string | null };
 }
 
-/** GET /healthz has no work behind it; GET /readyz says what is not ready. */
+/** GET /healthz answers without any work; GET /readyz gives the reasons why the node is not ready. */
 export function healthRoutes(deps: HealthDeps): readonly ServedRoute[] {
   return [
     json(ROUTES.getHealth, () => ({ status: 'ok' as const, version: deps.version })),

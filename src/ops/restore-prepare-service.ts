@@ -26,28 +26,28 @@ import {
 import { readServerSecret } from '../tenants/installation-files.ts';
 import { createOperatorLookup } from '../tenants/secrets.ts';
 import { BackupFailed, type BackupHead, DamagedBackup } from './backup-stream.ts';
-import { planGoingOn } from './checkpoints-service.ts';
-import { openBook } from './restore-swap.ts';
+import { planContinuation } from './checkpoints-service.ts';
+import { openCheckpointBook } from './restore-swap.ts';
 import { rewrapAll } from './rewrap-store.ts';
 
-/** The copy of a backup is made ready to take the database's place: what was ended since the backup is ended in it again. */
+/** Prepares the unpacked database of a backup: keys, sessions and staff that ended after the backup are ended in it again. */
 
-export interface Keys {
+export interface RestoreKeys {
   readonly backup: Buffer;
-  /** Null: missing; the backup's is used. */
+  /** Master key of the data directory; null: missing, the backup's key is used. */
   readonly current: Buffer | null;
 }
 
-export interface Source {
+export interface RestoreSource {
   readonly file: string;
   readonly head: BackupHead;
-  readonly keys: Keys;
+  readonly keys: RestoreKeys;
 }
 
-async function checkStaged(file: string, database: Database, masterKey: MasterKey): Promise<Buffer> {
-  const wrong = await quickCheck(database);
-  if (wrong.length > 0)
-    throw new DamagedBackup(file, `its database is damaged (${wrong[0]}); use another backup`);
+async function checkStagedDatabase(file: string, database: Database, masterKey: MasterKey): Promise<Buffer> {
+  const faults = await quickCheck(database);
+  if (faults.length > 0)
+    throw new DamagedBackup(file, `its database is damaged (${faults[0]}); use another backup`);
   const { unknown } = await schemaState(database);
   if (unknown.length > 0) {
     throw new BackupFailed(`${file} ${refusalOf(unknown)}`);
@@ -57,8 +57,8 @@ async function checkStaged(file: string, database: Database, masterKey: MasterKe
   return secret;
 }
 
-/** What the database that will be replaced finds in this directory's log; null: it is damaged or missing. */
-async function checkOurs(config: Config, current: Buffer | null) {
+/** Checks this directory's erasures.log with the database that is to be replaced. @returns null where that is damaged or missing */
+async function scanCurrentLog(config: Config, current: Buffer | null) {
   if (current === null || (config.database_url === null && !existsSync(sqliteFile(config)))) return null;
   return withClosing(openDatabase({ location: databaseLocation(config) }), async (database) => {
     const serverSecret = await readServerSecret(database, createMasterKey(current, randomBytes));
@@ -66,55 +66,70 @@ async function checkOurs(config: Config, current: Buffer | null) {
   }).catch(() => null);
 }
 
-/** The lines of both. @throws {ConfigError} for a line of ours that was changed or is missing, and for a backup from before a dropped one */
-async function mergeLogs(config: Config, { head, keys }: Source, carried: readonly string[], logKey: Buffer) {
+/** Merges the lines of the directory and the backup. @throws {ConfigError} if a line was changed, is missing, or was dropped after the backup */
+async function mergeLogs(
+  config: Config,
+  { head, keys }: RestoreSource,
+  backupLines: readonly string[],
+  logKey: Buffer,
+) {
   const log = erasureLog({ dataDir: config.data_dir, logKey });
-  const ours = textLines(readErasureFile(config).toString());
-  const found = (await checkOurs(config, keys.current)) ?? (await scanErasures(judgeLines(log, ours), null));
-  requireWholeLog(found.problem, log.path);
+  const currentLines = textLines(readErasureFile(config).toString());
+  const scan =
+    (await scanCurrentLog(config, keys.current)) ?? (await scanErasures(judgeLines(log, currentLines), null));
+  requireWholeLog(scan.problem, log.path);
   const { createdAt } = head.header;
-  if (Date.parse(createdAt) < Date.parse(found.droppedUntil))
+  if (Date.parse(createdAt) < Date.parse(scan.droppedUntil))
     throw new ConfigError(
-      `${log.path} has dropped its lines until ${found.droppedUntil}: erasures since the backup of ${createdAt} could not be repeated; use a newer backup`,
+      `${log.path} has dropped its lines until ${scan.droppedUntil}: erasures since the backup of ${createdAt} could not be repeated; use a newer backup`,
     );
-  // A damaged line that the backup carries is done in its own database.
-  return { log, lines: mergeLines(log, ours, carried) };
+  // A damaged line of the backup needs no check: its erasure is already done in the backup's database.
+  return { log, lines: mergeLines(log, currentLines, backupLines) };
 }
 
-/** Opens the copy under its own key, and wraps it with the directory's where that is another. */
+/** Opens the unpacked database with the backup's key, and wraps it with the directory's key if that differs. */
 export async function prepareStaged(
-  source: Source,
+  source: RestoreSource,
   config: Config,
-  staged: { readonly path: string; readonly carried: readonly string[] },
+  staged: { readonly path: string; readonly backupLines: readonly string[] },
   by: { readonly account: string; readonly at: number },
 ) {
   const { file, head, keys } = source;
   return withClosing(openDatabase({ location: staged.path }), async (database) => {
     const masterKey = createMasterKey(keys.backup, randomBytes);
-    const secret = await checkStaged(file, database, masterKey);
-    const book = await openBook(config.data_dir, secret);
-    const plan = await planGoingOn({ database, masterKey, book, now: by.at });
+    const secret = await checkStagedDatabase(file, database, masterKey);
+    const book = await openCheckpointBook(config.data_dir, secret);
+    const plan = await planContinuation({ database, masterKey, book, now: by.at });
     const logKey = erasureLogKey(secret);
-    const { lines, log } = await mergeLogs(config, source, staged.carried, logKey);
-    const lost = await createLostLines(database, by.at);
-    const { last: count } = await scanErasures(judgeLines(log, lines), null, lost.take);
-    // The data are wrapped with the master key of the data directory instead of the backup's.
-    const other = keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
-    // The backup that a database came from is its last one: it was noted after the copy was taken.
+    const { lines, log } = await mergeLogs(config, source, staged.backupLines, logKey);
+    const lostLines = await createLostLines(database, by.at);
+    const { last: count } = await scanErasures(judgeLines(log, lines), null, lostLines.take);
+    // Null if the data directory has no master key or the same one: then nothing is wrapped again.
+    const directoryKey =
+      keys.current !== null && !equalBytes(keys.current, keys.backup) ? keys.current : null;
+    // The copy was taken before its own backup was recorded, so that is recorded here.
     const last = JSON.stringify({ at: Date.parse(head.header.createdAt), bytes: statSync(file).size });
     const act = { actorOf: await createOperatorLookup({ database, masterKey }, by.account), at: by.at };
-    const back = await database.transaction(async (tx) => {
+    const endedAgain = await database.transaction(async (tx) => {
       await writeMeta(tx, LAST_BACKUP, last);
       await writeErasureCount(tx, logKey, count);
       const { createdAt, gpd } = head.header;
       await writeActForAll(tx, act, 'restore.done', { backup: createdAt, gpd });
       await endAllSessions(tx, by.at);
-      return endKeysOfLines(tx, lost.keys);
+      return endKeysOfLines(tx, lostLines.keys);
     });
-    if (other) await rewrapAll(database, masterKey, createMasterKey(other, randomBytes), secret, act);
-    // Written before the database changes places: a crash in between makes no line void that it needs.
-    const going = { lost: plan.lost, write: () => book.keepAfterLoss(plan.lines) };
-    const [undone, holds] = [lost.countErasures(), lost.holds.length];
-    return { rewrapped: other !== null, undone, holds, going, lines, back };
+    if (directoryKey)
+      await rewrapAll(database, masterKey, createMasterKey(directoryKey, randomBytes), secret, act);
+    // The caller writes these lines before it replaces the database. After a crash in between, the old database still has its own.
+    const checkpoints = { losses: plan.losses, write: () => book.keepAfterLoss(plan.lines) };
+    const [erasuresToRepeat, holdsToRepeat] = [lostLines.countErasures(), lostLines.holds.length];
+    return {
+      rewrapped: directoryKey !== null,
+      erasuresToRepeat,
+      holdsToRepeat,
+      checkpoints,
+      lines,
+      endedAgain,
+    };
   });
 }

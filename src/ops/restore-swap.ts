@@ -15,30 +15,37 @@ import { erasuresFile } from '../rights/erase/erasure-log.ts';
 import { migrateData } from '../tenants/installation-files.ts';
 import { readMasterKey } from '../tenants/master-key-files.ts';
 import { BackupFailed, inUse } from './backup-stream.ts';
-import { analyze, compareRows, copyMeta, copyRows, emptyAll, othersConnected } from './copy-store.ts';
+import {
+  analyze,
+  compareRows,
+  copyMeta,
+  copyRows,
+  countOtherConnections,
+  emptyAllTables,
+} from './copy-store.ts';
 
-/** The last step of a restore: one database takes the other's place. */
+/** The last step of a restore: the prepared database replaces the current one. */
 
-/** @throws {BackupFailed} when somebody else has it open */
-export async function foldOrThrow(path: string): Promise<void> {
+/** Folds the write-ahead log into the file. @throws {BackupFailed} when another program has it open */
+export async function requireSingleFile(path: string): Promise<void> {
   if (!(await withClosing(openDatabase({ location: path }), createSingleFile))) throw inUse(path);
 }
 
 const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
 
 /**
- * No other program uses the old database, and its log is folded in. What is too damaged for that is set aside as it is: the
- * lock of the data directory (tenants/installation-files.ts) says that no gpd has it open.
+ * Ensures that no other program uses the current database. A damaged one passes: the lock of the data directory
+ * (tenants/installation-files.ts) proves that no gpd has it open.
  */
-export async function claimOld(old: string): Promise<void> {
-  if (!existsSync(old)) return;
-  if (lstatSync(old).isSymbolicLink()) {
+export async function claimCurrentFile(path: string): Promise<void> {
+  if (!existsSync(path)) return;
+  if (lstatSync(path).isSymbolicLink()) {
     throw new BackupFailed(
-      `${old} is a symbolic link, and its target would remain after the restore: put the file itself there first`,
+      `${path} is a symbolic link, and its target would remain after the restore: put the file itself there first`,
     );
   }
   try {
-    await foldOrThrow(old);
+    await requireSingleFile(path);
   } catch (error) {
     if (!DAMAGED.test(String((error as { code?: unknown }).code))) throw error;
   }
@@ -46,24 +53,24 @@ export async function claimOld(old: string): Promise<void> {
 
 const SUFFIXES = ['', '-wal', '-shm'] as const;
 
-const asideOf = (target: string): string => `${target}.before-restore`;
+const asidePath = (target: string): string => `${target}.before-restore`;
 
-/** Erasures to come would not find the old database: it does not stay once the new one has opened. */
+/** Deletes the old database after the new one has opened, because later erasures would not reach it. */
 function removeAside(config: Config): void {
-  const aside = asideOf(sqliteFile(config));
+  const aside = asidePath(sqliteFile(config));
   for (const suffix of SUFFIXES) rmSync(`${aside}${suffix}`, { force: true });
 }
 
-/** What a killed backup or restore left, for a process that has the database open. */
+/** Deletes the files that a killed backup or restore left. The caller has the database open. */
 export function removeLeftovers(config: Config): void {
   removeAbandonedStaging(config.data_dir);
   if (config.database_url === null) removeAside(config);
 }
 
-/** A stale log next to another database would be read into it: it is deleted first. The database itself changes in one rename. */
-function swapIn(config: Config, staged: string): void {
+/** Replaces the database in one rename. The old write-ahead log is moved first: SQLite would read it into the new database. */
+function swapFiles(config: Config, staged: string): void {
   const target = sqliteFile(config);
-  const aside = asideOf(target);
+  const aside = asidePath(target);
   removeAside(config);
   if (existsSync(target)) linkSync(target, aside);
   for (const suffix of ['-wal', '-shm']) {
@@ -73,54 +80,58 @@ function swapIn(config: Config, staged: string): void {
   syncPath(dirname(target));
 }
 
-/** Whole before the database that has to repeat them is there. */
-function putErasures({ data_dir }: Config, lines: readonly string[]): void {
+/** Called before the database is replaced, which repeats the erasures of these lines. */
+function writeErasureLines({ data_dir }: Config, lines: readonly string[]): void {
   if (lines.length > 0) replaceFile(erasuresFile(data_dir), lines.map((line) => `${line}\n`).join(''));
 }
 
-export async function putInPlace(config: Config, staged: string, erasures: readonly string[]): Promise<void> {
+export async function replaceSqlite(
+  config: Config,
+  staged: string,
+  erasures: readonly string[],
+): Promise<void> {
   const target = sqliteFile(config);
-  await claimOld(target);
-  putErasures(config, erasures);
-  swapIn(config, staged);
+  await claimCurrentFile(target);
+  writeErasureLines(config, erasures);
+  swapFiles(config, staged);
   const masterKey = createMasterKey(readMasterKey(config), randomBytes);
-  const wrapped = await withClosing(openDatabase({ location: target }), (made) =>
-    readMeta(made, SERVER_SECRET),
+  const wrapped = await withClosing(openDatabase({ location: target }), (database) =>
+    readMeta(database, SERVER_SECRET),
   );
   masterKey.unwrap(wrapped ?? '', serverSecretContext);
   removeAside(config);
   syncPath(config.data_dir);
 }
 
-/** @param name without the user and the password. @throws {BackupFailed} when servers or commands are connected */
+/** @param name location without user and password @throws {BackupFailed} when servers or commands are connected */
 export async function requireAlone(database: Database, name: string): Promise<void> {
-  const others = await othersConnected(database);
-  if (others > 0)
+  const count = await countOtherConnections(database);
+  if (count > 0)
     throw new BackupFailed(
-      `gpd has ${others} other connections to ${name}: stop the servers and other commands first`,
+      `gpd has ${count} other connections to ${name}: stop the servers and other commands first`,
       true,
     );
 }
 
-/** @throws {BackupFailed} when servers use it */
+/** @throws {BackupFailed} when servers or commands are connected */
 export async function claimPostgres(url: string): Promise<void> {
   await withClosing(openDatabase({ location: url }), (database) => requireAlone(database, locationName(url)));
 }
 
-/** All rows of a checked file replace those in PostgreSQL, in one transaction. */
-export async function putInPostgres(
+/** Replaces all rows in PostgreSQL by those of a checked SQLite file, in one transaction. */
+export async function replacePostgres(
   config: Config,
   url: string,
   staged: string,
   erasures: readonly string[],
 ) {
-  putErasures(config, erasures);
+  writeErasureLines(config, erasures);
   await withClosing(openDatabase({ location: staged }), async (source) => {
     await migrate(source);
     await withClosing(openDatabase({ location: url }), async (target) => {
       await migrateData(config, target);
       await target.longTransaction(async (tx) => {
-        await emptyAll(tx);
+        await emptyAllTables(tx);
         await copyRows(source.read, (work) => work(tx));
         const { differs } = await compareRows(source.read, tx);
         if (differs !== null) throw new BackupFailed(`${differs} differs in the target: nothing was changed`);
@@ -131,8 +142,8 @@ export async function putInPostgres(
   });
 }
 
-/** @throws {ConfigError} of another installation, or damaged: it may be evidence, and is not written over */
-export async function openBook(dataDir: string, secret: Buffer): Promise<CheckpointBook> {
+/** @throws {ConfigError} when checkpoints.log is damaged or of another installation: it may be evidence, so it is not overwritten */
+export async function openCheckpointBook(dataDir: string, secret: Buffer): Promise<CheckpointBook> {
   const book = createCheckpointBook(dataDir, secret);
   try {
     await book.last('');

@@ -17,11 +17,19 @@ import {
 } from '../tenants/master-key-files.ts';
 import { DATABASE_PART, ERASURES_PART, type OnProgress, requireRoom } from './backup.ts';
 import { type BackupHead, DamagedBackup, decryptBytes, inUse, readHead } from './backup-stream.ts';
-import { type Keys, prepareStaged, type Source } from './restore-prepare-service.ts';
-import { claimOld, claimPostgres, foldOrThrow, putInPlace, putInPostgres } from './restore-swap.ts';
+import { prepareStaged, type RestoreKeys, type RestoreSource } from './restore-prepare-service.ts';
+import {
+  claimCurrentFile,
+  claimPostgres,
+  replacePostgres,
+  replaceSqlite,
+  requireSingleFile,
+} from './restore-swap.ts';
+
+/** `gpd restore`: verifies and unpacks a backup, then lets it replace the database (restore-prepare-service, restore-swap). */
 
 export interface RestoreOptions {
-  /** The backup's master key, where the data directory has none or another one. */
+  /** File of the backup's master key, where the data directory has none or another one. */
   readonly keyFile?: string | undefined;
   /** Verifies and changes nothing. */
   readonly dryRun: boolean;
@@ -30,7 +38,7 @@ export interface RestoreOptions {
   readonly by: { readonly account: string; readonly at: number };
 }
 
-function readKeys(config: Config, keyFile: string | undefined): Keys {
+function readKeys(config: Config, keyFile: string | undefined): RestoreKeys {
   const path = masterKeyPath(config);
   const current = existsSync(path) || keyFile === undefined ? readMasterKey(config) : null;
   if (keyFile === undefined) return { backup: readMasterKey(config), current };
@@ -38,24 +46,24 @@ function readKeys(config: Config, keyFile: string | undefined): Keys {
   return { backup: readMasterKeyFile(keyFile), current };
 }
 
-/** Cuts the stream in two: what is not of the first part is put into `rest`. */
+/** Yields the first `size` bytes of the stream and adds the others to `laterParts`. */
 async function* firstPart(
   source: AsyncIterable<Buffer>,
   size: number,
-  rest: Uint8Array[],
+  laterParts: Uint8Array[],
   onProgress: OnProgress,
 ): AsyncGenerator<Uint8Array> {
   let done = 0;
   for await (const bytes of source) {
-    const left = Math.max(0, size - done);
+    const remaining = Math.max(0, size - done);
     done += bytes.length;
     onProgress('writing', Math.min(done, size), size);
-    if (left > 0) yield bytes.subarray(0, left);
-    if (bytes.length > left) rest.push(bytes.subarray(left));
+    if (remaining > 0) yield bytes.subarray(0, remaining);
+    if (bytes.length > remaining) laterParts.push(bytes.subarray(remaining));
   }
 }
 
-/** Writes the database to a file in the clear, and answers the lines of the erasure log that came with it. */
+/** Decrypts the database into the file `staged`. @returns the lines of the backup's erasures.log */
 async function unpack(
   file: string,
   head: BackupHead,
@@ -76,47 +84,54 @@ async function unpack(
       'it has parts that this gpd does not know: restore it with the gpd that made it',
     );
   }
-  const rest: Uint8Array[] = [];
-  const content = firstPart(decryptBytes(file, head, cipher), database.bytes, rest, onProgress);
+  const laterParts: Uint8Array[] = [];
+  const content = firstPart(decryptBytes(file, head, cipher), database.bytes, laterParts, onProgress);
   await pipeline(
     Readable.from(content),
     createWriteStream(staged, { flags: 'wx', mode: 0o600, flush: true }),
   );
-  const lines = Buffer.concat(rest);
+  const lines = Buffer.concat(laterParts);
   if (statSync(staged).size !== database.bytes || lines.length !== log.bytes) {
     throw new DamagedBackup(file, 'it is not complete; use another backup');
   }
   return textLines(lines.toString());
 }
 
-async function restoreFrom({ file, head, keys }: Source, config: Config, options: RestoreOptions) {
+async function restoreFrom({ file, head, keys }: RestoreSource, config: Config, options: RestoreOptions) {
   const { database_url: url } = config;
-  if (!options.dryRun) await (url === null ? claimOld(sqliteFile(config)) : claimPostgres(url));
+  if (!options.dryRun) await (url === null ? claimCurrentFile(sqliteFile(config)) : claimPostgres(url));
   const staged = stagingFile(config.data_dir, 'restore.db');
   try {
     requireRoom(config.data_dir, head.header.parts[0]?.bytes ?? 0);
     const backupKey = createMasterKey(keys.backup, randomBytes);
-    const carried = await unpack(file, head, backupKey, staged, options.onProgress);
+    const backupLines = await unpack(file, head, backupKey, staged, options.onProgress);
     options.onProgress('checking', 0, 0);
-    const made = await prepareStaged({ file, head, keys }, config, { path: staged, carried }, options.by);
-    const { rewrapped, undone, holds, going, lines, back } = made;
-    await foldOrThrow(staged);
+    const prepared = await prepareStaged(
+      { file, head, keys },
+      config,
+      { path: staged, backupLines },
+      options.by,
+    );
+    const { rewrapped, erasuresToRepeat, holdsToRepeat, checkpoints, lines, endedAgain } = prepared;
+    await requireSingleFile(staged);
     syncPath(staged);
     const { createdAt, gpd } = head.header;
-    const said = { file, dataDir: config.data_dir, createdAt, gpd, rewrapped, dryRun: options.dryRun };
+    const summary = { file, dataDir: config.data_dir, createdAt, gpd, rewrapped, dryRun: options.dryRun };
     if (!options.dryRun) {
       if (keys.current === null) writeMasterKeyFile(masterKeyPath(config), keys.backup);
-      await going.write();
-      await (url === null ? putInPlace(config, staged, lines) : putInPostgres(config, url, staged, lines));
+      await checkpoints.write();
+      await (url === null
+        ? replaceSqlite(config, staged, lines)
+        : replacePostgres(config, url, staged, lines));
     }
     return {
-      ...said,
-      ...back,
-      /** Logs of which a checkpoint over more entries was signed: anyone who kept it can prove that they are missing. */
-      lostEntries: going.lost,
-      /** What came after the backup: `gpd serve` repeats it before it listens. */
-      erasuresToRepeat: undone,
-      holdsToRepeat: holds,
+      ...summary,
+      ...endedAgain,
+      /** Logs for which a checkpoint over more entries was signed: anyone who kept it can prove that entries are missing. */
+      lostEntries: checkpoints.losses,
+      /** Erasures and legal holds after the backup, which `gpd serve` repeats before it listens. */
+      erasuresToRepeat: erasuresToRepeat,
+      holdsToRepeat,
     };
   } finally {
     removeStaging(staged);
@@ -124,13 +139,13 @@ async function restoreFrom({ file, head, keys }: Source, config: Config, options
 }
 
 /**
- * Puts a backup in place of the database of a data directory, or into an empty one. Everything is verified before
- * anything is touched; the old database stays aside until the new one has opened.
+ * Replaces the database of a data directory by a backup, or fills an empty directory. It changes nothing before the whole
+ * backup is verified, and keeps the old database until the new one has opened.
  * @throws {BackupFailed} {DamagedBackup} {ConfigError}
  */
 export async function restoreBackup(config: Config, file: string, options: RestoreOptions) {
   const source = { file, head: await readHead(file), keys: readKeys(config, options.keyFile) };
-  const made = !existsSync(config.data_dir);
+  const isNewDirectory = !existsSync(config.data_dir);
   createDataDirectory(config);
   removeAbandonedStaging(config.data_dir);
   const restore = () => restoreFrom(source, config, options);
@@ -139,6 +154,6 @@ export async function restoreBackup(config: Config, file: string, options: Resto
       ? restore()
       : withExclusiveData(config, restore, () => inUse(sqliteFile(config))));
   } finally {
-    if (made && readdirSync(config.data_dir).length === 0) rmdirSync(config.data_dir);
+    if (isNewDirectory && readdirSync(config.data_dir).length === 0) rmdirSync(config.data_dir);
   }
 }

@@ -6,29 +6,31 @@ import { planRetention, type RetentionCounts, retain } from '../rights/retention
 import { createTenantStore } from '../tenants/tenant-store.ts';
 import { recordRound } from './job-store.ts';
 
-export const RETENTION = 'retention';
+/** Deletes data whose retention period has ended: for the hourly job, and for `gpd retention run`. */
+
+export const RETENTION_JOB = 'retention';
 
 export interface RetentionOptions {
   readonly dryRun?: boolean | undefined;
-  /** False stops it between two steps. */
-  readonly goesOn?: () => boolean;
+  /** Asked between two steps; false stops the job. */
+  readonly shouldContinue?: () => boolean;
   readonly macs?: EntryMacs | undefined;
 }
 
-/** What a tenant's retention takes away now, or would; null: the tenant is gone. */
+/** @returns what was deleted, or with dryRun would be; null for a tenant that was removed */
 export async function retainTenant(
   database: Database,
   kid: string,
   now: number,
-  { dryRun = false, goesOn, macs }: RetentionOptions = {},
+  { dryRun = false, shouldContinue, macs }: RetentionOptions = {},
 ) {
   const tenant = await createTenantStore(database).get(kid);
   if (!tenant) return null;
   const rules = { kid, days: tenant.settings['retention.days'], now, macs };
-  return dryRun ? planRetention(database, rules) : retain(database, rules, goesOn);
+  return dryRun ? planRetention(database, rules) : retain(database, rules, shouldContinue);
 }
 
-/** Retention of every tenant, now; if one fails, the others continue. */
+/** Runs retention for every tenant; a failure for one does not stop the others. */
 export async function runRetention(
   database: Database,
   now: number,
@@ -37,7 +39,7 @@ export async function runRetention(
 ) {
   const results: (RetentionCounts & { kid: string })[] = [];
   const job = {
-    name: RETENTION,
+    name: RETENTION_JOB,
     every: 0,
     each: async (kid: string): Promise<void> => {
       const counts = await retainTenant(database, kid, now, { dryRun, macs: macsOf(kid) });
@@ -48,7 +50,7 @@ export async function runRetention(
   if (!dryRun) {
     await recordRound(database, {
       at: now,
-      ran: [RETENTION],
+      ran: [RETENTION_JOB],
       failures,
       complete: false,
       retained: failures.length === 0,

@@ -14,8 +14,8 @@ import {
 } from '../tenants/master-key-files.ts';
 import { countWrapped, rewrapAll } from './rewrap-store.ts';
 
-/** Where the new key lies, and whether it takes the old one's place. */
-function newKey(config: Config, newKeyFile: string | undefined) {
+/** `inPlace`: the new key replaces the file of the old one; otherwise the operator changes the setting. */
+function chooseNewKey(config: Config, newKeyFile: string | undefined) {
   if (newKeyFile !== undefined)
     return { key: readMasterKeyFile(newKeyFile), path: newKeyFile, inPlace: false };
   const path = masterKeyPath(config);
@@ -28,8 +28,8 @@ function newKey(config: Config, newKeyFile: string | undefined) {
 }
 
 /**
- * Wraps everything with another master key in one transaction. The new key is on disk before the commit, and takes the
- * old one's name after it; a start that finds both finishes what a crash left.
+ * `gpd keys rewrap`: wraps all secrets with a new master key in one transaction. The new key is written to a pending file
+ * before the commit and renamed after it. The next start finishes a change that a crash interrupted.
  */
 export async function rewrap(
   store: Store,
@@ -40,17 +40,18 @@ export async function rewrap(
     readonly by: InstallationAct;
   },
 ) {
-  const next = newKey(config, options.newKeyFile);
-  const pending = pendingKeyPath(next.path);
+  const next = chooseNewKey(config, options.newKeyFile);
+  const pendingPath = pendingKeyPath(next.path);
   if (options.dryRun) {
     return { ...(await countWrapped(store.database)), masterKey: next.path, dryRun: true };
   }
-  // Left by a crash before the commit: nothing was ever wrapped with it, and a second rewrap at the same time has it too.
-  const left = next.inPlace && existsSync(pending) ? parseMasterKey(readFileSync(pending)) : null;
-  const key = left ?? next.key;
-  if (next.inPlace && !left) {
-    rmSync(pending, { force: true });
-    writeMasterKeyFile(pending, key);
+  // A crash before the commit, or a second rewrap at this moment, has left a key with which nothing is wrapped: use that one.
+  const pendingKey =
+    next.inPlace && existsSync(pendingPath) ? parseMasterKey(readFileSync(pendingPath)) : null;
+  const key = pendingKey ?? next.key;
+  if (next.inPlace && !pendingKey) {
+    rmSync(pendingPath, { force: true });
+    writeMasterKeyFile(pendingPath, key);
   }
   const to = createMasterKey(key, randomBytes);
   const counts = await rewrapAll(store.database, store.masterKey, to, store.serverSecret, options.by);

@@ -14,9 +14,9 @@ import {
 import type { InstallationAct } from '../lib/act.ts';
 import { readArchiveSigner, rewrapArchiveSigner } from '../rights/dsar/signer.ts';
 
-/** Everything that the master key wraps, wrapped again in one transaction. */
+/** Reads and rewrites all secrets that the master key wraps. */
 
-/** The columns with secrets of tenants, by kid and `part`. */
+/** Columns with wrapped secrets. `part` is the second column of the table's key, after kid. */
 const PLACES = [
   {
     table: 'tenant_secrets',
@@ -41,7 +41,7 @@ const PLACES = [
   },
 ] as const;
 
-export async function allWrapped(db: Knex) {
+export async function listWrapped(db: Knex) {
   const all = await Promise.all(
     PLACES.map(async ({ table, part, column, nameOf, contextOf }) => {
       type Row = { kid: string; part: string; wrapped: string };
@@ -59,8 +59,8 @@ export async function allWrapped(db: Knex) {
   return all.flat();
 }
 
-/** With the archive's signer and the server's own secret. */
-function countsOf(all: Awaited<ReturnType<typeof allWrapped>>, signers: number) {
+/** Counts secrets and seal keys; the archive's signer and the server secret are secrets too. */
+function countKinds(all: Awaited<ReturnType<typeof listWrapped>>, signers: number) {
   const sealKeys = all.filter(({ table }) => table === 'seal_keys').length;
   return { secrets: all.length - sealKeys + signers + 1, sealKeys };
 }
@@ -71,11 +71,11 @@ export function rewrapAll(
   to: MasterKey,
   serverSecret: Uint8Array,
   by: InstallationAct,
-): Promise<ReturnType<typeof countsOf>> {
+): Promise<ReturnType<typeof countKinds>> {
   return database.transaction(async (tx) => {
     const kids = await tx('tenants').select<{ kid: string }[]>('kid').orderBy('kid');
     for (const { kid } of kids) await bumpTenant(tx, kid);
-    const all = await allWrapped(tx);
+    const all = await listWrapped(tx);
     for (const { table, key, column, wrapped, context } of all)
       await tx(table)
         .where(key)
@@ -85,12 +85,12 @@ export function rewrapAll(
     );
     await writeMeta(tx, SERVER_SECRET, to.wrap(serverSecret, serverSecretContext));
     await writeActForAll(tx, by, 'key.rotated', { key: 'master' });
-    return countsOf(all, signers);
+    return countKinds(all, signers);
   });
 }
 
-/** How many there are, for `--dry-run`. */
+/** Counts the secrets for --dry-run. */
 export async function countWrapped(database: Database) {
   const signers = (await readArchiveSigner(database)) === null ? 0 : 1;
-  return countsOf(await allWrapped(database.read), signers);
+  return countKinds(await listWrapped(database.read), signers);
 }

@@ -4,33 +4,33 @@ import type { Database } from '../db/engine.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { GivenSockets } from './systemd/sockets.ts';
 
-/** What the composition root takes and gives back. */
+/** Types of the running server: the options of `startApp` and the handle that it returns. */
 
 export interface RunningApp {
   readonly url: string;
   readonly port: number;
-  /** Empty: ready. What `GET /readyz` says. */
+  /** Reasons of `GET /readyz`; empty: ready. */
   readonly notReady: () => readonly string[];
-  /** Whether the database answers: for the watchdog. */
-  readonly answers: () => Promise<boolean>;
-  /** For SIGHUP: reads the files and the database again now. Never fails; what fails is logged. */
+  /** True if the database answers; the watchdog asks. */
+  readonly pingDatabase: () => Promise<boolean>;
+  /** Reads files and database again, on SIGHUP. It never fails; it logs failures. */
   reload(): Promise<void>;
-  /** Drains within `deadlineMs`, writes what was accepted, closes the database. */
+  /** Answers running requests within `deadlineMs`, commits accepted writes and closes the database. */
   stop(deadlineMs?: number): Promise<void>;
 }
 
 export interface AppOptions {
   readonly log: Logger;
   readonly clock?: Clock;
-  /** Milliseconds from one round of a background loop to the next; each has its own default. */
+  /** Milliseconds between two rounds of a background loop; each loop has a default. */
   readonly intervals?: Readonly<Partial<Record<'poll' | 'agents' | 'webhooks' | 'housekeeping', number>>>;
-  /** A COMMIT failed with an unknown outcome: the process must not go on. */
+  /** Called when a COMMIT failed with an unknown outcome, after which the process must end. */
   readonly onFatal: (error: Error) => void;
-  /** Sockets that listen already. */
+  /** Sockets of the systemd units, which are already listening. */
   readonly sockets?: GivenSockets;
-  /** The built thread that opens bundles; without it they are opened on the event loop. */
+  /** The built file of the thread that decrypts bundles; without it they are decrypted on the event loop. */
   readonly decryptThread?: URL | null;
-  /** Further routes: the demo's pages, and those of a setup. */
+  /** Additional routes: the demo's pages, or those of a setup. */
   readonly routers?: (context: {
     readonly url: () => string;
     readonly database: Database;

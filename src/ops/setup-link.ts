@@ -2,43 +2,43 @@ import { hashSecret } from '../auth/credentials.ts';
 import { type Clock, HOUR } from '../lib/clock.ts';
 import { equalBytes, type Random } from '../lib/crypto.ts';
 
-/** The link of `gpd serve --setup`: good once and for an hour. It buys a session for the browser that follows it. */
+/** The link of `gpd serve --setup` is valid once and for an hour. The browser that opens it gets a session. */
 
 const SECRET_BYTES = 32;
 const LIFE_MS = HOUR;
 
-interface Held {
-  /** All that is kept of a secret. */
+interface StoredSecret {
+  /** Only the hash of a secret is stored. */
   readonly hash: string;
   readonly expiresAt: number;
 }
 
 export type SetupLink = ReturnType<typeof createSetupLink>['link'];
 
-/** @returns the token of the link, which nothing here holds on to */
+/** @returns the token of the link, which is not stored here */
 export function createSetupLink(random: Random, clock: Clock) {
-  const make = () => {
+  const createSecret = () => {
     const secret = random(SECRET_BYTES).toString('base64url');
     return { secret, held: { hash: hashSecret(secret), expiresAt: clock() + LIFE_MS } };
   };
-  const opens = (held: Held | null, secret: string): boolean =>
-    held !== null &&
-    clock() < held.expiresAt &&
-    equalBytes(Buffer.from(held.hash), Buffer.from(hashSecret(secret)));
-  const { secret: token, held } = make();
-  let unused: Held | null = held;
-  let session: Held | null = null;
+  const matches = (stored: StoredSecret | null, secret: string): boolean =>
+    stored !== null &&
+    clock() < stored.expiresAt &&
+    equalBytes(Buffer.from(stored.hash), Buffer.from(hashSecret(secret)));
+  const { secret: token, held: stored } = createSecret();
+  let unused: StoredSecret | null = stored;
+  let session: StoredSecret | null = null;
   const link = {
-    isGood: (token: string): boolean => opens(unused, token),
-    /** @returns the secret of the one session, or null where the link is wrong, used or too old */
+    isGood: (token: string): boolean => matches(unused, token),
+    /** @returns the secret of the session, or null where the link is invalid, used or expired */
     exchange(token: string): string | null {
-      if (!opens(unused, token)) return null;
+      if (!matches(unused, token)) return null;
       unused = null;
-      const made = make();
-      session = made.held;
-      return made.secret;
+      const created = createSecret();
+      session = created.held;
+      return created.secret;
     },
-    isSession: (secret: string): boolean => opens(session, secret),
+    isSession: (secret: string): boolean => matches(session, secret),
   };
   return { token, link };
 }

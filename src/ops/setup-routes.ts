@@ -11,10 +11,10 @@ import { AlreadyInitialised } from '../tenants/installation-files.ts';
 import type { SetupLink } from './setup-link.ts';
 import { type Installed, readSetup, type Setup } from './setup-service.ts';
 
-/** The pages of `gpd serve --setup`: before there is an installation, and afterwards until the first visit arrives. */
+/** The pages of `gpd serve --setup`: the form that creates the installation, then the snippet until the first visit arrives. */
 
 const COOKIE = 'gpd_setup';
-/** A page of another site that has its name point here sends that name (DNS rebinding). */
+/** Names of this machine in a Host header. Any other name may be a foreign site that resolves to this address (DNS rebinding). */
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 export const isLoopback = (host: string): boolean =>
@@ -28,7 +28,7 @@ const requireLoopback: RequestHandler = (request, _response, next) => {
 
 const originOf = ({ protocol, headers }: Request): string => new URL(`${protocol}://${headers.host}`).origin;
 
-/** @throws {Refusal} for a form of another site */
+/** @throws {Refusal} for a form that another site has sent */
 async function readOwnForm(request: Request) {
   if (!isSameOrigin(request, originOf(request))) throw new Refusal('origin-not-allowed');
   return readForm(request);
@@ -49,11 +49,11 @@ const hasSession = (link: SetupLink, request: Request): boolean =>
 
 export interface SetupNeeds {
   readonly link: SetupLink;
-  /** Set already: the form does not ask for it. */
+  /** GPD_BASE_URL; null: the form asks for it. */
   readonly baseUrl: string | null;
-  /** Makes the installation, once. @throws {AlreadyInitialised}, {ConfigError} */
+  /** Creates the installation. @throws {AlreadyInitialised} {ConfigError} */
   readonly install: (setup: Setup) => Promise<Installed>;
-  /** Called when the page of the result was sent. */
+  /** Called after the page with the result was sent. */
   readonly onInstalled: (installed: Installed) => void;
 }
 
@@ -61,7 +61,7 @@ function addLink(router: Router, { link, baseUrl }: SetupNeeds, csrf: string): v
   router.get('/setup', (request, response) => {
     const { token } = request.query;
     if (hasSession(link, request)) render(response, { step: 'form', csrf, baseUrl });
-    // The link itself changes nothing: a program that looks ahead must not use it up.
+    // GET does not use the link up, because chat programs and browsers fetch links for a preview.
     else if (typeof token === 'string' && link.isGood(token)) render(response, { step: 'begin', token });
     else render(response, { step: 'over' }, 403);
   });
@@ -87,11 +87,11 @@ function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
       ...Object.fromEntries(form),
       ...(needs.baseUrl === null ? {} : { baseUrl: needs.baseUrl }),
     };
-    const again = (wrong: object) =>
-      render(response, { step: 'form', csrf, baseUrl: needs.baseUrl, values, wrong }, 422);
-    const { data, wrong } = readSetup(values);
-    if (!data) return again(wrong);
-    if (isBusy) return again({ form: 'the installation is being made' });
+    const showForm = (errors: object) =>
+      render(response, { step: 'form', csrf, baseUrl: needs.baseUrl, values, wrong: errors }, 422);
+    const { data, errors } = readSetup(values);
+    if (!data) return showForm(errors);
+    if (isBusy) return showForm({ form: 'the installation is being made' });
     isBusy = true;
     try {
       const installed = await needs.install(data);
@@ -101,12 +101,12 @@ function addForm(router: Router, needs: SetupNeeds, csrf: string): void {
     } catch (error) {
       isBusy = false;
       if (!(error instanceof AlreadyInitialised || error instanceof ConfigError)) throw error;
-      again({ form: error.message });
+      showForm({ form: error.message });
     }
   });
 }
 
-/** Nothing else is served until the installation is there. */
+/** The only routes until the installation exists. */
 export function setupRoutes(needs: SetupNeeds): Router {
   const router = exactRouter().use(requireLoopback);
   const csrf = randomBytes(32).toString('base64url');
@@ -115,7 +115,7 @@ export function setupRoutes(needs: SetupNeeds): Router {
   return router;
 }
 
-/** The server serves: the browser that set it up sees the snippet again, and whether a visit has arrived. */
+/** Routes of the started server: the browser that did the setup sees the snippet again, and whether a visit has arrived. */
 export function firstVisitRoutes(
   link: SetupLink,
   installed: Installed,

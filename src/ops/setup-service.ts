@@ -12,7 +12,7 @@ import { initialiseStore } from '../tenants/installation-files.ts';
 import { isWildcard, originSchema } from '../tenants/settings.ts';
 import { addTenant } from './new-tenant-service.ts';
 
-/** Does the work of `gpd init` and `gpd apikeys create` for the form of `gpd serve --setup`. */
+/** Checks the form of `gpd serve --setup`, and creates the installation and its API key. */
 
 const notice = z.string().trim().min(1, 'is missing').max(4000);
 
@@ -25,36 +25,36 @@ const setupSchema = z.object({
 
 export type Setup = z.output<typeof setupSchema>;
 
-/** The values, or a sentence for each field that is wrong. */
-export function readSetup(given: Readonly<Record<string, string | undefined>>) {
-  const { data, error } = setupSchema.safeParse(given, { error: explainIssue });
-  const wrong = error?.issues.map(({ path, message }) => [String(path[0]), message] as const) ?? [];
-  return data ? { data } : { wrong: Object.fromEntries(wrong) };
+/** @returns the values, or for each invalid field a sentence */
+export function readSetup(values: Readonly<Record<string, string | undefined>>) {
+  const { data, error } = setupSchema.safeParse(values, { error: explainIssue });
+  const messages = error?.issues.map(({ path, message }) => [String(path[0]), message] as const) ?? [];
+  return data ? { data } : { errors: Object.fromEntries(messages) };
 }
 
 export interface Installed extends Setup {
-  /** The publishable key of the page. */
+  /** The publishable API key of the page. */
   readonly key: string;
-  /** Null: it names the base URL now. */
+  /** The configuration file if base_url could not be written to it; null: nothing is left to do. */
   readonly unwritten: string | null;
 }
 
-/** The next start reads the base URL from the file that this one would have read. @returns false where it cannot be written */
-const keepBaseUrl = (file: string, baseUrl: string): boolean =>
+/** Adds the base URL to the configuration file for the next start. @returns false where it cannot be written */
+const writeBaseUrl = (file: string, baseUrl: string): boolean =>
   succeeds(() => appendFileSync(file, `base_url = ${JSON.stringify(baseUrl)}\n`, { mode: 0o600 }));
 
 /** @param file the configuration file @throws {AlreadyInitialised}, {ConfigError} */
 export async function install(config: Config, setup: Setup, file: string): Promise<Installed> {
   const { tenant: kid, origin, baseUrl, contact } = setup;
-  const whole = { ...config, base_url: baseUrl };
-  const store = await initialiseStore(whole);
+  const completeConfig = { ...config, base_url: baseUrl };
+  const store = await initialiseStore(completeConfig);
   try {
     const now = Date.now();
-    await addTenant(store, whole, { kid, origins: [origin], contact, now });
+    await addTenant(store, completeConfig, { kid, origins: [origin], contact, now });
     const { key, secret } = createApiKey({ kid, scope: 'publishable', name: 'page' }, now, randomBytes);
     await createApiKeyStore(store.database).insert(key, { role: 'system', ref: 'setup', at: now });
-    const isKept = config.base_url !== null || keepBaseUrl(file, baseUrl);
-    return { ...setup, key: secret, unwritten: isKept ? null : file };
+    const isWritten = config.base_url !== null || writeBaseUrl(file, baseUrl);
+    return { ...setup, key: secret, unwritten: isWritten ? null : file };
   } finally {
     await store.database.close();
   }

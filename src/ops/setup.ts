@@ -11,11 +11,11 @@ import { createSetupLink } from './setup-link.ts';
 import { firstVisitRoutes, isLoopback, setupRoutes } from './setup-routes.ts';
 import { type Installed, install } from './setup-service.ts';
 
-/** `gpd serve --setup`: a page makes the installation, then the server serves it (contract-2 section 21). */
+/** `gpd serve --setup`: serves a page that creates the installation, then the server starts (contract-2 section 21). */
 
 const DRAIN_MS = 2000;
 
-/** @throws {ConfigError} where something is there already, or others could reach the page */
+/** @throws {ConfigError} when the data directory is not empty, or other machines could reach the page */
 function requireSetup({ data_dir, host }: Config, socket: number | null): void {
   if (existsSync(data_dir) && readdirSync(data_dir).length > 0)
     throw new ConfigError(`${data_dir} is not empty: run \`gpd serve\` without --setup`);
@@ -26,20 +26,20 @@ function requireSetup({ data_dir, host }: Config, socket: number | null): void {
 export interface SetupOptions {
   /** The configuration file that the server reads. */
   readonly file: string;
-  /** A socket of the unit. */
+  /** Descriptor of the unit's socket, with which --setup is refused. */
   readonly socket: number | null;
   readonly onFault: (requestId: string, error: unknown) => void;
-  /** Gets the link when the page can be opened. */
+  /** Called with the link once the page can be opened. */
   readonly onLink: (url: string) => void;
 }
 
-/** Serves the setup alone until it is done. @returns what the server is started with, at the same address */
+/** Serves only the setup until it is done. @returns the configuration and routes to start the server with, at the same address */
 export async function runSetup(config: Config, options: SetupOptions) {
   requireSetup(config, options.socket);
   const { file, onFault } = options;
   const { token, link } = createSetupLink(randomBytes, Date.now);
   let onInstalled: (installed: Installed) => void = () => {};
-  const done = new Promise<Installed>((resolve) => {
+  const installation = new Promise<Installed>((resolve) => {
     onInstalled = resolve;
   });
   const pages = createExpressApp({
@@ -70,7 +70,7 @@ export async function runSetup(config: Config, options: SetupOptions) {
   });
   const port = await listen(http, config, null);
   options.onLink(`${baseUrl({ ...config, base_url: null }, port)}/setup?token=${token}`);
-  const installed = await done;
+  const installed = await installation;
   await http.drain(DRAIN_MS);
   const routers: AppOptions['routers'] = ({ database }) =>
     Promise.resolve([firstVisitRoutes(link, installed, (kid) => hasDecisions(database, kid))]);

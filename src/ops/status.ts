@@ -8,7 +8,7 @@ import { readServerState } from './server-state.ts';
 
 export type ServerStatus = Awaited<ReturnType<typeof readStatus>>;
 
-/** The running server's health through its URL, and what the database holds. */
+/** `gpd status`: asks the running server for its health, and counts what the database holds. */
 export async function readStatus(
   store: Store,
   config: Config,

@@ -2,10 +2,10 @@ import { isIP } from 'node:net';
 import forge from 'node-forge';
 import { createKeyPair, newCertificate } from '../http/certificates.ts';
 
-/** Certificates for a gpd outside any PKI: a private CA with one leaf, or a request to a real CA. */
+/** `gpd tls`: creates a private CA with one certificate, or a signing request for a real CA. */
 
 const CA_DAYS = 3650;
-/** What browsers accept of a leaf (CA/Browser Forum, ballot SC31). */
+/** Browsers accept certificates of up to 398 days (CA/Browser Forum, ballot SC31). */
 const LEAF_DAYS = 397;
 const DNS_NAME = 2;
 const IP_ADDRESS = 7;
@@ -19,7 +19,7 @@ function altNames(hosts: readonly string[]): Record<string, unknown>[] {
 /** File name → PEM. */
 type TlsFiles = Readonly<Record<string, string>>;
 
-/** A private CA, and a certificate for these names signed by it. */
+/** Creates a private CA, and a certificate for these hosts that it signs. */
 export function createSelfSigned(hosts: readonly string[], now: number): TlsFiles {
   const authority = createKeyPair();
   const ca = newCertificate(authority.publicKey, 'gpd private CA', now, CA_DAYS);
@@ -50,7 +50,7 @@ export function createSelfSigned(hosts: readonly string[], now: number): TlsFile
   };
 }
 
-/** A key and a PKCS #10 request for these names, to be signed by a CA of the operator's choice. */
+/** Creates a key and a PKCS #10 request for these hosts, for a CA of the operator's choice. */
 export function createSigningRequest(hosts: readonly string[]): TlsFiles {
   const pair = createKeyPair();
   const request = forge.pki.createCertificationRequest();

@@ -6,8 +6,8 @@ import { type Clock, HOUR } from '../lib/clock.ts';
 import { tryOr } from '../lib/errors.ts';
 
 /**
- * A peer that is not trusted sent X-Forwarded-For: behind a proxy that nobody named, all clients share one rate limit. A
- * note in the data directory tells `gpd doctor`; it names the time and the setting, never the peer.
+ * Notes for `gpd doctor` that a peer sent X-Forwarded-For without being a trusted proxy: if it is a proxy, all clients behind
+ * it share one rate limit. The note has the time and the setting, never the peer.
  */
 
 const noteSchema = z.strictObject({ at: z.number(), trusted: z.string() });
@@ -20,7 +20,7 @@ const FIRST_NOTICE = {
   hint: 'X-Forwarded-For from a peer that GPD_TRUSTED_PROXIES does not name is ignored',
 };
 
-/** At most once an hour: strangers may not make this server write. `onFirst` is called once. */
+/** Writes the note at most once an hour, so that strangers cannot cause many writes. `onFirst` is called once. */
 export function createForwardedNote(
   config: Config,
   clock: Clock,
@@ -33,7 +33,7 @@ export function createForwardedNote(
     if (notedAt === Number.NEGATIVE_INFINITY) onFirst(FIRST_NOTICE);
     notedAt = now;
     const note: ForwardedNote = { at: now, trusted: config.trusted_proxies.join(' ') };
-    // Lost when the disk is full: the log has said it.
+    // A failed write is ignored: the log has the event too.
     writeFile(pathOf(config), `${JSON.stringify(note)}\n`, { mode: 0o600 }, () => {});
   };
 }

@@ -1,14 +1,14 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { fail } from '../../src/cli/failure.ts';
+import { endWithError } from '../../src/cli/failure.ts';
 import {
+  alignColumns,
   CommandFailed,
   type Io,
   print,
   printableJson,
   printLine,
   say,
-  table,
   withIo,
 } from '../../src/cli/io.ts';
 
@@ -20,10 +20,18 @@ const STEERING = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
 async function written(
   work: () => void,
-  asked: Io['asked'] = {},
+  globalOptions: Io['globalOptions'] = {},
 ): Promise<{ stdout: string; stderr: string }> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const streams = { env: {}, stdin: new PassThrough(), stdout, stderr, exitCode: 0, asked, leave: () => {} };
+  const streams = {
+    env: {},
+    stdin: new PassThrough(),
+    stdout,
+    stderr,
+    exitCode: 0,
+    globalOptions,
+    leave: () => {},
+  };
   await withIo(streams, () => Promise.resolve(work()));
   const read = (stream: PassThrough): string => String((stream.read() as Buffer | null) ?? '');
   return { stdout: read(stdout), stderr: read(stderr) };
@@ -31,14 +39,14 @@ async function written(
 
 it('shows a replacement for each character that steers, in cells, lines and messages', async () => {
   const { stdout, stderr } = await written(() => {
-    for (const line of table([
+    for (const line of alignColumns([
       ['id', HOSTILE],
       ['next', 'a\nforged row'],
     ]))
       printLine(line);
     printLine(HOSTILE);
     say(HOSTILE);
-    fail(new CommandFailed('failure', HOSTILE));
+    endWithError(new CommandFailed('failure', HOSTILE));
   });
   expect(stdout).not.toMatch(STEERING);
   expect(stderr).not.toMatch(STEERING);
@@ -47,7 +55,7 @@ it('shows a replacement for each character that steers, in cells, lines and mess
 });
 
 it('keeps columns aligned by what is shown', async () => {
-  const [first, second] = table([
+  const [first, second] = alignColumns([
     [`a${ESC}b`, 'x'],
     ['abc', 'y'],
   ]);

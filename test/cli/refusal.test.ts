@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { exitOf } from '../../src/cli/failure.ts';
+import { commandFailureOf } from '../../src/cli/failure.ts';
 import { EXIT } from '../../src/cli/io.ts';
 import { ERRORS, type ErrorCode, Refusal, TenantGone, Unavailable } from '../../src/lib/errors.ts';
 
@@ -23,12 +23,12 @@ const CODES: Readonly<Record<number, number>> = {
 };
 
 it.each(Object.keys(ERRORS) as ErrorCode[])('%s ends every command with the code of its kind', (code) => {
-  const { exit, message } = exitOf(new Refusal(code, { details: ['one thing', 'another'] }));
+  const { exit, message } = commandFailureOf(new Refusal(code, { details: ['one thing', 'another'] }));
   expect(EXIT[exit]).toBe(CODES[ERRORS[code][0]]);
   expect(message).toBe(`${ERRORS[code][1].replace(/\.$/, '')}: one thing; another`);
 });
 
 it('a tenant that went meanwhile is not found, and a database that is away is to be tried again', () => {
-  expect(exitOf(new TenantGone()).exit).toBe('notFound');
-  expect(exitOf(new Unavailable('the database is busy')).exit).toBe('tryAgain');
+  expect(commandFailureOf(new TenantGone()).exit).toBe('notFound');
+  expect(commandFailureOf(new Unavailable('the database is busy')).exit).toBe('tryAgain');
 });

@@ -43,14 +43,17 @@ const ROOMS = [
     'tenants',
     'console',
   ],
-  ...['app', 'agent', 'banner'],
+  ...['app', 'agent', 'banner', 'cli', 'demo', 'ops'],
 ].map((room) => `src/${room}`);
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(?:tsx?|js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
+    .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
 const TOP_FILES = ['app', 'config', 'services', 'version'].map((name) => `src/${name}.ts`);
-const sources = [...[...ROOMS, 'migrations'].flatMap(listSources), ...TOP_FILES];
+const sources = [
+  ...[...ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'].flatMap(listSources),
+  ...TOP_FILES,
+];
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {

@@ -134,7 +134,7 @@ export async function runGpd(args: readonly string[], options: RunOptions = {}):
     stdout,
     stderr,
     exitCode: 0,
-    asked: {},
+    globalOptions: {},
     leave: () => {},
   });
   return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type DemoVisit, drivenBrowser, personsBrowser } from '../../src/demo/visits.ts';
+import { type DemoVisit, drivenBrowser, personBrowser } from '../../src/demo/visits.ts';
 
 /** What browsers report (signals.md section 1), complete and consistent with the headers beside it: those of the demo. */
 
@@ -21,7 +21,7 @@ export type SampleSignals = Record<string, unknown> & {
 /** Request headers of the same browser on a page of `origin`. */
 export function browserHeaders(origin?: string): Headers {
   return {
-    ...personsBrowser('').headers,
+    ...personBrowser('').headers,
     'sec-fetch-site': 'same-site',
     'sec-fetch-mode': 'cors',
     'sec-fetch-dest': 'empty',
@@ -34,7 +34,7 @@ const copyOf = ({ signals }: DemoVisit): SampleSignals => structuredClone(signal
 
 /** A person's Chrome on a Windows laptop. `device` tells one machine from another; by default each call is a new one. */
 export const desktopChrome = (device = randomBytes(16).toString('hex')): SampleSignals =>
-  copyOf(personsBrowser(device));
+  copyOf(personBrowser(device));
 
 /** The same machine driven by a script, without a window. */
 export const headlessChrome = (device = randomBytes(16).toString('hex')): SampleSignals =>

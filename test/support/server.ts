@@ -144,11 +144,11 @@ const loadServer = async () => ({
 });
 
 async function failedStart(error: unknown): Promise<Error> {
-  const [{ exitOf }, { EXIT }] = await Promise.all([
+  const [{ commandFailureOf }, { EXIT }] = await Promise.all([
     import('../../src/cli/failure.ts'),
     import('../../src/cli/io.ts'),
   ]);
-  const { exit, message } = exitOf(error);
+  const { exit, message } = commandFailureOf(error);
   return new Error(`gpd serve ended with ${EXIT[exit]}: gpd: ${message}`, { cause: error });
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Visit } from '../lib/types.ts';
 
-/** Small add-ons that do what the well-known ones do: written here, because a store cannot be reached. */
+/** Small add-ons that behave like the well-known ones, so that the matrix needs no store. */
 
 interface AddOn {
   readonly script: string;
@@ -38,7 +38,7 @@ export const ADD_ONS = {
   },
 } as const satisfies Readonly<Record<string, AddOn>>;
 
-/** Writes the add-on into the visit's directory. @returns the flag that loads it */
+/** Writes the add-on into the visit's directory. @returns the flags that load it */
 export function addOnFlags(visit: Visit, { script, userAgent }: AddOn): string[] {
   const directory = join(visit.directory, 'add-on');
   mkdirSync(directory);

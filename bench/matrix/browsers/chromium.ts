@@ -5,7 +5,7 @@ import { type ProgramName, program, programVersion } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
 import { ADD_ONS, addOnFlags } from './add-ons.ts';
 
-/** None of these is visible to a page: they keep a fresh profile quiet, and let root run a browser at all. */
+/** Flags that no page can see: they prevent first-run windows, and let root start a browser. */
 export const QUIET = [
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
   '--no-first-run',
@@ -23,19 +23,22 @@ export interface ChromiumOptions {
   /** Written to the profile before the start. */
   readonly preferences?: unknown;
   readonly addOn?: keyof typeof ADD_ONS;
-  /** Opens the page late, once the browser's own windows stand. */
+  /** Loads the page a second time, after the browser's own windows are open. */
   readonly late?: boolean;
-  /** Opens the page that waits for a press. */
+  /** Opens the page with the button. */
   readonly press?: boolean;
 }
 
-/** The address of a visit that these options need. */
-export function addressOf(visit: Visit, { late, press }: Pick<ChromiumOptions, 'late' | 'press'>): string {
-  if (press === true) return late === true ? visit.latePressUrl : visit.pressUrl;
-  return late === true ? visit.lateUrl : visit.url;
+/** @returns the address of the page that these options need */
+export function addressOf(
+  visit: Visit,
+  { late: isLate, press }: Pick<ChromiumOptions, 'late' | 'press'>,
+): string {
+  if (press === true) return isLate === true ? visit.latePressUrl : visit.pressUrl;
+  return isLate === true ? visit.lateUrl : visit.url;
 }
 
-/** The name that the installed Chromium has on a desktop, with a screen. */
+/** @returns the User-Agent of the installed Chromium when it is not headless */
 export function desktopChrome(system = 'X11; Linux x86_64'): string {
   const major = programVersion('chromium')?.split('.', 1)[0] ?? '0';
   return `Mozilla/5.0 (${system}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${major}.0.0.0 Safari/537.36`;

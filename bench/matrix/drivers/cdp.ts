@@ -5,7 +5,7 @@ import { endWith, eventually } from '../lib/process.ts';
 import { program } from '../lib/programs.ts';
 import type { Visit } from '../lib/types.ts';
 
-/** The developer protocol by hand, over a pipe: what a driver does once everything that gives it away is left out. */
+/** Speaks Chrome's developer protocol over a pipe, as a driver does that leaves out everything a page could notice. */
 
 type Params = Readonly<Record<string, unknown>>;
 type Send = (method: string, params?: Params, sessionId?: string) => Promise<Record<string, unknown>>;
@@ -54,8 +54,8 @@ async function pressByScript(page: Page): Promise<void> {
 }
 
 async function pressByInput(page: Page, force: number): Promise<void> {
-  const mouse = (type: string, x: number, y: number, more: Params = {}) =>
-    page('Input.dispatchMouseEvent', { type, x, y, ...more });
+  const mouse = (type: string, x: number, y: number, extra: Params = {}) =>
+    page('Input.dispatchMouseEvent', { type, x, y, ...extra });
   if (force > 0)
     for (let step = 0; step < 20; step += 1) await mouse('mouseMoved', 80 + step * 11, 400 - step * 9);
   const button = { button: 'left', clickCount: 1, ...(force > 0 && { force }) };
@@ -63,7 +63,7 @@ async function pressByInput(page: Page, force: number): Promise<void> {
   await mouse('mouseReleased', 300, 220, button);
 }
 
-/** A browser with one empty page; no domain of it is enabled, so the page sees nothing of who speaks to it. */
+/** Opens a browser with one empty page. No domain is enabled, so the page cannot notice the connection. */
 export async function attachByCdp(
   visit: Place,
   { flags = [] }: Pick<CdpOptions, 'flags'> = {},

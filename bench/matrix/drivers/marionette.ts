@@ -3,12 +3,12 @@ import { type FirefoxOptions, openFirefox } from '../browsers/firefox.ts';
 import { eventually } from '../lib/process.ts';
 import type { Visit } from '../lib/types.ts';
 
-/** Firefox's own protocol, which geckodriver translates WebDriver to: length, colon, JSON of [0, id, command, params]. */
+/** Firefox's protocol Marionette, to which geckodriver translates WebDriver: length, colon, JSON of [0, id, command, params]. */
 
 const PORT = 2828;
 
 export interface Marionette {
-  /** @returns what the command answers. @throws what it refuses */
+  /** @returns the result of the command @throws the browser's error */
   readonly command: (name: string, params?: unknown) => Promise<unknown>;
   readonly close: () => void;
 }
@@ -21,7 +21,7 @@ function dial(port: number): Promise<Socket> {
   });
 }
 
-/** The next whole message. */
+/** Resolves with the next complete message. */
 function receive(socket: Socket): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let got = Buffer.alloc(0);
@@ -49,7 +49,7 @@ async function send(socket: Socket, id: number, name: string, params: unknown): 
   return whole ? result.value : result;
 }
 
-/** A session with the Firefox that listens there; one command at a time. */
+/** Opens a session with the Firefox on this port, for one command at a time. */
 export async function connectMarionette(port: number): Promise<Marionette> {
   const socket = await dial(port);
   let id = 0;

@@ -35,7 +35,7 @@ export async function openByPlaywright(visit: Visit, options: PlaywrightOptions)
   await page.locator('#press').click();
 }
 
-/** A browser that somebody else started, with a port for developer tools. */
+/** Drives a browser that was started separately, with a port for developer tools. */
 export async function openPlaywrightOverCdp(visit: Visit, flags: readonly string[]): Promise<void> {
   const profile = profileOf(visit);
   const args = [...QUIET, `--user-data-dir=${profile}`, '--remote-debugging-port=0', ...flags, 'about:blank'];

@@ -17,7 +17,7 @@ export interface PuppeteerOptions {
 
 function launcher(options: PuppeteerOptions): { launch(options: LaunchOptions): Promise<Browser> } {
   if (options.stealth !== true) return puppeteer;
-  // Its types were written for an older Puppeteer; what it wraps is the same.
+  // The types of puppeteer-extra are for an older Puppeteer; at run time it accepts this one.
   const extra = addExtra(puppeteer as unknown as Parameters<typeof addExtra>[0]);
   extra.use(stealth());
   return extra as unknown as { launch(options: LaunchOptions): Promise<Browser> };
@@ -46,7 +46,7 @@ export async function openByPuppeteer(visit: Visit, options: PuppeteerOptions): 
   await openPage(visit, browser, options);
 }
 
-/** WebDriver BiDi, which Firefox speaks by itself. */
+/** Drives Firefox by WebDriver BiDi, which it supports without another program. */
 export async function openFirefoxByBidi(visit: Visit, headless: boolean): Promise<void> {
   const browser = await puppeteer.launch({
     browser: 'firefox',

@@ -30,7 +30,7 @@ async function openSession(visit: Visit, port: number, capabilities: Capabilitie
   const body = { capabilities: { alwaysMatch: capabilities } };
   const { sessionId } = (await post(`${base}/session`, body)) as { sessionId: string };
   const session = `${base}/session/${sessionId}`;
-  // The browser is a child of the driver, and not always of its process group.
+  // Ended explicitly: the browser is a child of the driver, but not always in its process group.
   visit.defer(() => fetch(session, { method: 'DELETE', signal: AbortSignal.timeout(5000) }));
   return session;
 }
@@ -47,7 +47,7 @@ export interface ChromedriverOptions {
 
 const NAMES = /\{window\.cdc_.*?;\}/gs;
 
-/** The length stays, so that the program still runs. */
+/** Replaces the names by others of the same length, so that the program still runs. */
 function withoutNames(visit: Visit, path: string): string {
   const copy = join(visit.directory, 'chromedriver');
   const text = readFileSync(path).toString('latin1');

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { findProgram, program } from './programs.ts';
 
-/** A screen of 1920 by 1080 that nobody sees, with a window manager where there is one: windows get frames and sizes. */
+/** A virtual screen of 1920 by 1080 (Xvfb), with a window manager if one is installed, so that windows have frames and sizes. */
 
 export interface Display {
   readonly name: string;

@@ -5,17 +5,17 @@ import { eventually } from './process.ts';
 import { program } from './programs.ts';
 import type { Visit } from './types.ts';
 
-/** A hand before the screen: it reaches the display, never the browser. */
+/** Moves the pointer and presses as a person's hand does: through the display, not through an interface of the browser. */
 
 export type Gesture = 'moves' | 'one jump' | 'keys';
 
 type Point = readonly [x: number, y: number];
-/** Inside the page of a window that begins at the left, also with developer tools beside it. */
+/** A point inside the page of a window at the left edge, even with developer tools docked. */
 const START_POINT: Point = [430, 500];
 const STEPS = 26;
 const HELD_MS = 85;
 
-/** From the lower right, on a bow, faster in the middle; times differ a little as a hand's do. */
+/** Computes a curved path from the lower right, faster in the middle, with slightly irregular times. */
 function path([x, y]: Point): readonly { readonly x: number; readonly y: number; readonly ms: number }[] {
   return Array.from({ length: STEPS }, (_, step) => {
     const part = (step + 1) / STEPS;
@@ -44,11 +44,11 @@ const GESTURES: Readonly<Record<Gesture, readonly string[]>> = {
   keys: ['key', 'Tab', 'sleep', '0.3', 'key', 'space'],
 };
 
-/** Presses by XTEST, as on-screen keyboards and switch controls do. */
+/** Presses through the X extension XTEST, as on-screen keyboards and switch controls do. */
 export async function press(visit: Visit, gesture: Gesture = 'moves'): Promise<void> {
   const options = { env: visit.environment, timeout: 20_000 };
   const xdotool = (args: readonly string[]) => promisify(execFile)(program('xdotool'), [...args], options);
-  // Above developer tools in a window of their own. Some windows have no such name.
+  // Raises the page above a separate window of developer tools. Some browser windows do not have this name.
   const raise = ['search', '--onlyvisible', '--name', '^ready', 'windowactivate', '--sync'];
   await eventually(() => xdotool(raise), 2000).catch(() => {});
   await sleep(300);

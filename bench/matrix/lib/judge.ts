@@ -7,7 +7,7 @@ export interface Judged extends Classification {
   readonly defenses: readonly string[];
 }
 
-/** Facts and classification as ingest computes them, with the rules of this source tree, on signals and headers that are at hand. */
+/** Classifies captured signals and headers as ingest does, with the rules of this source tree. */
 export function judge({ signals, headers }: Captured): Judged {
   const tier = { headers, https: true, ja4: null, hosting: null };
   const facts = readFacts(readSignals(signals), tier);

@@ -7,7 +7,7 @@ import type { Exchange } from './site.ts';
 import { openVisit, type Stage } from './stage.ts';
 import type { Captured, Measured, Outcome, Run, RunNames } from './types.ts';
 
-/** One run: a fresh profile, the real agent and server, and the verdict. */
+/** Makes one run: a fresh profile, the real agent and server, and the verdict. */
 
 const REPORT_MS = 45_000;
 
@@ -35,14 +35,14 @@ interface Answered {
 const REFUSED = { class: 'refused', rules: [], defenses: [], score: null, needsAttestation: false } as const;
 
 async function readVerdict({ rig }: Stage, answer: Answered, exchange: Exchange | null): Promise<Measured> {
-  // Under Global Privacy Control nobody is identified: that is an answer too.
+  // A refusal under Global Privacy Control is a valid result.
   if (answer.reason === 'gpc') return REFUSED;
   if (!answer.sent || !answer.response) throw new Error(`the agent says ${JSON.stringify(answer)}`);
   const decision = await rig.decision(answer.response.requestId);
   return {
     class: decision.class,
     rules: decision.rules.map(({ id }) => id),
-    // The decision does not list them.
+    // Judged again, because the stored decision does not list the defenses.
     defenses: judge(capture(rig, exchange)).defenses,
     score: decision.suspectScore,
     needsAttestation: decision.needsAttestation,
@@ -57,7 +57,7 @@ async function visitOnce(stage: Stage, run: Run, id: string): Promise<Outcome> {
   const report = site.reportOf(id, REPORT_MS);
   report.catch(() => {});
   try {
-    // A driver may still wait for the page's last byte when the report is there.
+    // The report may arrive while the driver still waits for the page's last byte.
     await Promise.race([run.open(visit), report]);
     const { gpd, later } = (await report) as { gpd: Answered; later?: Answered | { failed: string } };
     if (later && 'failed' in later) throw new Error(later.failed);
@@ -75,7 +75,7 @@ async function visitOnce(stage: Stage, run: Run, id: string): Promise<Outcome> {
   }
 }
 
-/** A browser that comes up badly gets a second chance, with another fresh profile. */
+/** Repeats a failed run once with a new profile, because a browser sometimes starts badly. */
 export async function measure(stage: Stage, run: Run, id: string): Promise<Outcome> {
   const missing = missingPrograms(run.programs);
   if (missing !== null) return { names: namesOf(run), why: missing };

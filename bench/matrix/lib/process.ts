@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Visit } from './types.ts';
 
-/** Browsers are families of processes: each is started as a group of its own and ended as one. */
+/** Starts and ends programs as process groups, because a browser is many processes. */
 
 const GRACE_MS = 1500;
 
@@ -12,7 +12,7 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, signal);
   } catch {
-    // already gone
+    // The process has ended already.
   }
 }
 
@@ -23,9 +23,9 @@ async function endGroup(child: ChildProcess): Promise<void> {
   signalGroup(child, 'SIGKILL');
 }
 
-/** A program that was started detached ends with this visit. */
+/** Ends a detached program at the end of the visit. */
 export function endWith(visit: Pick<Visit, 'defer'>, child: ChildProcess): void {
-  // A program that cannot be started is told by the report that never comes.
+  // A program that cannot be started shows as a report that never comes.
   child.on('error', () => {});
   visit.defer(() => endGroup(child));
 }
@@ -57,7 +57,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Asks again until there is an answer. @throws the last refusal */
+/** Repeats `ask` until it succeeds. @throws its last error after `ms` */
 export async function eventually<T>(ask: () => Promise<T>, ms = 60_000): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {

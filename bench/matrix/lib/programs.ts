@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The programs that the runs need, where they are, and how to get them. */
+/** Finds the programs that the runs need, and says how to get missing ones. */
 
 interface Program {
   readonly names: readonly string[];
-  /** Beside the PATH. */
+  /** Paths to try after the PATH. */
   readonly places?: readonly string[];
   readonly remedy: string;
 }
@@ -38,7 +38,7 @@ function executable(path: string): boolean {
   }
 }
 
-/** Its path, or null. */
+/** @returns the path of the program, or null */
 export function findProgram(name: ProgramName): string | null {
   const { names, places = [] }: Program = PROGRAMS[name];
   const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...places];
@@ -52,7 +52,7 @@ export function program(name: ProgramName): string {
   return path;
 }
 
-/** Why a run cannot be made and what to do about it; null when all is there. */
+/** @returns which programs a run lacks and how to get them, or null */
 export function missingPrograms(names: readonly ProgramName[]): string | null {
   const missing = names.filter((name) => findProgram(name) === null);
   if (missing.length === 0) return null;
@@ -76,7 +76,7 @@ export function programVersion(name: ProgramName, environment = process.env): st
       timeout: 10_000,
     });
   } catch {
-    // not there, or it knows no such flag
+    // The program is missing or does not know the flag.
   }
   const version = /\d+(?:\.\d+)+\w*/.exec(output)?.[0] ?? null;
   versions.set(name, version);

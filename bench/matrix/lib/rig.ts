@@ -10,7 +10,7 @@ import { openStore } from '../../../src/tenants/installation-files.ts';
 import { createSealKeyStore } from '../../../src/tenants/seal-keys.ts';
 import { cleanEnvironment, firstLine, runNode, startNode, stop } from '../../lib/child.ts';
 
-/** A throw-away gpd behind the matrix's own proxy, as a shop would run it. */
+/** Starts a temporary gpd behind the proxy of site.ts, as a shop would run it. */
 
 export const KID = 'matrix';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -18,7 +18,7 @@ const GPD = join(ROOT, 'bin', 'gpd');
 
 export interface Rig {
   readonly port: number;
-  /** Opens what the tenant's browsers sealed, so that a run's signals can be looked at and judged again. */
+  /** Decrypts the bundles of the runs, so that their signals can be judged again. */
   readonly open: Opener;
   decision(requestId: string): Promise<DecisionResponse>;
   stop(): Promise<void>;
@@ -36,7 +36,7 @@ async function sealKey(environment: NodeJS.ProcessEnv): Promise<Opener> {
   }
 }
 
-/** @param origin of the proxy that stands before it and says that it speaks https to the browser */
+/** @param origin of the proxy, which claims https towards the browser */
 export async function startRig(origin: string): Promise<Rig> {
   if (
     !existsSync(join(ROOT, 'dist', 'cli', 'main.js')) ||

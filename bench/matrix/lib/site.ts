@@ -11,7 +11,7 @@ import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** The page's own server: serves the page, hands /v1 and /_fp to gpd as a reverse proxy, and collects reports. */
+/** The server of the test page: serves the page, forwards /v1 and /_fp to gpd as a reverse proxy, and collects reports. */
 
 const PAGE =
   '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Matrix</title></head>' +
@@ -25,7 +25,7 @@ export interface Report {
   readonly later?: unknown;
 }
 
-/** One POST /_fp/i/v1 as it came in. */
+/** A POST /_fp/i/v1 as the browser sent it. */
 export interface Exchange {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
@@ -37,9 +37,9 @@ export interface Site {
   proxyTo(port: number): void;
   /** Waits for the report of a run's page. @throws after `ms` */
   reportOf(run: string, ms: number): Promise<Report>;
-  /** Resolves once the button of a run can be pressed. @throws after a while */
+  /** Resolves when the button of a run can be pressed. @throws on a timeout */
   readyOf(run: string): Promise<void>;
-  /** The last ingest that went through. */
+  /** @returns the last forwarded ingest */
   lastExchange(): Exchange | null;
   firstExchange(): Exchange | null;
   forgetExchange(): void;
@@ -63,7 +63,7 @@ function reply(response: ServerResponse, status: number, type: string, body: str
   response.end(body);
 }
 
-/** Headers go through untouched, because they are part of what is measured. */
+/** Forwards headers unchanged, because gpd judges them. */
 function proxy(port: number, incoming: IncomingMessage, body: Buffer, response: ServerResponse): void {
   const { url: path, method } = incoming;
   const headers = { ...incoming.headers, 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'https' };

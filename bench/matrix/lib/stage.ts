@@ -11,7 +11,7 @@ import type { Visit } from './types.ts';
 export interface Stage {
   readonly site: Site;
   readonly rig: Rig;
-  /** Null without Xvfb: then only what needs no screen is run. */
+  /** Null without Xvfb: then only runs without a screen are made. */
   readonly display: Display | null;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export async function openStage(): Promise<Stage> {
   };
 }
 
-/** The session of whoever runs the matrix must not leak into a browser. */
+/** Variables of the desktop session, which must not change how a browser behaves. */
 const LEAKS = ['WAYLAND_DISPLAY', 'DISPLAY', 'DBUS_SESSION_BUS_ADDRESS', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME'];
 
 export interface OpenedVisit {
@@ -46,9 +46,9 @@ export function openVisit(stage: Stage, id: string): OpenedVisit {
   const directory = mkdtempSync(join(tmpdir(), 'gpd-visit-'));
   mkdirSync(join(directory, 'home'));
   const undos: (() => unknown)[] = [];
-  const kept = Object.entries(process.env).filter(([name]) => !LEAKS.includes(name));
+  const safeVariables = Object.entries(process.env).filter(([name]) => !LEAKS.includes(name));
   const environment: NodeJS.ProcessEnv = {
-    ...Object.fromEntries(kept),
+    ...Object.fromEntries(safeVariables),
     HOME: join(directory, 'home'),
     XDG_RUNTIME_DIR: directory,
     ...(stage.display === null ? {} : { DISPLAY: stage.display.name }),

@@ -1,21 +1,21 @@
 import type { Signals } from '../../../src/schema/signals.ts';
 import type { ProgramName } from './programs.ts';
 
-/** The user of the browser. `person` is a browser that nothing drives. */
+/** The true user of the browser: a `person`, or a program that drives it. */
 export type Truth = 'person' | 'automation';
 
-/** One browser with a profile of its own; `defer` undoes in reverse order whatever was started. */
+/** One browser with a new profile. `defer` adds a cleanup; cleanups run in reverse order. */
 export interface Visit {
-  /** The page that reports by itself as soon as it is open. */
+  /** The page that reports as soon as it is loaded. */
   readonly url: string;
-  /** A page like that, loaded a second time after some seconds, for options that need a set-up in the browser first. */
+  /** Loads the same page again after some seconds, for options that need a setup in the browser first. */
   readonly lateUrl: string;
-  /** The page with a button over all of it: it reports after a press, when it has asked gpd once more. */
+  /** The page with a button as large as itself, which reports after a press and a second question to gpd. */
   readonly pressUrl: string;
   readonly latePressUrl: string;
-  /** The button is there. @throws after some time */
+  /** Resolves when the button can be pressed. @throws on a timeout */
   readonly ready: () => Promise<void>;
-  /** A fresh directory: profile, home, copies of programs. */
+  /** A new directory for profile, home and copies of programs. */
   readonly directory: string;
   readonly environment: NodeJS.ProcessEnv;
   readonly defer: (undo: () => unknown) => void;
@@ -29,7 +29,7 @@ export interface RunNames {
 }
 
 export interface Run extends RunNames {
-  /** Programs it cannot do without; the first says the version, unless the page knows better. */
+  /** Programs that the run needs; the version shown is that of the first, unless the page reports one. */
   readonly programs: readonly ProgramName[];
   readonly open: (visit: Visit) => Promise<void>;
 }
@@ -58,7 +58,7 @@ export interface MeasuredRun {
   readonly pressed: Measured | null;
 }
 
-/** A run that could not be made: why, and what to do about it. */
+/** A run that could not be made, with the reason and a remedy. */
 export interface NotRun {
   readonly names: RunNames;
   readonly why: string;

@@ -2,7 +2,7 @@
 
 const LATE_MS = 6000;
 const PRESS_MS = 25_000;
-/** The release comes after the click. */
+/** The page asks again this long after the click, because the release of the button comes later. */
 const REST_MS = 200;
 const query = new URLSearchParams(location.search);
 const run = query.get('run') ?? '';
@@ -13,11 +13,11 @@ interface Agent {
   update(): Promise<unknown>;
 }
 
-const theAgent = async (): Promise<Agent> =>
+const loadAgent = async (): Promise<Agent> =>
   (await import(new URL('/v1/agent.js', location.origin).href)) as Agent;
 
 async function identify(): Promise<unknown> {
-  const agent = await theAgent();
+  const agent = await loadAgent();
   const consent = {
     purposes: ['device-identification'],
     gpc: false,
@@ -28,7 +28,7 @@ async function identify(): Promise<unknown> {
   return agent.identify({ kid: query.get('kid') ?? '', consent, timeoutMs: 20_000 });
 }
 
-/** The button is as large as the page, so that a hand finds it. */
+/** Makes the button as large as the page, so that a press anywhere hits it. */
 function cover(element: HTMLElement): void {
   element.id = 'press';
   element.textContent = 'Press';
@@ -40,7 +40,7 @@ async function tellReady(): Promise<void> {
   await fetch(`/matrix/ready?run=${encodeURIComponent(run)}`);
 }
 
-/** A button; then gpd is asked once more. */
+/** Shows the button, waits for the press and asks gpd again. */
 async function afterPress(): Promise<unknown> {
   const button = document.createElement('button');
   cover(button);
@@ -52,10 +52,10 @@ async function afterPress(): Promise<unknown> {
   await tellReady();
   await pressed;
   await new Promise((resolve) => setTimeout(resolve, REST_MS));
-  return (await theAgent()).update();
+  return (await loadAgent()).update();
 }
 
-/** Failures are reported as well: a run that only times out tells nothing. */
+/** Reports failures as well, because a timeout of the run would not show the cause. */
 async function resultOrFailure(work: () => Promise<unknown>): Promise<unknown> {
   try {
     return await work();
@@ -75,7 +75,7 @@ async function report(): Promise<void> {
   document.title = 'done';
 }
 
-// Late runs load the page once more, so that what was set up meanwhile is there from the first byte.
+// Late runs load the page a second time, so that a setup in the browser applies from the first byte.
 if (query.has('late')) {
   query.delete('late');
   setTimeout(() => location.replace(`${location.pathname}?${query}`), LATE_MS);

@@ -8,7 +8,7 @@ import { type ChromedriverOptions, openByChromedriver, openByWebKitDriver } from
 import type { ProgramName } from '../lib/programs.ts';
 import type { Run } from '../lib/types.ts';
 
-/** Browsers that a program drives, from what says so by itself to what goes in disguise. */
+/** Runs of browsers that a program drives, from those that say so to those in disguise. */
 
 function automated(
   driver: string,
@@ -22,9 +22,9 @@ function automated(
 }
 
 const NEW_HEADLESS = '--headless=new';
-/** Chromium then leaves `navigator.webdriver` false. */
+/** With this flag Chromium leaves `navigator.webdriver` false. */
 const NO_FLAG = '--disable-blink-features=AutomationControlled';
-/** The line that every tutorial shows. */
+/** The line that tutorials recommend against detection. */
 const PATCH = "Object.defineProperty(navigator, 'webdriver', { get: () => undefined })";
 const named = `--user-agent=${desktopChrome()}`;
 

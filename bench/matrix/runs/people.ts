@@ -5,7 +5,7 @@ import { start } from '../lib/process.ts';
 import { type ProgramName, program } from '../lib/programs.ts';
 import type { Run } from '../lib/types.ts';
 
-/** Browsers that nothing drives, as people set them up. */
+/** Runs of browsers that no program drives, set up as people do. */
 
 function person(browser: string, setup: string, name: ProgramName, open: Run['open']): Run {
   return { browser, driver: '-', setup, truth: 'person', programs: [name, 'xvfb'], open };
@@ -17,7 +17,7 @@ const chromium = (setup: string, options: ChromiumOptions = {}): Run =>
 const firefox = (setup: string, options: FirefoxOptions = {}): Run =>
   person('Firefox', setup, 'firefox', (visit) => openFirefox(visit, options));
 
-/** A person presses the button at the display, not through an interface of the browser. */
+/** Adds a press of the button through the display, not through an interface of the browser. */
 function pressing(run: Run, open: Run['open'], gesture?: Gesture): Run {
   return {
     ...run,
@@ -41,7 +41,7 @@ const DEVTOOLS = '--auto-open-devtools-for-tabs';
 const SOFTWARE_WEBGL = '--enable-unsafe-swiftshader';
 const UNDOCKED = { devtools: { preferences: { currentDockState: '"undocked"' } } };
 const ACCESSIBLE = '--force-renderer-accessibility';
-/** The level is a power of 1.2. */
+/** Chromium stores a zoom level as the exponent of 1.2. */
 const LARGE = {
   partition: { default_zoom_level: { x: Math.log(2) / Math.log(1.2) } },
   webkit: { webprefs: { default_font_size: 28, minimum_font_size: 20 } },

@@ -88,9 +88,9 @@ async function add(
     printDirectory(directory);
     return;
   }
-  const before = (await listDirectories(database)).find((known) => known.url === url);
+  const before = (await listDirectories(database)).find((entry) => entry.url === url);
   const start = { ...(before ?? newDirectory(url, 'listed')), source: 'listed' as const };
-  // It is listed from here on, with the keys it had until a fetch succeeds.
+  // Stored before the fetch: if that fails, the directory keeps its earlier keys and a server tries again.
   await addDirectory(database, start, by);
   const { directory, ok } = await refreshDirectory(database, start, Date.now);
   if (!ok) say(`gpd: ${url}: ${directory.failure}; it was added, and a running server tries again`);
@@ -117,14 +117,14 @@ async function remove(
 ): Promise<void> {
   const url = checkUrl(urlText);
   const { database } = await open();
-  const known = (await listDirectories(database)).some((directory) => directory.url === url);
-  if (!known) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
-  const said = { agentId: agentOrigin(url), url };
+  const isListed = (await listDirectories(database)).some((directory) => directory.url === url);
+  if (!isListed) throw notFound(`no agent ${urlText}; \`gpd agents list\` shows them`);
+  const names = { agentId: agentOrigin(url), url };
   if (options.dryRun === true)
-    return print({ ...said, dryRun: true }, () => [`would be removed: ${said.agentId}`]);
-  await confirm(options, `Removing ${said.agentId}: its signatures no longer verify`);
+    return print({ ...names, dryRun: true }, () => [`would be removed: ${names.agentId}`]);
+  await confirm(options, `Removing ${names.agentId}: its signatures no longer verify`);
   await removeDirectory(database, url, await byAll());
-  print({ ...said, removed: true }, () => [`${said.agentId} is removed`]);
+  print({ ...names, removed: true }, () => [`${names.agentId} is removed`]);
 }
 
 async function refresh({ open }: CommandContext, urlText: string | undefined): Promise<void> {

@@ -12,7 +12,7 @@ import {
   confirmOnTerminal,
   type DestructiveFlags,
   type Flags,
-  ONLY_KID,
+  ONLY_KID_HELP,
 } from '../input.ts';
 import { conflict, notFound, print, printTable } from '../io.ts';
 
@@ -20,7 +20,7 @@ export function define(apikeys: Command): void {
   apikeys
     .command('create')
     .description('create a key; print it once')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .requiredOption('--scope <scope>', KEY_SCOPES.join(', '))
     .requiredOption('--name <name>', 'what it is for')
     .addHelpText('after', example("gpd apikeys create shop --scope secret --name 'shop backend'"))
@@ -57,12 +57,16 @@ function describe({ id, kid, scope, name, createdAt, revokedAt, lastUsedOn }: Ap
 
 async function create(
   { open, resolveKid, by }: CommandContext,
-  given: string | undefined,
-  { scope: asked, name }: { readonly scope: string; readonly name: string },
+  kidArgument: string | undefined,
+  { scope: scopeText, name }: { readonly scope: string; readonly name: string },
 ): Promise<void> {
-  const scope = checkOneOf(KEY_SCOPES, asked, `--scope ${asked}: must be one of ${KEY_SCOPES.join(', ')}`);
+  const scope = checkOneOf(
+    KEY_SCOPES,
+    scopeText,
+    `--scope ${scopeText}: must be one of ${KEY_SCOPES.join(', ')}`,
+  );
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   const { key, secret } = createApiKey({ kid, scope, name }, Date.now(), randomBytes);
   if (!(await createApiKeyStore(database).insert(key, await by(kid)))) throw noSuchTenant(kid);
   print({ id: key.id, scope, key: secret }, () => [secret]);
@@ -108,8 +112,8 @@ async function rotate(
     await confirmOnTerminal(options, `Replacing ${id} of ${kid} (${name}): callers that have it get 401`);
   const { key, secret } = createApiKey({ kid, scope, name }, Date.now(), randomBytes);
   const act = await by(kid);
-  const isMade = await (keepOld ? store.insert(key, act) : store.replace(id, key, act));
-  if (!isMade) throw conflict(`${id} was revoked meanwhile; nothing was changed`);
+  const isStored = await (keepOld ? store.insert(key, act) : store.replace(id, key, act));
+  if (!isStored) throw conflict(`${id} was revoked meanwhile; nothing was changed`);
   print({ id: key.id, scope, key: secret, revoked: keepOld ? null : id }, () => [secret]);
   if (!keepOld) await recordEnded(`${id} is revoked`);
 }
@@ -121,16 +125,19 @@ async function revoke(
 ): Promise<void> {
   const { database } = await open();
   const store = createApiKeyStore(database);
-  const known = await requireKey(database, id);
+  const existingKey = await requireKey(database, id);
   if (options.dryRun === true) {
-    return print({ ...describe(known), dryRun: true }, () => [
-      `would be revoked: ${id}, ${known.scope} of ${known.kid} (${known.name})`,
+    return print({ ...describe(existingKey), dryRun: true }, () => [
+      `would be revoked: ${id}, ${existingKey.scope} of ${existingKey.kid} (${existingKey.name})`,
     ]);
   }
-  // At once in a script: a key that leaked is not to wait for a flag.
-  await confirmOnTerminal(options, `Revoking ${id} of ${known.kid} (${known.name}): its callers get 401`);
-  const act = await by(known.kid);
-  const key = (await store.revoke(id, act)) ?? known;
+  // A script needs no --yes: nothing may delay the revocation of a leaked key.
+  await confirmOnTerminal(
+    options,
+    `Revoking ${id} of ${existingKey.kid} (${existingKey.name}): its callers get 401`,
+  );
+  const act = await by(existingKey.kid);
+  const key = (await store.revoke(id, act)) ?? existingKey;
   await recordEnded(`${id} is revoked`);
   print(describe(key), () => [`${id} is revoked; running servers refuse it within 5 s`]);
 }

@@ -3,12 +3,12 @@ import { AUDIT_ACTIONS, type AuditAction } from '../../audit/audit.ts';
 import { listAudit } from '../../audit/store.ts';
 import { isoTime } from '../../lib/clock.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { checkKid, checkOneOf, checkWhole, type Flags, ONLY_KID, parseDuration } from '../input.ts';
+import { checkInteger, checkKid, checkOneOf, type Flags, ONLY_KID_HELP, parseDuration } from '../input.ts';
 import { misused, printTable } from '../io.ts';
 
 export function define(audit: Command): void {
   audit
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option(
       '--since <time>',
       'only what happened since: a date such as 2026-11-01, or how long ago, such as 7d',
@@ -27,7 +27,7 @@ function checkAction(text: string | undefined): AuditAction | undefined {
   return checkOneOf(AUDIT_ACTIONS, text, `--action ${text}: must be one of ${AUDIT_ACTIONS.join(', ')}`);
 }
 
-/** Epoch milliseconds. */
+/** @returns epoch milliseconds */
 function checkSince(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const ago = parseDuration(text);
@@ -38,15 +38,15 @@ function checkSince(text: string | undefined): number | undefined {
 
 async function listRows(
   { open, resolveKid, operator }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   options: Flags<'since' | 'action' | 'actor'> & { readonly limit: string },
 ): Promise<void> {
-  const { actor, limit: asked } = options;
+  const { actor, limit: limitText } = options;
   const filter = { from: checkSince(options.since), action: checkAction(options.action), actor };
-  const otherwise = `--limit ${asked}: must be a number from 1 to ${MAX_LIMIT}`;
-  const limit = checkWhole(asked, [1, MAX_LIMIT], otherwise);
+  const message = `--limit ${limitText}: must be a number from 1 to ${MAX_LIMIT}`;
+  const limit = checkInteger(limitText, [1, MAX_LIMIT], message);
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   await operator(kid);
   const rows = (await listAudit(database, kid, filter, limit)).map((row) => ({
     ...row,

@@ -5,7 +5,7 @@ import { notify } from '../../notify/notify.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import { print } from '../io.ts';
-import { leavingNothing } from '../progress.ts';
+import { runWithCleanup } from '../progress.ts';
 
 export function define(backup: Command): void {
   backup
@@ -14,8 +14,8 @@ export function define(backup: Command): void {
     .action(command(backUp));
 }
 
-/** All tenants of this installation that asked for the event. */
-async function tellAll(services: CommandContext['services'], data: object): Promise<void> {
+/** Enqueues the event for each tenant that subscribes to it. */
+async function notifyTenants(services: CommandContext['services'], data: object): Promise<void> {
   const { database, tenants } = await services();
   await database.transaction(async (tx) => {
     for (const tenant of tenants.all())
@@ -28,17 +28,17 @@ async function backUp({ config, services, byAll, open }: CommandContext, name: s
   const { createBackup } = await import('../../ops/backup.ts');
   const store = await open();
   const by = await byAll();
-  const made = await leavingNothing((onProgress) =>
+  const created = await runWithCleanup((onProgress) =>
     createBackup(store, config, file, { version: VERSION, by, onProgress }).catch(async (error: unknown) => {
-      // The command ends with the reason why the backup failed.
-      await tellAll(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
+      // If the notice fails too, the command still ends with the reason why the backup failed.
+      await notifyTenants(services, { failedAt: isoTime(Date.now()) }).catch(() => {});
       throw error;
     }),
   );
-  print(made, () => [
-    `backup    ${made.file}`,
-    `size      ${made.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
-    `as of     ${made.createdAt}`,
+  print(created, () => [
+    `backup    ${created.file}`,
+    `size      ${created.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
+    `as of     ${created.createdAt}`,
     'It opens only with the master key, which is not in it.',
   ]);
 }

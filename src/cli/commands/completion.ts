@@ -10,14 +10,14 @@ export function define(completion: Command): void {
     .action(command(printScript));
 }
 
-/** `gpd completion bash|zsh|fish`: made from the commands that there are, so that it cannot lag behind them. */
+/** The script is generated from the definitions of the commands, so that it cannot lag behind them. */
 
 interface Word {
   readonly word: string;
   readonly about: string;
 }
 
-interface Node {
+interface CommandNode {
   /** `gpd`, `gpd keys`, `gpd keys rotate` … */
   readonly path: string;
   readonly words: readonly Word[];
@@ -26,10 +26,10 @@ interface Node {
 }
 
 const optionWords = ({ options }: Command): Word[] =>
-  options.map(({ long, flags, description }) => ({ word: long ?? flags, about: description }));
+  options.map(({ long: longFlag, flags, description }) => ({ word: longFlag ?? flags, about: description }));
 
-/** @param everywhere options that every command takes */
-function nodesOf(command: Command, path: string, everywhere: readonly Word[] = []): Node[] {
+/** Lists a command and all below it. @param globalOptions options that every command takes */
+function nodesOf(command: Command, path: string, globalOptions: readonly Word[] = []): CommandNode[] {
   const { commands, registeredArguments } = command;
   const names = registeredArguments.map((argument) => argument.name());
   const settings = names.includes('key=value') ? TENANT_SETTING_NAMES : [];
@@ -37,23 +37,23 @@ function nodesOf(command: Command, path: string, everywhere: readonly Word[] = [
     ...commands.map((child) => ({ word: child.name(), about: child.description() })),
     ...settings.map((name) => ({ word: `${name}=`, about: 'setting' })),
     ...optionWords(command),
-    ...everywhere,
+    ...globalOptions,
   ];
-  const below = path === 'gpd' ? optionWords(command) : everywhere;
+  const childOptions = path === 'gpd' ? optionWords(command) : globalOptions;
   return [
     { path, words, takesKid: names[0] === 'kid' },
-    ...commands.flatMap((child) => nodesOf(child, `${path} ${child.name()}`, below)),
+    ...commands.flatMap((child) => nodesOf(child, `${path} ${child.name()}`, childOptions)),
   ];
 }
 
-/** A line for each tenant; nothing where the database cannot be opened. */
+/** Shell command that prints one tenant per line, and nothing where the database cannot be opened. */
 const LIST_TENANTS = `gpd tenants list --json 2>/dev/null | grep -o '"kid":"[^"]*"' | cut -d'"' -f4`;
 
 /** The words that bash completes from: subcommands and options, and the tenants where one is an argument. */
-const bashWords = ({ words, takesKid }: Node): string =>
+const bashWords = ({ words, takesKid }: CommandNode): string =>
   [...words.map(({ word }) => word), ...(takesKid ? ['$(_gpd_tenants)'] : [])].join(' ');
 
-function bash(nodes: readonly Node[]): string[] {
+function bash(nodes: readonly CommandNode[]): string[] {
   return [
     `_gpd_tenants() { ${LIST_TENANTS}; }`,
     '_gpd() {',
@@ -80,25 +80,26 @@ function bash(nodes: readonly Node[]): string[] {
 }
 
 /** zsh reads bash's completions. */
-function zsh(nodes: readonly Node[]): string[] {
+function zsh(nodes: readonly CommandNode[]): string[] {
   return ['#compdef gpd', 'autoload -U +X bashcompinit && bashcompinit', ...bash(nodes)];
 }
 
-const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
-function fish(nodes: readonly Node[]): string[] {
+function fish(nodes: readonly CommandNode[]): string[] {
   const lines = ['complete -c gpd -f'];
   for (const { path, words, takesKid } of nodes) {
     const [, ...before] = path.split(' ');
-    const seen = before.map((word) => `__fish_seen_subcommand_from ${word}`);
+    const seenConditions = before.map((word) => `__fish_seen_subcommand_from ${word}`);
     const further = words.filter(({ word }) => !word.startsWith('-')).map(({ word }) => word);
-    const none = further.length > 0 ? [`not __fish_seen_subcommand_from ${further.join(' ')}`] : [];
-    const when = [...seen, ...none].join('; and ') || 'true';
-    const tenants = quoted(`(${LIST_TENANTS})`);
-    if (takesKid) lines.push(`complete -c gpd -n ${quoted(when)} -a ${tenants} -d tenant`);
+    const unseenConditions =
+      further.length > 0 ? [`not __fish_seen_subcommand_from ${further.join(' ')}`] : [];
+    const when = [...seenConditions, ...unseenConditions].join('; and ') || 'true';
+    const tenants = quote(`(${LIST_TENANTS})`);
+    if (takesKid) lines.push(`complete -c gpd -n ${quote(when)} -a ${tenants} -d tenant`);
     for (const { word, about } of words) {
-      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${word}`;
-      lines.push(`complete -c gpd -n ${quoted(when)} ${what} -d ${quoted(about)}`);
+      const candidate = word.startsWith('--') ? `-l ${word.slice(2)}` : `-a ${word}`;
+      lines.push(`complete -c gpd -n ${quote(when)} ${candidate} -d ${quote(about)}`);
     }
   }
   return lines;

@@ -13,15 +13,23 @@ import {
   principalRequestSchema,
 } from '../../schema/consent.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checked, checkedPart, checkKid, checkWhole, type Flags, KID, ONLY_KID } from '../input.ts';
+import {
+  checkInteger,
+  checkKid,
+  checkObject,
+  checkValue,
+  type Flags,
+  KID_HELP,
+  ONLY_KID_HELP,
+} from '../input.ts';
 import { misused, print, printTable } from '../io.ts';
 
-/** Choices of people: checks, records, and the policies that were shown to them. */
+/** `gpd consent check|grant|deny|withdraw|history|policies`: choices of people, and the policies that were shown to them. */
 export function defineDecisions(consent: Command): void {
   consent
     .command('check')
     .description('check whether this processing is allowed')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<principal>', 'principalId of the person')
     .argument('<purpose>', 'id of the purpose')
     .addHelpText('after', example('gpd consent check shop alice newsletter'))
@@ -32,14 +40,14 @@ export function defineDecisions(consent: Command): void {
   consent
     .command('history')
     .description('show what a principal chose, newest first')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<principal>', 'principalId of the person')
     .addHelpText('after', example('gpd consent history shop alice'))
     .action(command(history));
   consent
     .command('policies')
     .description('list the policy versions, or publish one')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--publish <file>', 'publish the exact text of this file')
     .option('--material', 'ask people again who agreed to an earlier version')
     .addHelpText('after', example('gpd consent policies shop --publish privacy.txt --material'))
@@ -49,7 +57,7 @@ export function defineDecisions(consent: Command): void {
 function defineWrite(write: Command, action: WriteAction, about: string): void {
   write
     .description(about)
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<principal>', 'principalId of the person')
     .argument('<purposes...>', 'ids of the purposes')
     .option('--policy-version <n>', 'the policy that was shown (default: the latest)')
@@ -65,10 +73,10 @@ async function check(
   principalId: string,
   purpose: string,
 ): Promise<void> {
-  const asked = checked(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
+  const request = checkValue(canProcessRequestSchema, { principalId, purpose }, 'principal or purpose: ');
   const tenant = await context.tenant(kid);
   const { service } = (await context.services()).consent;
-  const decision = await service.check(tenant, asked);
+  const decision = await service.check(tenant, request);
   print(decision, () => [
     `${decision.allowed ? 'allowed' : 'not allowed'}: ${decision.reason}`,
     `proof: entry ${decision.proof.seq}, ${decision.proof.hash}`,
@@ -87,14 +95,18 @@ const recordChoice =
     purposes: string[],
     flags: Flags<'policyVersion', 'gpc'>,
   ): Promise<void> => {
-    const { policyVersion: asked } = flags;
+    const { policyVersion: versionText } = flags;
     const policyVersion =
-      asked === undefined
+      versionText === undefined
         ? undefined
-        : checkWhole(asked, [0, MAX_VERSION], `--policy-version ${asked}: must be a whole number, 0 or more`);
+        : checkInteger(
+            versionText,
+            [0, MAX_VERSION],
+            `--policy-version ${versionText}: must be a whole number, 0 or more`,
+          );
     const gpc = flags.gpc === undefined ? {} : { gpc: flags.gpc };
     const value = { principalId, purposes, policyVersion, ...gpc };
-    const body = checkedPart(consentWriteSchema, value);
+    const body = checkObject(consentWriteSchema, value);
     const tenant = await context.tenant(kid);
     const { service } = (await context.services()).consent;
     const request = { action, body, source: 'cli', caller: 'cli', idempotencyKey: null } as const;
@@ -103,10 +115,10 @@ const recordChoice =
   };
 
 async function history(context: CommandContext, kid: string, principalText: string): Promise<void> {
-  const { principalId } = checked(principalRequestSchema, { principalId: principalText }, 'principal: ');
+  const { principalId } = checkValue(principalRequestSchema, { principalId: principalText }, 'principal: ');
   const tenant = await context.tenant(kid);
   const { service } = (await context.services()).consent;
-  // All of it: a person who asks has no use for a page.
+  // The whole history, because the answer to a person who asks must be complete.
   const events = [];
   let cursor: string | undefined;
   do {
@@ -120,18 +132,18 @@ async function history(context: CommandContext, kid: string, principalText: stri
 
 async function policies(
   { open, resolveKid, by }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   flags: Flags<'publish', 'material'>,
 ): Promise<void> {
   if (flags.material === true && flags.publish === undefined)
     throw misused('--material requires --publish FILE');
   const store = await open();
   const { database } = store;
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   await requireTenant(database, kid);
   if (flags.publish !== undefined) {
     const value = { text: readText(flags.publish), material: flags.material === true };
-    const policy = checked(policyRequestSchema, value, `${flags.publish}: `);
+    const policy = checkValue(policyRequestSchema, value, `${flags.publish}: `);
     const terms = (await stateMacs(store)).get(kid);
     if (!terms || !(await publishPolicy(database, terms, policy, await by(kid)))) throw noSuchTenant(kid);
   }
@@ -149,7 +161,7 @@ async function policies(
   });
 }
 
-/** The exact text: what was replaced in it would be signed in its place. */
+/** Refuses a file that is not UTF-8: decoding would replace characters, and the log would sign the replacement. */
 function readText(file: string): string {
   const bytes = tryOr(() => readFileSync(file), null);
   if (bytes === null) throw misused(`${file} cannot be read`);

@@ -10,18 +10,18 @@ import { principalIdSchema, purposeIdSchema } from '../../schema/bundle.ts';
 import { explainIssue } from '../../schema/explain-issue.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { checkKid, type Flags, KID } from '../input.ts';
+import { checkKid, type Flags, KID_HELP } from '../input.ts';
 import { misused, notFound, print, say } from '../io.ts';
 import { splitLines } from '../replay/lines.ts';
 
-/** Records of another system: the whole file is checked before the first one is recorded. */
+/** `gpd consent import`: records of another system. The whole file is checked before the first one is recorded. */
 export function defineImport(consent: Command): void {
   consent
     .command('import')
     .description(
       'record choices that another system kept, with their own dates; the same file twice adds nothing',
     )
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument(
       '<file>',
       'CSV with a header, or NDJSON: principalId, purpose, action (grant, deny or withdraw), and where known recordedAt, policyVersion (default: the latest) and evidence',
@@ -32,7 +32,7 @@ export function defineImport(consent: Command): void {
 }
 
 const MAX_NAMED = 20;
-/** So many are on their way into the log at once. */
+/** Records that are written to the log at once. */
 const CHUNK = 1000;
 const MAX_EVIDENCE = 1000;
 
@@ -56,7 +56,7 @@ interface Row {
   readonly value: unknown;
 }
 
-/** A text that names its field, without a value: it may be about a person. */
+/** Names the line and the field but not the value, which may be about a person. */
 function problemOf(line: number, error: z.ZodError): string {
   const [issue] = error.issues;
   const field = issue?.code === 'unrecognized_keys' ? issue.keys[0] : issue?.path[0];
@@ -92,7 +92,7 @@ async function* csvRows(file: string): AsyncGenerator<Row> {
   try {
     for await (const found of read.pipe(parser)) {
       const { record, info } = found as { record: Record<string, string>; info: { lines: number } };
-      // An empty cell is a value that is not there.
+      // CSV cannot leave a field out: an empty cell means a missing value.
       const cells = Object.entries(record).filter(([, cell]) => cell !== '');
       yield { line: info.lines, value: Object.fromEntries(cells) };
     }
@@ -103,46 +103,48 @@ async function* csvRows(file: string): AsyncGenerator<Row> {
   }
 }
 
-type Checked =
+type CheckedRow =
   | { readonly record: ConsentRecord; readonly problem: null }
   | { readonly record: null; readonly problem: string };
 
-function checkRow({ line, value }: Row, tenant: Tenant, now: number): Checked {
-  const bad = (problem: string): Checked => ({ record: null, problem });
+function checkRow({ line, value }: Row, tenant: Tenant, now: number): CheckedRow {
+  const rejectRow = (problem: string): CheckedRow => ({ record: null, problem });
   const { data, error } = rowSchema.safeParse(value, { error: explainIssue });
-  if (error) return bad(problemOf(line, error));
+  if (error) return rejectRow(problemOf(line, error));
   const { recordedAt = null, policyVersion, evidence } = data;
   if (tenant.termsOf(data.purpose) === undefined)
-    return bad(`line ${line}, field purpose: the tenant has not defined it (\`gpd consent purposes set\`)`);
+    return rejectRow(
+      `line ${line}, field purpose: the tenant has not defined it (\`gpd consent purposes set\`)`,
+    );
   if (recordedAt !== null && recordedAt > now)
-    return bad(`line ${line}, field recordedAt: it is in the future`);
-  const known = [tenant.rules.currentVersion, ...tenant.policies.map(({ version }) => version)];
-  if (policyVersion !== undefined && !known.includes(policyVersion))
-    return bad(`line ${line}, field policyVersion: no such policy was published`);
+    return rejectRow(`line ${line}, field recordedAt: it is in the future`);
+  const knownVersions = [tenant.rules.currentVersion, ...tenant.policies.map(({ version }) => version)];
+  if (policyVersion !== undefined && !knownVersions.includes(policyVersion))
+    return rejectRow(`line ${line}, field policyVersion: no such policy was published`);
   return { record: { ...data, recordedAt, policyVersion, evidence }, problem: null };
 }
 
-async function* readRecords(file: string, tenant: Tenant): AsyncGenerator<Checked> {
+async function* readRecords(file: string, tenant: Tenant): AsyncGenerator<CheckedRow> {
   const now = Date.now();
   for await (const row of isNdjson(file) ? ndjsonRows(file) : csvRows(file)) yield checkRow(row, tenant, now);
 }
 
-/** @throws {CommandFailed} after the first bad rows were named; nothing is recorded of such a file */
+/** @throws {CommandFailed} after it has named the first bad rows; nothing of such a file is recorded */
 async function requireGoodRows(file: string, tenant: Tenant): Promise<void> {
-  let bad = 0;
+  let badRows = 0;
   for await (const { problem } of readRecords(file, tenant)) {
     if (problem === null) continue;
-    bad += 1;
-    if (bad <= MAX_NAMED) say(problem);
+    badRows += 1;
+    if (badRows <= MAX_NAMED) say(problem);
   }
-  if (bad > 0)
-    throw misused(`${file}: ${bad} ${bad === 1 ? 'row is' : 'rows are'} wrong; nothing was recorded`);
+  if (badRows > 0)
+    throw misused(`${file}: ${badRows} ${badRows === 1 ? 'row is' : 'rows are'} wrong; nothing was recorded`);
 }
 
-async function* chunksOf(records: AsyncIterable<Checked>): AsyncGenerator<readonly ConsentRecord[]> {
+async function* chunksOf(records: AsyncIterable<CheckedRow>): AsyncGenerator<readonly ConsentRecord[]> {
   let chunk: ConsentRecord[] = [];
   for await (const { record } of records) {
-    // Null only if the file was changed since it was checked.
+    // Null only if the file changed after the check.
     if (record) chunk.push(record);
     if (chunk.length < CHUNK) continue;
     yield chunk;
@@ -161,10 +163,10 @@ async function importFile(
   const { service } = (await context.services()).consent;
   await requireGoodRows(file, tenant);
   const counts: Record<ImportOutcome, number> = { recorded: 0, outdated: 0, erased: 0 };
-  const last: LastChoices = new Map();
+  const lastChoices: LastChoices = new Map();
   for await (const records of chunksOf(readRecords(file, tenant))) {
     const outcomes = dryRun
-      ? await service.previewImport(tenant, records, last)
+      ? await service.previewImport(tenant, records, lastChoices)
       : await Promise.all(records.map((record) => service.importRecord(tenant, record)));
     for (const outcome of outcomes) counts[outcome] += 1;
   }

@@ -9,24 +9,24 @@ import { createCheckpointBook } from '../../log/checkpoint-files.ts';
 import { forgetLaterCheckpoints } from '../../log/checkpoint-store.ts';
 import { entryLines, readHead } from '../../log/entries.ts';
 import { readKeptNotes } from '../../log/kept-notes.ts';
-import { planGoingOn } from '../../ops/checkpoints-service.ts';
+import { planContinuation } from '../../ops/checkpoints-service.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checkKid, confirm, type DestructiveFlags, type Flags, KID, ONLY_KID } from '../input.ts';
+import { checkKid, confirm, type DestructiveFlags, type Flags, KID_HELP, ONLY_KID_HELP } from '../input.ts';
 import { conflict, EXIT, io, misused, print, printableJson, say } from '../io.ts';
 
-/** The log of consent: verified, kept going after a loss, exported. */
+/** `gpd consent verify|accept-loss|export`: verifies the consent log, resumes it after a loss, exports it. */
 export function defineLedger(consent: Command): void {
   consent
     .command('verify')
     .description("recompute a tenant's whole log and compare the database with it")
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--against <file>', 'compare with checkpoints kept elsewhere')
     .addHelpText('after', example('gpd consent verify shop --against checkpoints.txt'))
     .action(command(verify));
   consent
     .command('accept-loss')
     .description('resume signing a log on this node after entries or checkpoints.log were lost')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .option('--yes', 'do not ask')
     .option('--dry-run', 'show whether entries were lost; change nothing')
     .addHelpText('after', example('gpd consent accept-loss shop --dry-run'))
@@ -34,7 +34,7 @@ export function defineLedger(consent: Command): void {
   consent
     .command('export')
     .description("export a tenant's log as NDJSON")
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--out <file>', 'write to this new file instead of standard output')
     .addHelpText('after', example('gpd consent export shop --out shop-log.ndjson'))
     .action(command(exportLog));
@@ -46,24 +46,24 @@ function readAgainst(file: string | undefined, vkey: string): Checkpoint[] {
   if (file === undefined) return [];
   const text = tryOr(() => readFileSync(file, 'utf8'), null);
   if (text === null) throw misused(`cannot read ${file}`);
-  const kept = readKeptNotes(text, vkey);
-  if (kept.length === 0) throw misused(`${file} has no checkpoint that this log signed`);
-  return kept;
+  const checkpoints = readKeptNotes(text, vkey);
+  if (checkpoints.length === 0) throw misused(`${file} has no checkpoint that this log signed`);
+  return checkpoints;
 }
 
 export async function verify(
   context: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   options: Flags<'against'>,
 ): Promise<void> {
   const { database } = await context.open();
-  const kid = await context.resolveKid(given);
+  const kid = await context.resolveKid(kidArgument);
   const keys = await context.tenant(kid);
   const { book } = await context.services();
-  let said = 0;
+  let reportedCount = 0;
   const onProgress = (done: number): void => {
-    if (done - said < SAY_EVERY) return;
-    said = done;
+    if (done - reportedCount < SAY_EVERY) return;
+    reportedCount = done;
     say(`${done.toLocaleString('en')} entries`);
   };
   const against = readAgainst(options.against, keys.signer.vkey);
@@ -82,7 +82,7 @@ export async function verify(
           'The log is whole: every entry, checkpoint, opening, state, policy, purpose and anchored hour matches.',
         ]
       : problems.map(
-          ({ code, seq, what }) => `${code}${seq === undefined ? '' : ` (entry ${seq})`}: ${what}`,
+          ({ code, seq, what: text }) => `${code}${seq === undefined ? '' : ` (entry ${seq})`}: ${text}`,
         )),
   ]);
   if (!ok) io().exitCode = EXIT.failure;
@@ -90,16 +90,16 @@ export async function verify(
 
 async function exportLog(
   { open, resolveKid }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   options: Flags<'out'>,
 ): Promise<void> {
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   if ((await readHead(database, kid)) === null) throw noSuchTenant(kid);
   const lines = Readable.from(entryLines(database, kid));
   if (options.out === undefined) {
     const { stdout } = io();
-    // For a program the very bytes, for a terminal the same values.
+    // A program gets the exact bytes; a terminal gets escaped ones with the same values.
     const shown = stdout.isTTY ? lines.map((line) => printableJson(String(line))) : lines;
     await pipeline(shown, stdout, { end: false });
     return;
@@ -109,13 +109,13 @@ async function exportLog(
   try {
     await pipeline(lines, file);
   } catch (error) {
-    const taken = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    throw taken ? conflict(`${options.out} already exists; nothing was changed`) : error;
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    throw exists ? conflict(`${options.out} already exists; nothing was changed`) : error;
   }
   print({ kid, file: options.out }, () => [`written to ${options.out}`]);
 }
 
-/** Where entries were lost outside of gpd, or checkpoints.log was: what is there is signed, and nothing is hidden by it. */
+/** Signs the present entries after entries or checkpoints.log were lost. It hides nothing: earlier checkpoints still prove the loss. */
 async function acceptLoss(
   { open, config }: CommandContext,
   kid: string,
@@ -124,8 +124,8 @@ async function acceptLoss(
   const { database, masterKey, serverSecret } = await open();
   await requireTenant(database, kid);
   const book = createCheckpointBook(config.data_dir, serverSecret);
-  const { lines, lost } = await planGoingOn({ database, masterKey, book, now: Date.now() }, kid);
-  const signed = lost[0]?.signed ?? null;
+  const { lines, losses } = await planContinuation({ database, masterKey, book, now: Date.now() }, kid);
+  const signed = losses[0]?.signed ?? null;
   if (lines.length > 0 && options.dryRun !== true) {
     await confirm(options, `this node continues to sign the log of ${kid} in its present state`);
     await forgetLaterCheckpoints(database, kid);

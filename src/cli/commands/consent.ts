@@ -9,15 +9,15 @@ import { DEFAULT_TTL_DAYS, DEVICE_IDENTIFICATION, type Purpose } from '../../ten
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
 import {
-  checked,
+  checkInteger,
   checkKid,
   checkOneOf,
-  checkWhole,
+  checkValue,
   confirmOnTerminal,
   type DestructiveFlags,
   type Flags,
-  KID,
-  ONLY_KID,
+  KID_HELP,
+  ONLY_KID_HELP,
 } from '../input.ts';
 import { conflict, notFound, print, printTable } from '../io.ts';
 import { defineDecisions } from './consent-decisions.ts';
@@ -29,13 +29,13 @@ export function define(consent: Command): void {
   purposes
     .command('list')
     .description('list the purposes of a tenant')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd consent purposes list shop'))
     .action(command(listPurposes));
   purposes
     .command('set')
     .description('define or change a purpose')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<id>', 'id of the purpose')
     .requiredOption('--title <title>', 'what people read')
     .option('--description <text>', 'what it means for them')
@@ -50,7 +50,7 @@ export function define(consent: Command): void {
   purposes
     .command('remove')
     .description('ask nobody for a purpose any more; a check of it answers unknown-purpose')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<id>', 'id of the purpose')
     .option('--yes', 'do not ask')
     .option('--dry-run', 'show what would be removed; change nothing')
@@ -62,7 +62,7 @@ export function define(consent: Command): void {
   consent
     .command('banners')
     .description('show what the banner displayed, and since when; --json has the texts')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd consent banners shop --json'))
     .action(command(listBanners));
 }
@@ -70,16 +70,16 @@ export function define(consent: Command): void {
 type PurposeFlags = Flags<'description' | 'lawfulBasis' | 'gpc' | 'ttlDays'> & { readonly title: string };
 
 function checkPurpose(id: string, flags: PurposeFlags, before: Purpose | undefined): Purpose {
-  const asked = flags.gpc ?? before?.gpc ?? 'opt-out';
-  const gpc = checkOneOf(GPC_POLICIES, asked, `--gpc ${asked}: must be opt-out, ask or ignore`);
+  const gpcText = flags.gpc ?? before?.gpc ?? 'opt-out';
+  const gpc = checkOneOf(GPC_POLICIES, gpcText, `--gpc ${gpcText}: must be opt-out, ask or ignore`);
   const days = flags.ttlDays ?? before?.ttlDays ?? DEFAULT_TTL_DAYS;
-  const ttlDays = checkWhole(
+  const ttlDays = checkInteger(
     days,
     [1, 36_500],
     `--ttl-days ${days}: must be a whole number of days, at least 1`,
   );
   return {
-    id: checked(purposeIdSchema, id, `purpose ${JSON.stringify(id)}: `),
+    id: checkValue(purposeIdSchema, id, `purpose ${JSON.stringify(id)}: `),
     title: flags.title,
     description: flags.description ?? before?.description ?? '',
     lawfulBasis: flags.lawfulBasis ?? before?.lawfulBasis ?? 'consent',
@@ -103,9 +103,9 @@ async function setPurpose(
   print({ kid, ...purpose }, () => [`${kid}: purpose ${purpose.id} saved (gpc ${purpose.gpc})`]);
 }
 
-async function listPurposes({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+async function listPurposes({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   await requireTenant(database, kid);
   const purposes = await createTenantStore(database).purposes(kid);
   printTable(purposes, purposes, { PURPOSE: 'id', TITLE: 'title', GPC: 'gpc', DAYS: 'ttlDays' });
@@ -121,7 +121,7 @@ async function removePurpose(
   const store = await open();
   const { database } = store;
   await requireTenant(database, kid);
-  const purpose = (await createTenantStore(database).purposes(kid)).find((one) => one.id === id);
+  const purpose = (await createTenantStore(database).purposes(kid)).find((candidate) => candidate.id === id);
   if (!purpose)
     throw notFound(`${kid} has no purpose ${id}; \`gpd consent purposes list ${kid}\` shows them`);
   if (options.dryRun === true)
@@ -136,10 +136,10 @@ async function removePurpose(
   ]);
 }
 
-/** What people were shown, to compare with `banner.published` in the log. */
-async function listBanners({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+/** Lists the hashes of the texts and scripts that people were shown, to compare with `banner.published` in the log. */
+async function listBanners({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   await requireTenant(database, kid);
   const shown = (await readBanners(database, kid)).map(({ publishedAt, ...banner }) => ({
     ...banner,

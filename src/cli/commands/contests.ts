@@ -11,8 +11,8 @@ import { describeDecision } from '../../rights/dsar/service.ts';
 import { extensionSchema, OUTCOMES, reasonSchema, textSchema } from '../../schema/rights.ts';
 import { readCreationTimes } from '../../tenants/tenant-store.ts';
 import { accountName, type CommandContext, command, example } from '../command.ts';
-import { checked, checkKid, checkOneOf, confirm, type DestructiveFlags, type Flags } from '../input.ts';
-import { misused, notFound, print, printTable, say, table } from '../io.ts';
+import { checkKid, checkOneOf, checkValue, confirm, type DestructiveFlags, type Flags } from '../input.ts';
+import { alignColumns, misused, notFound, print, printTable, say } from '../io.ts';
 
 export function define(contests: Command): void {
   contests
@@ -78,13 +78,13 @@ async function list(
   const { database } = await open();
   const { contestTexts } = (await services()).rights;
   const tenants = [...(await readCreationTimes(database)).keys()];
-  const wanted = options.tenant === undefined ? tenants : [(await operator(checkKid(options.tenant))).kid];
+  const kids = options.tenant === undefined ? tenants : [(await operator(checkKid(options.tenant))).kid];
   const filter = options.all === true ? {} : { status: 'open' as const };
   const contests: Contest[] = [];
-  for (const kid of wanted) {
-    const read = (after: Contest | undefined) =>
+  for (const kid of kids) {
+    const readPage = (after: Contest | undefined) =>
       listContests(database, contestTexts, kid, { ...filter, after }, PAGE);
-    for await (const page of pagesBy(PAGE, read)) contests.push(...page);
+    for await (const page of pagesBy(PAGE, readPage)) contests.push(...page);
   }
   const shown = contests.map((contest) => ({ tenant: contest.kid, ...contestResponse(contest) }));
   const now = Date.now();
@@ -107,16 +107,16 @@ async function requireContest(context: CommandContext, contestId: string): Promi
   return contest;
 }
 
-/** A ruling is about an id, not about the person who filed the contest. */
-const SHARED =
+/** A ruling applies to a device id, not only to the person who filed the contest. */
+const SHARED_WARNING =
   'gpd: warning: this id needs attestation: other devices look like it, and one ruling holds for all of them; if it is overturned, an automated one among them is freed too';
 
 async function warnIfShared({ open }: CommandContext, { kid, requestId }: Contest): Promise<boolean> {
   const { database } = await open();
   const stored = await findDecision(database, kid, requestId);
-  const shared = stored?.verdict.needsAttestation === true;
-  if (shared) say(SHARED);
-  return shared;
+  const isShared = stored?.verdict.needsAttestation === true;
+  if (isShared) say(SHARED_WARNING);
+  return isShared;
 }
 
 async function show(context: CommandContext, contestId: string): Promise<void> {
@@ -135,7 +135,7 @@ async function show(context: CommandContext, contestId: string): Promise<void> {
       : null;
   const answer = { tenant: contest.kid, ...contestResponse(contest), decision };
   print(answer, () => [
-    ...table([
+    ...alignColumns([
       ['contest', contest.contestId],
       ['tenant', contest.kid],
       ['status', contest.outcome ?? contest.status],
@@ -157,17 +157,17 @@ async function show(context: CommandContext, contestId: string): Promise<void> {
 type ContestService = Rights['api']['contests'];
 type ActingOperator = Awaited<ReturnType<CommandContext['operator']>>;
 
-/** One change of a contest, as the person at this terminal. */
+/** Changes a contest in the name of the person at this terminal. */
 async function change(
   context: CommandContext,
   contestId: string,
   work: (contests: ContestService, by: ActingOperator) => Promise<Contest>,
-  said: (contest: Contest) => string,
+  messageOf: (contest: Contest) => string,
 ): Promise<void> {
   const { kid } = await requireContest(context, contestId);
   const { contests } = (await context.services()).rights.api;
   const after = await work(contests, await context.operator(kid));
-  print({ tenant: after.kid, ...contestResponse(after) }, () => [said(after)]);
+  print({ tenant: after.kid, ...contestResponse(after) }, () => [messageOf(after)]);
 }
 
 async function extend(
@@ -176,8 +176,8 @@ async function extend(
   { days, reason }: { readonly reason: string; readonly days: string },
 ): Promise<void> {
   const extension = {
-    days: checked(extensionSchema.shape.days, days, `--days ${days}: `),
-    reason: checked(textSchema, reason, '--reason: '),
+    days: checkValue(extensionSchema.shape.days, days, `--days ${days}: `),
+    reason: checkValue(textSchema, reason, '--reason: '),
   };
   await change(
     context,
@@ -192,7 +192,7 @@ async function ask(
   contestId: string,
   options: { readonly question: string },
 ): Promise<void> {
-  const question = checked(textSchema, options.question, '--question: ');
+  const question = checkValue(textSchema, options.question, '--question: ');
   await change(
     context,
     contestId,
@@ -225,7 +225,7 @@ async function resolve(
   const contest = await requireContest(context, contestId);
   const { kid } = await context.tenant(contest.kid);
   const meaning = outcomeText(outcome, contest.class);
-  const all = (await warnIfShared(context, contest)) ? ' for every device that looks like it' : '';
+  const effectText = (await warnIfShared(context, contest)) ? ' for every device that looks like it' : '';
   if (options.dryRun === true) {
     const plan = { contestId, tenant: kid, status: contest.status, outcome, meaning, dryRun: true };
     return print(plan, () => [
@@ -235,7 +235,10 @@ async function resolve(
       'Nothing was changed.',
     ]);
   }
-  await confirm(options, `this resolves the contest as ${outcome}${all} (${meaning}); it cannot be undone`);
+  await confirm(
+    options,
+    `this resolves the contest as ${outcome}${effectText} (${meaning}); it cannot be undone`,
+  );
   const ruling = { contestId, outcome, reason: reason.data, version: null } as const;
   const { contests } = (await context.services()).rights.api;
   const resolved = await contests.resolve(await context.operator(kid), ruling);

@@ -4,7 +4,7 @@ import { startApp } from '../../app.ts';
 import { createLogger } from '../../ops/log.ts';
 import type { RunningApp } from '../../ops/running.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
-import { fail } from '../failure.ts';
+import { endWithError } from '../failure.ts';
 import { io, print, withIo } from '../io.ts';
 import { failStop, untilSignal } from './serve.ts';
 
@@ -15,18 +15,18 @@ export function define(demo: Command): void {
     .action(command(runDemo));
 }
 
-/** `gpd consent verify KID --config FILE`, with no setting from elsewhere. @returns all that it printed */
+/** Runs `gpd consent verify KID --config FILE` with an empty environment. @returns all that it printed */
 async function verifyLog(kid: string, config: string): Promise<string> {
   const { verify } = await import('./consent-ledger.ts');
   let text = '';
-  const written = new Writable({
+  const output = new Writable({
     write(chunk: Buffer, _encoding, done) {
       text += chunk.toString('utf8');
       done();
     },
   });
-  const streams = { env: {}, stdin: Readable.from([]), stdout: written, stderr: written };
-  await withIo({ ...streams, exitCode: 0, asked: { config }, leave: () => {} }, () =>
+  const streams = { env: {}, stdin: Readable.from([]), stdout: output, stderr: output };
+  await withIo({ ...streams, exitCode: 0, globalOptions: { config }, leave: () => {} }, () =>
     command(verify)(kid, {}),
   );
   return text;
@@ -35,12 +35,12 @@ async function verifyLog(kid: string, config: string): Promise<string> {
 async function start(options: { readonly port?: string }): Promise<RunningApp> {
   const { prepareDemo } = await import('../../demo/demo.ts');
   const log = createLogger('warn');
-  const given = { log, onFatal: failStop(log) };
+  const appOptions = { log, onFatal: failStop(log) };
   const demo = await prepareDemo(configFor({ port: options.port }), {
-    start: (config, clock) => startApp(config, { ...given, clock }),
+    start: (config, clock) => startApp(config, { ...appOptions, clock }),
     verifyLog,
   });
-  const app = await startApp(demo.config, { ...given, routers: demo.routers });
+  const app = await startApp(demo.config, { ...appOptions, routers: demo.routers });
   const urls = { shop: `${app.url}/demo`, console: `${app.url}/console` };
   const { users, directory } = demo;
   print({ urls, users, dataDir: directory }, () => [
@@ -61,7 +61,7 @@ async function runDemo(_context: CommandContext, options: { readonly port?: stri
     await signalled;
     if (typeof app === 'object') await app.stop(1000);
   } catch (error) {
-    fail(error);
+    endWithError(error);
   }
   io().leave();
 }

@@ -6,7 +6,7 @@ import type { Status } from '../../ops/doctor/finding.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import type { Flags } from '../input.ts';
-import { EXIT, io, misused, print, table } from '../io.ts';
+import { alignColumns, EXIT, io, misused, print } from '../io.ts';
 
 export function define(doctor: Command): void {
   doctor
@@ -18,12 +18,12 @@ export function define(doctor: Command): void {
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
-/** What needs a person comes first, with what to do; the rest only when it is asked for. */
+/** Failures come first, then warnings, each with its remedy. Passed and skipped checks need --all. */
 function lines({ checks, counts }: Report, all: boolean): string[] {
   const shown = ORDER.flatMap((status) => checks.filter((check) => check.status === status)).filter(
     ({ status }) => all || status === 'fail' || status === 'warn',
   );
-  const rows = table(shown.map(({ status, id, detail }) => [status, id, detail]));
+  const rows = alignColumns(shown.map(({ status, id, detail }) => [status, id, detail]));
   const withRemedies = shown.flatMap(({ remedy }, i) => [
     rows[i] ?? '',
     ...(remedy === undefined ? [] : [`         ${remedy}`]),
@@ -36,13 +36,13 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
 async function examineAll({ config }: CommandContext, { url, all }: Flags<'url', 'all'>): Promise<void> {
   if (url !== undefined && parseUrl(url) === null)
     throw misused(`--url ${url}: must be the address of a server`);
-  // Loaded for this command alone: a server's start does not wait for it.
+  // Loaded for this command alone, so that `gpd serve` starts faster.
   const [{ examine }, { openContext }] = await Promise.all([
     import('../../ops/doctor/doctor.ts'),
     import('../../ops/doctor/context.ts'),
   ]);
-  const asked = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
-  const report = await withClosing(openContext(config, asked), (context) => examine(context));
+  const options = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
+  const report = await withClosing(openContext(config, options), (context) => examine(context));
   print(report, () => lines(report, all === true));
   if (!report.ok) io().exitCode = EXIT.failure;
 }

@@ -12,7 +12,7 @@ import { type CommandContext, command, example, requireTenant } from '../command
 import { checkKid, type Flags } from '../input.ts';
 import { failed, misused, notFound, print, say, wantsJson } from '../io.ts';
 import { expectNoFile, writeNewFile } from '../new-file.ts';
-import { createBar, QUIET_MS, whileRunning } from '../progress.ts';
+import { createBar, QUIET_MS, runStoppable } from '../progress.ts';
 import { type TargetOptions, targetBody } from './erase.ts';
 
 export function define(dsar: Command): void {
@@ -57,11 +57,11 @@ const signerOf = (store: Store, config: Config) => (): ReturnType<typeof openArc
   });
 
 /** An interrupted export leaves no part of a person's data behind. */
-async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function runAbortable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const abort = new AbortController();
   const stop = (): void => abort.abort(failed('interrupted; no file was written'));
   try {
-    return await whileRunning(stop, () => work(abort.signal));
+    return await runStoppable(stop, () => work(abort.signal));
   } catch (error) {
     throw abort.signal.aborted ? abort.signal.reason : error;
   }
@@ -97,12 +97,12 @@ async function exportArchive(context: CommandContext, options: ExportOptions): P
   const bar = createBar('decisions', QUIET_MS);
   const onProgress = (done: number, total: number): void =>
     bar.update({ done, bytes: done, totalBytes: total });
-  const written = await interruptible((signal) =>
+  const archive = await runAbortable((signal) =>
     writeNewFile(file, (output) =>
       exports.write(dsar, { role, ref }, output, { recipient, signal, onProgress }),
     ),
   ).finally(bar.end);
-  const { decisions, sha256, size, encrypted, signer: signedBy } = written;
+  const { decisions, sha256, size, encrypted, signer: signedBy } = archive;
   print({ file, decisions, sha256, size, encrypted, signer: signedBy }, () => [
     `${file}  ${decisions.toLocaleString('en')} ${decisions === 1 ? 'decision' : 'decisions'}, ${size.toLocaleString('en')} bytes${encrypted ? ', encrypted' : ''}`,
     `SHA-256  ${sha256}`,

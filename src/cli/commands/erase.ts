@@ -12,8 +12,18 @@ import { NotTheOwner } from '../../rights/erase/scrub.ts';
 import { isPrincipalKnown } from '../../rights/erase/shred.ts';
 import { type EraseTargetBody, type ErasureReceipt, eraseTargetSchema } from '../../schema/rights.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { checked, checkKid, confirm, type DestructiveFlags, type Flags, ONLY_KID } from '../input.ts';
-import { CommandFailed, EXIT, failed, io, misused, notFound, print, printTable, table } from '../io.ts';
+import { checkKid, checkValue, confirm, type DestructiveFlags, type Flags, ONLY_KID_HELP } from '../input.ts';
+import {
+  alignColumns,
+  CommandFailed,
+  EXIT,
+  failed,
+  io,
+  misused,
+  notFound,
+  print,
+  printTable,
+} from '../io.ts';
 
 export function define(erase: Command): void {
   erase
@@ -34,7 +44,7 @@ export function define(erase: Command): void {
   erase
     .command('list')
     .description('list receipts, newest first')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd erase list shop'))
     .action(command(list));
   erase
@@ -60,20 +70,20 @@ export function targetBody(options: TargetOptions): EraseTargetBody {
   const named = Object.entries(ids).filter(([, id]) => id !== undefined);
   if (named.length !== 1)
     throw misused('name one person: exactly one of --visitor <id>, --request <id>, --principal <id>');
-  return checked(eraseTargetSchema, Object.fromEntries(named), 'the id: ');
+  return checkValue(eraseTargetSchema, Object.fromEntries(named), 'the id: ');
 }
 
 const MAX_LIST = 1000;
 
-/** Rows are deleted at once; a program that reads the files can keep their bytes. */
-const HELD =
+/** SQLite deletes rows at once, but while a program has the file open their bytes can stay in it. */
+const FILES_IN_USE =
   'Another program has the database open (stop it), or the disk is too full to rewrite it; see docs/operate/erasure-incomplete.md.';
 
-const IN_FILES =
+const NEEDS_SCRUB =
   'Not complete yet: the rows are deleted, and the files of PostgreSQL hold bytes of them until `gpd erase scrub` has run.';
 
-/** Empty where no legal hold kept anything. */
-function heldText({ scopes }: ErasureReceipt): readonly string[] {
+/** @returns no lines where no legal hold kept anything */
+function legalHoldText({ scopes }: ErasureReceipt): readonly string[] {
   const n = heldRows(scopes);
   if (n === 0) return [];
   return [
@@ -87,24 +97,24 @@ function printReceipt(receipt: ErasureReceipt): void {
     `receipt  ${receipt.receiptId}`,
     `erased   ${receipt.erasedAt}`,
     '',
-    ...table([
+    ...alignColumns([
       ['SCOPE', 'ACTION', 'COUNT', 'WHY'],
       ...receipt.scopes.map(({ scope, action, count, basis }) => [scope, action, String(count), basis ?? '']),
     ]),
     ...(receipt.incomplete
       ? [
           '',
-          isHeldUp(receipt)
+          needsResume(receipt)
             ? 'Not complete yet: rows remain, or the file is not searched or rewritten yet. `gpd erase resume` finishes it now.'
-            : IN_FILES,
+            : NEEDS_SCRUB,
         ]
-      : heldText(receipt)),
+      : legalHoldText(receipt)),
   ]);
   if (receipt.incomplete) io().exitCode = EXIT.incomplete;
 }
 
-/** A mistyped id must not look like an erasure that was done. */
-async function requireKnown(
+/** Refuses an id without data: a mistyped one must not look like a completed erasure. */
+async function requireData(
   { open }: CommandContext,
   kid: string,
   { durables, requests, principal }: ErasureTarget,
@@ -118,7 +128,7 @@ async function requireKnown(
 async function printPlan(database: Database, kid: string, target: ErasureTarget): Promise<void> {
   const planned = await planErasure(database, { kid, target, keep: KEEP_NOTHING });
   const { count, dueAt } = await openContests(database, kid, target);
-  // A hold keeps them with their decisions.
+  // A legal hold keeps contests together with their decisions.
   const openCount = (planned.contests?.erased ?? 0) > 0 ? count : 0;
   const plan = {
     tenant: kid,
@@ -150,7 +160,7 @@ async function erasePerson(
   const by = await context.operator(kid);
   const { api } = (await context.services()).rights;
   const target = await api.findTarget(kid, body);
-  await requireKnown(context, kid, target);
+  await requireData(context, kid, target);
   if (options.dryRun === true) return printPlan((await context.open()).database, kid, target);
   await confirm(options, `this erases what tenant ${kid} holds about this person, and cannot be undone`);
   printReceipt(await api.eraseFor(by, body));
@@ -163,15 +173,15 @@ async function status({ services }: CommandContext, receiptId: string): Promise<
   printReceipt(receipt);
 }
 
-/** After what could be read. */
+/** @throws {CommandFailed} that names these receipts; called last, so that the readable ones are printed */
 function nameUnreadable(receiptIds: readonly string[]): void {
   if (receiptIds.length === 0) return;
   const ids = receiptIds.join(', ');
   throw failed(`stored receipts cannot be read: ${ids}; restore a backup`);
 }
 
-async function list({ resolveKid, operator, services }: CommandContext, given?: string): Promise<void> {
-  const kid = await resolveKid(given);
+async function list({ resolveKid, operator, services }: CommandContext, kidArgument?: string): Promise<void> {
+  const kid = await resolveKid(kidArgument);
   await operator(kid);
   const { eraser } = (await services()).rights;
   const { receipts, unreadable } = await eraser.list(kid, MAX_LIST);
@@ -205,20 +215,20 @@ async function scrub(context: CommandContext, kid?: string): Promise<void> {
   );
 }
 
-/** Of one that waits for `gpd erase scrub` everything else is done. */
-const isHeldUp = ({ scopes }: ErasureReceipt): boolean =>
+/** True if `gpd erase resume` can finish it; one that waits only for `gpd erase scrub` has no other pending scope. */
+const needsResume = ({ scopes }: ErasureReceipt): boolean =>
   scopes.some(({ scope, action }) => action === 'pending' && scope !== 'storage');
 
 async function resumeAll({ services }: CommandContext): Promise<void> {
   const { eraser } = (await services()).rights;
   const { receipts, failures } = await eraser.resume();
-  const open = receipts.filter(isHeldUp).length;
+  const open = receipts.filter(needsResume).length;
   const failed = failures.filter(({ kid }) => kid !== null).length;
   const all = receipts.length + failed;
   const nothing = failures.length === 0 ? ['no erasure is left to finish'] : [];
   print({ resumed: all, incomplete: open + failed }, () => [
     ...(all === 0 ? nothing : [`${receipts.length - open} of ${all} erasures are complete now`]),
-    ...(open > 0 ? [HELD] : []),
+    ...(open > 0 ? [FILES_IN_USE] : []),
   ]);
   if (open > 0) io().exitCode = EXIT.incomplete;
   const other = failures.find(({ error }) => !(error instanceof UnreadableErasure));

@@ -38,8 +38,8 @@ async function initialise(
   const origins = checkOrigins(options.origin);
   const key = await createInstallation(config, { kid, origins, controller, contact });
   const dataDir = config.data_dir;
-  const made = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
-  print(made, () => [
+  const summary = { kid, origins, dataDir, generation: key?.generation, publicKey: key?.publicKey };
+  print(summary, () => [
     `data directory  ${dataDir}`,
     `tenant          ${kid}`,
     `seal key        generation ${key?.generation}, published`,
@@ -48,7 +48,7 @@ async function initialise(
   ]);
 }
 
-/** A container's first start (GPD_INIT_TENANT). It never touches data that are there: a tenant that was removed stays removed. */
+/** The first start of a container (GPD_INIT_TENANT). It never touches existing data: a removed tenant stays removed. */
 export async function initialiseOnce(config: Config): Promise<void> {
   if (config.init_tenant === null) return;
   const tenant = { kid: config.init_tenant, origins: config.init_origin };

@@ -22,14 +22,14 @@ import { createSealKeyStore, rotateSealKey } from '../../tenants/seal-keys.ts';
 import { readTenantSecret, saveTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
 import {
+  checkInteger,
   checkKid,
-  checkWhole,
   confirm,
   confirmOnTerminal,
   type DestructiveFlags,
   type Flags,
-  KID,
-  ONLY_KID,
+  KID_HELP,
+  ONLY_KID_HELP,
   parseDuration,
 } from '../input.ts';
 import { CommandFailed, type ExitName, io, misused, print, printTable, say } from '../io.ts';
@@ -38,13 +38,13 @@ export function define(keys: Command): void {
   keys
     .command('generate')
     .description('stage a generation for the next rotation to publish')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd keys generate shop'))
     .action(command(generate));
   keys
     .command('rotate')
     .description('publish the staged generation, or a new one, and retire the old')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--grace <duration>', 'how long the old one can still decrypt', '7d')
     .option('--force', 'destroy the oldest generation if three are already live')
     .option('--yes', 'do not ask, with --force')
@@ -60,7 +60,7 @@ export function define(keys: Command): void {
   keys
     .command('destroy')
     .description('overwrite a private key; bundles sealed to it can no longer be decrypted')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<generation>', 'its number')
     .option('--yes', 'do not ask')
     .option('--dry-run', 'show what would change; change nothing')
@@ -69,7 +69,7 @@ export function define(keys: Command): void {
   keys
     .command('symmetric')
     .description('create the legacy shared key; print it once')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--import <file>', 'import the key from this file (- for standard input)')
     .option('--yes', 'do not ask before replacing a key')
     .option('--dry-run', 'show whether it would replace a key; change nothing')
@@ -108,7 +108,7 @@ function describe(key: Generation) {
   return { kid, generation, state, publicKey, createdAt, publishedAt, retiresAt, destroyedAt };
 }
 
-function accepted(kid: string, plan: KeyPlan | null): AcceptedPlan {
+function requireAccepted(kid: string, plan: KeyPlan | null): AcceptedPlan {
   if (!plan) throw noSuchTenant(kid);
   if (plan.ok) return plan;
   throw new CommandFailed(...REFUSALS[plan.reason]);
@@ -119,20 +119,20 @@ function printKey(key: Generation): void {
   print({ kid, generation, state, publicKey }, () => [`${kid} generation ${generation}: ${state}`]);
 }
 
-async function generate({ open, resolveKid, by }: CommandContext, given?: string): Promise<void> {
+async function generate({ open, resolveKid, by }: CommandContext, kidArgument?: string): Promise<void> {
   const store = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   const act = await by(kid);
   const make = createGenerationFactory(store.masterKey, kid, act.at);
   const plan = await createSealKeyStore(store.database).change(kid, (keys) => planGenerate(keys, make), act);
-  printKey(accepted(kid, plan).result);
+  printKey(requireAccepted(kid, plan).result);
 }
 
 type RotateFlags = Flags<never, 'yes' | 'dryRun' | 'force'> & { readonly grace: string };
 
 async function rotate(
   { open, resolveKid, by, recordEnded }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   options: RotateFlags,
 ): Promise<void> {
   const graceMs = parseDuration(options.grace);
@@ -140,7 +140,7 @@ async function rotate(
     throw misused(`--grace ${options.grace}: must be a duration such as 30s, 15m, 12h or 7d`);
   const [force, dryRun] = [options.force === true, options.dryRun === true];
   const store = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   const act = await by(kid);
   if (force && !dryRun)
     await confirmOnTerminal(
@@ -148,7 +148,7 @@ async function rotate(
       'Bundles sealed to a generation that is destroyed before its grace period ends can no longer be decrypted',
     );
   const plan = await rotateSealKey(store, kid, { graceMs, force, dryRun }, act);
-  const { changed, result } = accepted(kid, plan);
+  const { changed, result } = requireAccepted(kid, plan);
   if (dryRun) {
     const planned = changed.map(({ generation, state }) => ({ generation, state }));
     return print({ kid, dryRun, changed: planned }, () =>
@@ -179,16 +179,20 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
 async function destroy(
   { open, by, recordEnded }: CommandContext,
   kid: string,
-  gen: string,
+  generationText: string,
   options: DestructiveFlags,
 ): Promise<void> {
-  const anyOf = [1, Number.MAX_SAFE_INTEGER] as const;
-  const generation = checkWhole(gen, anyOf, `generation ${gen}: must be a whole number from 1`);
+  const range = [1, Number.MAX_SAFE_INTEGER] as const;
+  const generation = checkInteger(
+    generationText,
+    range,
+    `generation ${generationText}: must be a whole number from 1`,
+  );
   const { database } = await open();
   const keyStore = createSealKeyStore(database);
   const keys = await keyStore.list(kid);
   if (keys.length === 0) throw noSuchTenant(kid);
-  const { result } = accepted(kid, planDestroy(keys, generation, Date.now()));
+  const { result } = requireAccepted(kid, planDestroy(keys, generation, Date.now()));
   if (options.dryRun === true) {
     return print({ kid, generation, dryRun: true, state: result.state }, () => [
       `would be destroyed: ${kid} generation ${generation}; bundles sealed to it could no longer be decrypted`,
@@ -200,12 +204,12 @@ async function destroy(
   );
   const act = await by(kid);
   const plan = await keyStore.change(kid, (current) => planDestroy(current, generation, act.at), act);
-  const destroyed = accepted(kid, plan).result;
+  const destroyed = requireAccepted(kid, plan).result;
   await recordEnded(`generation ${generation} of ${kid} is destroyed`);
   printKey(destroyed);
 }
 
-/** From a file, or - for standard input; never from an argument, which every user of the machine sees. Null: no base64. */
+/** Never from an argument, which every user of the machine can see. @returns null where the input is not base64 */
 async function readSharedKey(file: string): Promise<Buffer | null> {
   try {
     const content = file === '-' ? await text(io().stdin) : readFileSync(file, 'latin1');
@@ -215,17 +219,17 @@ async function readSharedKey(file: string): Promise<Buffer | null> {
   }
 }
 
-/** The legacy shared key. A second one replaces the first, which opens nothing any more. */
+/** Creates or imports the legacy shared key. A new one replaces the old, which then decrypts nothing. */
 async function createSymmetric(
   { open, resolveKid, by }: CommandContext,
-  named: string | undefined,
+  kidArgument: string | undefined,
   options: DestructiveFlags & Flags<'import'>,
 ): Promise<void> {
-  const given = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
-  if (given?.length !== 32)
+  const sharedKey = options.import === undefined ? randomBytes(32) : await readSharedKey(options.import);
+  if (sharedKey?.length !== 32)
     throw misused('--import must name a file with the base64 of 32 bytes, or - for standard input');
   const { database, masterKey } = await open();
-  const kid = await resolveKid(named);
+  const kid = await resolveKid(kidArgument);
   const replaces = (await readTenantSecret(database, kid, SYMMETRIC_SECRET)) !== null;
   if (options.dryRun === true) {
     const kids = await listKids(database);
@@ -240,10 +244,10 @@ async function createSymmetric(
       `${kid} already has a shared key; a new one cannot decrypt earlier bundles`,
     );
   }
-  const wrapped = masterKey.wrap(given, tenantSecretContext(kid, SYMMETRIC_SECRET));
+  const wrapped = masterKey.wrap(sharedKey, tenantSecretContext(kid, SYMMETRIC_SECRET));
   if (!(await saveTenantSecret(database, kid, SYMMETRIC_SECRET, wrapped, await by(kid))))
     throw noSuchTenant(kid);
-  const key = given.toString('base64');
+  const key = sharedKey.toString('base64');
   print({ kid, key }, () => [key]);
 }
 

@@ -28,10 +28,10 @@ export function define(masterKey: Command): void {
     .action(command(recover));
 }
 
-/** `gpd master-key`: the recovery key on paper. A secret comes by standard input, never by an argument. */
+/** The recovery key is read from standard input, never from an argument, which every user of the machine can see. */
 
 const GROUPS_A_LINE = 5;
-/** The groups with words around them take a few hundred. */
+/** Bytes. The groups of a recovery key with some text around them take a few hundred. */
 const MAX_INPUT = 16_384;
 
 async function typedKey(): Promise<Buffer> {

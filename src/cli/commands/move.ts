@@ -17,7 +17,7 @@ export function define(move: Command): void {
 
 const isPostgres = (to: string): boolean => /^postgres(ql)?:\/\//.test(to);
 
-/** A target of the other kind: to copy PostgreSQL to PostgreSQL its own tools are better. */
+/** The target must be the other kind of database: PostgreSQL's own tools copy it to another PostgreSQL. */
 function targetOf({ database_url: url }: Config, to: string): string {
   if (url === null && !isPostgres(to))
     throw misused('--to must be postgres://…, because the data is in SQLite');

@@ -12,14 +12,14 @@ import { suggestWeights } from '../../rights/proposal.ts';
 import { type PolicyMode, type TenantPolicy, tenantPolicySchema } from '../../schema/policy.ts';
 import { createMonitorMatcher } from '../../tenants/tenant.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkedPart, checkKid, type Flags, ONLY_KID, readJsonFile } from '../input.ts';
-import { misused, print, table } from '../io.ts';
+import { checkKid, checkObject, type Flags, ONLY_KID_HELP, readJsonFile } from '../input.ts';
+import { alignColumns, misused, print } from '../io.ts';
 
 export function define(policy: Command): void {
   policy
     .command('propose')
     .description('print the weights that outcomes and rulings suggest; change nothing')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd policy propose shop --json'))
     .action(command(proposeWeights));
 }
@@ -30,7 +30,7 @@ function weightIn(policy: RulePolicy | null, id: string): string {
 }
 
 function ruleTable(live: RulePolicy, shadow: RulePolicy | null): string[] {
-  return table([
+  return alignColumns([
     ['RULE', 'KIND', 'DEFAULT', 'LIVE', 'SHADOW', 'WHAT IT MEANS'],
     ...RULES.map(({ id, kind, weight, text }) => [
       id,
@@ -43,22 +43,29 @@ function ruleTable(live: RulePolicy, shadow: RulePolicy | null): string[] {
   ]);
 }
 
-async function proposeWeights({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+async function proposeWeights({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   await requireTenant(database, kid);
   const { live = tenantPolicySchema.parse({}) } = await readPolicies(database, kid);
   const proposal = suggestWeights(await readPatterns(database, kid), live);
   const { decisions, judged, rules, classes } = proposal;
-  const rows = rules.map(({ rule, right, wrong, low, high, weight, proposed }) => {
+  const rows = rules.map(({ rule, right: rightCount, wrong: wrongCount, low, high, weight, proposed }) => {
     const range = [low, high].map((share) => Math.round(100 * share)).join('-');
     const next = typeof proposed === 'number' ? proposed.toFixed(2) : proposed;
-    return [rule, `${right}`, `${wrong}`, `${range} %`, weight.toFixed(2), proposed === weight ? '-' : next];
+    return [
+      rule,
+      `${rightCount}`,
+      `${wrongCount}`,
+      `${range} %`,
+      weight.toFixed(2),
+      proposed === weight ? '-' : next,
+    ];
   });
   print({ kid, ...proposal }, () => [
     `${judged} of ${decisions} decisions have a ruling or an outcome that counts`,
-    ...table([['RULE', 'RIGHT', 'WRONG', '95 %', 'WEIGHT', 'PROPOSED'], ...rows]),
-    ...table([
+    ...alignColumns([['RULE', 'RIGHT', 'WRONG', '95 %', 'WEIGHT', 'PROPOSED'], ...rows]),
+    ...alignColumns([
       ['CLASS', 'BEFORE', 'AFTER'],
       ...classes.map((row) => [row.class, `${row.before}`, `${row.after}`]),
     ]),
@@ -66,16 +73,16 @@ async function proposeWeights({ open, resolveKid }: CommandContext, given?: stri
   ]);
 }
 
-/** Without an option it shows; --set and --clear change the live policy, or with --shadow the one that is tried out. */
+/** Shows the policies. With --set or --clear it first changes the live one, or with --shadow the shadow policy. */
 export async function changePolicy(
   { open, resolveKid, by }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   options: Flags<'set', 'clear' | 'shadow'>,
 ): Promise<void> {
   if (options.set !== undefined && options.clear === true) throw misused('use either --set or --clear');
   const next = options.set === undefined ? null : readPolicyFile(options.set);
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   await requireTenant(database, kid);
   const mode: PolicyMode = options.shadow === true ? 'shadow' : 'live';
   if (next || options.clear === true) await savePolicy(database, kid, mode, next, await by(kid));
@@ -102,9 +109,9 @@ export async function changePolicy(
   ]);
 }
 
-/** Reads a policy: {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */
+/** Reads a policy such as {"weights": {"M7": 0.05}, "off": ["T12"], "monitors": {"agents": [], "networks": []}}. */
 export function readPolicyFile(file: string): TenantPolicy {
-  const policy = checkedPart(tenantPolicySchema, readJsonFile(file), `${file}: `);
+  const policy = checkObject(tenantPolicySchema, readJsonFile(file), `${file}: `);
   const unknown = unknownRules(policy);
   if (unknown.length > 0) throw misused(`${file}: no rule ${unknown.join(', ')}`);
   try {

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { tryOr } from '../../lib/errors.ts';
 import { parseUrl } from '../../lib/text.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { checkWhole, type Flags } from '../input.ts';
-import { EXIT, io, misused, notFound, print, say, table } from '../io.ts';
+import { checkInteger, type Flags } from '../input.ts';
+import { alignColumns, EXIT, io, misused, notFound, print, say } from '../io.ts';
 import { createBar } from '../progress.ts';
 import { type ReplayLine, readLines } from '../replay/lines.ts';
 import { offlineRunner, type ReplayAnswer, type Runner, remoteRunner } from '../replay/runners.ts';
@@ -41,8 +41,8 @@ function count(tally: Tally, line: ReplayLine, answer: ReplayAnswer): void {
   tally.total += 1;
   tally.byReason[answer.reason] = (tally.byReason[answer.reason] ?? 0) + 1;
   if (answer.class !== null) tally.byClass[answer.class] = (tally.byClass[answer.class] ?? 0) + 1;
-  if (answer.otherwise !== null && answer.otherwise !== answer.class) {
-    const change = `${answer.class} → ${answer.otherwise}`;
+  if (answer.shadowClass !== null && answer.shadowClass !== answer.class) {
+    const change = `${answer.class} → ${answer.shadowClass}`;
     tally.changed[change] = (tally.changed[change] ?? 0) + 1;
   }
   const { expect } = line;
@@ -64,7 +64,7 @@ function sizeOf(file: string): number | null {
   return size;
 }
 
-/** In the order of the file, `concurrency` at a time: with more than one, which of two duplicates wins is open. */
+/** Replays the lines in order, `concurrency` at a time. With more than one, either of two duplicates may be the replay. */
 async function replayFile(file: string, run: Runner, concurrency: number): Promise<Tally> {
   const tally: Tally = { total: 0, byReason: {}, byClass: {}, changed: {}, mismatches: 0, examples: [] };
   const totalBytes = sizeOf(file);
@@ -93,11 +93,11 @@ function report(tally: Tally, withPolicy: boolean): void {
         .sort((a, b) => b[1] - a[1])
         .map(([name, n]) => [name, n.toLocaleString('en')]);
     return [
-      ...table([['REASON', 'BUNDLES'], ...rows(byReason)]),
+      ...alignColumns([['REASON', 'BUNDLES'], ...rows(byReason)]),
       '',
-      ...table([['CLASS', 'BUNDLES'], ...rows(byClass)]),
+      ...alignColumns([['CLASS', 'BUNDLES'], ...rows(byClass)]),
       '',
-      ...(withPolicy ? [...table([['VERDICT WOULD CHANGE', 'BUNDLES'], ...rows(changed)]), ''] : []),
+      ...(withPolicy ? [...alignColumns([['VERDICT WOULD CHANGE', 'BUNDLES'], ...rows(changed)]), ''] : []),
       `${total.toLocaleString('en')} bundles, ${mismatches} other than expected`,
     ];
   });
@@ -110,8 +110,12 @@ async function replayBundles(
   file: string,
   options: Flags<'url' | 'policy'> & { readonly concurrency: string },
 ): Promise<void> {
-  const { url, concurrency: asked } = options;
-  const concurrency = checkWhole(asked, [1, 256], `--concurrency ${asked}: must be from 1 to 256`);
+  const { url, concurrency: concurrencyText } = options;
+  const concurrency = checkInteger(
+    concurrencyText,
+    [1, 256],
+    `--concurrency ${concurrencyText}: must be from 1 to 256`,
+  );
   if (url !== undefined && options.policy !== undefined) throw misused('--policy works offline: omit --url');
   const policy = options.policy === undefined ? null : readPolicyFile(options.policy);
   if (url !== undefined && parseUrl(url) === null)

@@ -5,7 +5,7 @@ import { type Config, sqliteFile } from '../../config.ts';
 import { accountName, type CommandContext, command, example } from '../command.ts';
 import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
 import { notFound, print, say } from '../io.ts';
-import { leavingNothing } from '../progress.ts';
+import { runWithCleanup } from '../progress.ts';
 
 export function define(restore: Command): void {
   restore
@@ -32,9 +32,9 @@ export async function restoreInto(config: Config, name: string, options: Options
   const replaces = config.database_url !== null || existsSync(sqliteFile(config));
   if (replaces) await confirm(options, `Restoring ${file}: everything written after that backup is lost`);
   const { restoreBackup } = await import('../../ops/restore.ts');
-  const asked = { dryRun, by: { account: accountName(), at: Date.now() }, keyFile: options.keyFile };
-  const restored = await leavingNothing((onProgress) =>
-    restoreBackup(config, file, { ...asked, onProgress }),
+  const restoreOptions = { dryRun, by: { account: accountName(), at: Date.now() }, keyFile: options.keyFile };
+  const restored = await runWithCleanup((onProgress) =>
+    restoreBackup(config, file, { ...restoreOptions, onProgress }),
   );
   print(restored, () => [
     dryRun ? `${file} is whole and would be restored` : `restored  ${restored.dataDir}`,

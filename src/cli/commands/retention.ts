@@ -8,7 +8,7 @@ import { reasonOf } from '../../lib/jobs.ts';
 import { runRetention } from '../../ops/retention.ts';
 import { type CommandContext, command, example } from '../command.ts';
 import type { DestructiveFlags } from '../input.ts';
-import { failed, print, say, table } from '../io.ts';
+import { alignColumns, failed, print, say } from '../io.ts';
 
 export function define(retention: Command): void {
   retention
@@ -30,7 +30,7 @@ const COUNTED = [
   'audit',
 ] as const;
 
-/** The same time as a server's jobs go by, unless somebody says that the clock is right. */
+/** Uses the time that a server's jobs use, which a clock far ahead cannot move by much, unless --yes confirms the clock. */
 async function timeOfRun(database: Database, isRight: boolean): Promise<number> {
   const wall = Date.now();
   const now = isRight ? wall : latestJobTime(wall, await readNewestTime(database));
@@ -55,7 +55,7 @@ async function run({ open }: CommandContext, options: DestructiveFlags): Promise
     (kid) => macs.get(kid)?.stateMac,
   );
   print(results, () => [
-    ...table([
+    ...alignColumns([
       ['TENANT', 'DECISIONS', 'CONTESTS', 'LINKS', 'SIGHTINGS', 'PASSKEYS', 'INDEX', 'AUDIT'],
       ...results.map((row) => [row.kid, ...COUNTED.map((name) => `${row[name]}`)]),
     ]),
@@ -63,7 +63,7 @@ async function run({ open }: CommandContext, options: DestructiveFlags): Promise
   ]);
   const [first] = failures;
   if (!first) return;
-  // The database's own trouble, and a time to try again.
+  // Thrown as it is, so that the exit code says to try again.
   if (failures.every(({ error }) => error instanceof Unavailable)) throw first.error;
   const named = failures.map(({ kid, error }) => `${kid ?? 'listing the tenants'} (${reasonOf(error)})`);
   throw failed(`retention failed for ${named.join(', ')}`);

@@ -6,20 +6,20 @@ import { csvRecord } from '../../lib/text.ts';
 import { fillNotices, type NoticeTexts } from '../../rights/notice.ts';
 import { REGISTER_COLUMNS, type RegisteredRequest, wholeRegister } from '../../rights/register-service.ts';
 import { type CommandContext, command, example, requireTenant } from '../command.ts';
-import { checkKid, ONLY_KID } from '../input.ts';
+import { checkKid, ONLY_KID_HELP } from '../input.ts';
 import { io, print, printTable } from '../io.ts';
 
 export function define(rights: Command): void {
   rights
     .command('notice')
     .description('print the notices to people, filled in from the settings of the tenant')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd rights notice shop > notice.md'))
     .action(command(notice));
   rights
     .command('register')
     .description('list every contest, erasure and export with its due date, newest first')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--csv', 'print CSV')
     .addHelpText('after', example('gpd rights register shop --csv > register.csv'))
     .action(command(register));
@@ -29,9 +29,9 @@ const TEXTS = new URL('../../../views/notice.en.json', import.meta.url);
 
 async function notice(
   { config, tenant: tenantOf, resolveKid }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
 ): Promise<void> {
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   const tenant = await tenantOf(kid);
   const texts = JSON.parse(readFileSync(TEXTS, 'utf8')) as NoticeTexts;
   const notices = fillNotices(texts, tenant, policyOf(tenant.policy), baseUrl(config));
@@ -40,10 +40,10 @@ async function notice(
 
 async function register(
   { open, resolveKid }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   options: { readonly csv?: boolean },
 ): Promise<void> {
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   const { database } = await open();
   const tenant = await requireTenant(database, kid);
   const all: RegisteredRequest[] = [];

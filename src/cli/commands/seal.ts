@@ -10,12 +10,12 @@ import { sealSymmetric, sealTo } from '../../seal/seal.ts';
 import { createSealKeyStore } from '../../tenants/seal-keys.ts';
 import { readTenantSecret } from '../../tenants/secrets.ts';
 import { type CommandContext, command, example, noSuchTenant } from '../command.ts';
-import { checkKid, type Flags, ONLY_KID } from '../input.ts';
+import { checkKid, type Flags, ONLY_KID_HELP } from '../input.ts';
 import { io, misused, notFound, printLine } from '../io.ts';
 
 export function define(seal: Command): void {
   seal
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--url <url>', 'get the public key from this server instead of the database')
     .option('--symmetric', 'use the legacy form, under the shared key')
     .addHelpText('after', example('gpd seal shop < plaintext.json'))
@@ -24,7 +24,7 @@ export function define(seal: Command): void {
 
 const NONCE_BYTES = 16;
 
-/** Fills in a missing nonce and clientTs; everything else is sealed as given, right or wrong. */
+/** Adds a missing nonce and clientTs. Everything else is sealed unchecked, so that tests can send invalid bundles. */
 function completePlaintext(input: string): Buffer {
   const value = tryOr(() => JSON.parse(input) as unknown, undefined);
   if (value === undefined) throw misused('standard input is not JSON');
@@ -36,11 +36,11 @@ function completePlaintext(input: string): Buffer {
 
 async function sealFromStore(
   { open, resolveKid }: CommandContext,
-  given: string | undefined,
+  kidArgument: string | undefined,
   { plaintext, symmetric }: { readonly plaintext: Buffer; readonly symmetric: boolean },
 ): Promise<SealedBundle> {
   const { database, masterKey } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   if (symmetric) {
     const wrapped = await readTenantSecret(database, kid, SYMMETRIC_SECRET);
     if (wrapped === null) {

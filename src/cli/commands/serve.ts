@@ -5,7 +5,7 @@ import { createLogger, describeFault } from '../../ops/log.ts';
 import type { AppOptions } from '../../ops/running.ts';
 import { createSupervisor } from '../../ops/systemd/supervisor.ts';
 import { type CommandContext, command, configFor, example } from '../command.ts';
-import { fail } from '../failure.ts';
+import { endWithError } from '../failure.ts';
 import type { Flags } from '../input.ts';
 import { io, print, printLine, wantsJson } from '../io.ts';
 
@@ -19,8 +19,8 @@ export function define(serve: Command): void {
 }
 
 const DECRYPT_THREAD = new URL('../../ingest/decrypt/worker.js', import.meta.url);
-/** npm and the terminal both send the one Ctrl-C of `npm run demo`. */
-const ONE_WISH_MS = 500;
+/** Under `npm run demo`, both npm and the terminal send a signal for one Ctrl-C. */
+const DUPLICATE_SIGNAL_MS = 500;
 
 /** Resolves with the signal that asks the process to end; a later one ends it at once. */
 export function untilSignal(signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT']) {
@@ -28,7 +28,7 @@ export function untilSignal(signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SI
     let firstAt: number | null = null;
     for (const signal of signals) {
       process.on(signal, () => {
-        if (firstAt !== null && Date.now() - firstAt > ONE_WISH_MS) process.exit(1);
+        if (firstAt !== null && Date.now() - firstAt > DUPLICATE_SIGNAL_MS) process.exit(1);
         firstAt ??= Date.now();
         resolve(signal);
       });
@@ -36,7 +36,7 @@ export function untilSignal(signals: readonly NodeJS.Signals[] = ['SIGTERM', 'SI
   });
 }
 
-/** Told of what the server cannot go on after. */
+/** Logs an error after which the server must not continue, and ends the process. */
 export const failStop = (log: ReturnType<typeof createLogger>) => (error: unknown) => {
   log.fatal({ event: 'fail-stop', ...describeFault(error) });
   process.exit(1);
@@ -44,7 +44,7 @@ export const failStop = (log: ReturnType<typeof createLogger>) => (error: unknow
 
 type ServeFlags = Flags<'host' | 'port'> & { readonly setup?: true };
 
-/** Makes the installation from a page, where it was asked to. */
+/** With --setup, serves the page that creates the installation first. */
 async function prepare(
   { setup, ...flags }: ServeFlags,
   { log, sockets }: Pick<AppOptions, 'log' | 'sockets'>,
@@ -53,7 +53,7 @@ async function prepare(
   if (setup !== true) return { config };
   const { runSetup } = await import('../../ops/setup.ts');
   return runSetup(config, {
-    file: io().asked.config ?? 'gpd.toml',
+    file: io().globalOptions.config ?? 'gpd.toml',
     socket: sockets?.http ?? null,
     onFault: (requestId, error) => log.error({ event: 'setup-failed', requestId, ...describeFault(error) }),
     onLink: (url) =>
@@ -66,16 +66,16 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
   const supervisor = createSupervisor(readServiceManager(io().env, process.pid), log);
   const { sockets } = supervisor;
   try {
-    const { config, ...more } = await prepare(flags, { log, sockets });
+    const { config, ...setupResult } = await prepare(flags, { log, sockets });
     if (config.init_tenant !== null) await (await import('./init.ts')).initialiseOnce(config);
     const app = await startApp(config, {
       log,
       sockets,
       decryptThread: DECRYPT_THREAD,
       onFatal: failStop(log),
-      ...more,
+      ...setupResult,
     });
-    // A terminal that was closed ends the server; `kill -HUP` from anywhere else asks to read the files again.
+    // Closing a terminal sends SIGHUP and ends the server; without a terminal, SIGHUP asks to read the files again.
     const atTerminal = io().stdin.isTTY === true;
     const signalled = untilSignal(atTerminal ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : undefined);
     if (!atTerminal)
@@ -90,7 +90,7 @@ async function runServer(_context: CommandContext, flags: ServeFlags): Promise<v
     log.info({ event: 'stopped' });
     await supervisor.close();
   } catch (error) {
-    fail(error);
+    endWithError(error);
     await supervisor.close();
     io().leave();
   }

@@ -16,9 +16,9 @@ import { type CommandContext, command, example, requireTenant } from '../command
 import { checkKid, checkOneOf, confirmOnTerminal, type DestructiveFlags } from '../input.ts';
 import { conflict, misused, notFound, print, printTable, say } from '../io.ts';
 
-/** Staff who sign in to the console with a passkey, where no identity provider is set. */
+/** `gpd staff`: people who sign in to the console with a passkey, where no identity provider is set. */
 
-/** Colleagues see it; no @, so that it is no e-mail address. */
+/** No @: colleagues see the name, and it must not be an e-mail address. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} '._-]{0,58}[\p{L}\p{N}.])?$/u;
 const ROLES = STAFF_ROLES.join(', ');
 
@@ -49,10 +49,10 @@ export function define(staff: Command): void {
 async function invite(
   { open, config, by }: CommandContext,
   name: string,
-  { role: asked, tenant: kid }: { readonly role: string; readonly tenant: string },
+  { role: roleText, tenant: kid }: { readonly role: string; readonly tenant: string },
 ): Promise<void> {
   if (!NAME.test(name)) throw misused("a name is 1 to 60 letters, digits, blanks and . _ - '");
-  const role = checkOneOf(STAFF_ROLES, asked, `--role ${asked}: must be one of ${ROLES}`);
+  const role = checkOneOf(STAFF_ROLES, roleText, `--role ${roleText}: must be one of ${ROLES}`);
   const { database } = await open();
   await requireTenant(database, kid);
   const act = await by(kid);
@@ -78,7 +78,7 @@ async function invite(
   print({ name, role, kid, link, until: isoTime(member.inviteUntil) }, () => [link]);
 }
 
-const shown = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMember) => ({
+const describe = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMember) => ({
   name,
   kid,
   role,
@@ -89,7 +89,7 @@ const shown = ({ name, kid, role, createdAt, joinedAt, inviteUntil }: StaffMembe
 
 async function list({ open }: CommandContext): Promise<void> {
   const { database } = await open();
-  const members = (await listStaff(database)).map(shown);
+  const members = (await listStaff(database)).map(describe);
   printTable(members, members, {
     NAME: 'name',
     KID: 'kid',
@@ -107,15 +107,15 @@ async function remove(
   const member = await findByName(database, name);
   if (!member) throw notFound(`no staff named ${name}; \`gpd staff list\` shows them`);
   if (options.dryRun === true) {
-    print({ ...shown(member), dryRun: true }, () => [
+    print({ ...describe(member), dryRun: true }, () => [
       `would be removed: ${name}, ${member.role} of ${member.kid}`,
     ]);
     return;
   }
-  // At once in a script: a passkey that was lost is not to wait for a flag.
+  // A script needs no --yes: nothing may delay the removal of a lost passkey.
   await confirmOnTerminal(options, `Removing ${name}: their passkey and sessions end`);
   const { rightsKey } = await tenant(member.kid);
   await removeStaff(database, member, staffRef(rightsKey, member), await by(member.kid));
   await recordEnded(`${name} is removed`);
-  print(shown(member), () => [`${name} is removed; their passkey and sessions no longer work`]);
+  print(describe(member), () => [`${name} is removed; their passkey and sessions no longer work`]);
 }

@@ -3,7 +3,7 @@ import { parseUrl } from '../../lib/text.ts';
 import type { ServerStatus } from '../../ops/status.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { misused, print, table } from '../io.ts';
+import { alignColumns, misused, print } from '../io.ts';
 
 export function define(status: Command): void {
   status
@@ -25,7 +25,7 @@ function lines(status: ServerStatus): string[] {
   const { database, decisions, webhooks } = status;
   const classes = Object.entries(decisions.byClass).map(([name, count]) => `${n(count)} ${name}`);
   const kind = database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL';
-  return table([
+  return alignColumns([
     ['server', serverLine(status)],
     [
       'database',
@@ -58,7 +58,7 @@ async function showStatus(
   const url = checkUrl(options.url);
   const { readStatus } = await import('../../ops/status.ts');
   const store = await open();
-  const asked = url === undefined ? undefined : new URL(url).origin;
-  const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: asked });
+  const origin = url === undefined ? undefined : new URL(url).origin;
+  const found = await readStatus(store, config, { version: VERSION, now: Date.now(), url: origin });
   print(found, () => lines(found));
 }

@@ -11,21 +11,24 @@ import { removeTenant as removeRows, tenantRows } from '../../rights/tenant-rows
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, noSuchTenant } from '../command.ts';
 import { confirm, type DestructiveFlags, type Flags } from '../input.ts';
-import { EXIT, failed, io, print, say, table } from '../io.ts';
+import { alignColumns, EXIT, failed, io, print, say } from '../io.ts';
 import { expectNoFile } from '../new-file.ts';
 
-/** What the tenant may keep: its rows as NDJSON, a file a table, without keys or counters that mean nothing elsewhere. */
+/** Tables whose rows --export writes, one NDJSON file per table. Keys, and counters that mean nothing elsewhere, are left out. */
 const EXPORTED = tablesWhere(({ exported }) => exported.includes('tenant'));
 
-async function* lines(rows: AsyncIterable<object>, told: (row: object) => object): AsyncGenerator<string> {
-  for await (const row of rows) yield `${JSON.stringify(told(row))}\n`;
+async function* ndjsonLines(
+  rows: AsyncIterable<object>,
+  encodeRow: (row: object) => object,
+): AsyncGenerator<string> {
+  for await (const row of rows) yield `${JSON.stringify(encodeRow(row))}\n`;
 }
 
-async function* upTo(rows: AsyncIterable<object>, size: number): AsyncGenerator<object> {
+async function* rowsBefore(rows: AsyncIterable<object>, size: number): AsyncGenerator<object> {
   for await (const row of rows) if (Number((row as { seq: unknown }).seq) < size) yield row;
 }
 
-/** A checkpoint over all entries and the key that it is signed by: what proves the exported log once the key is destroyed. */
+/** Signs a checkpoint over all entries: with its public key it proves the exported log after the signing key is destroyed. */
 async function signLog(log: LogService, kid: string) {
   const [checkpoint, vkey] = [await log.lastCheckpoint(kid), await log.vkey(kid)];
   if (checkpoint && vkey)
@@ -48,11 +51,14 @@ async function exportTenant({ services }: CommandContext, kid: string, directory
     const file = join(directory, `${name}.ndjson`);
     say(`exporting ${name}`);
     const out = createWriteStream(file, { flags: 'wx', mode: 0o600 });
-    const told = (row: object): object =>
+    const encodeRow = (row: object): object =>
       name === 'contests' ? decryptRow(row as ContestRow, rights.contestTexts) : row;
     const rows = tenantRows(database, kid, name);
-    // What came after the checkpoint is not covered by it.
-    await pipeline(Readable.from(lines(name === 'ledger_entries' ? upTo(rows, size) : rows, told)), out);
+    // Only entries that the checkpoint covers: a running server may append more.
+    await pipeline(
+      Readable.from(ndjsonLines(name === 'ledger_entries' ? rowsBefore(rows, size) : rows, encodeRow)),
+      out,
+    );
     files.push(file);
   }
   return files;
@@ -74,18 +80,18 @@ export async function removeTenant(
       'Nothing was changed.',
     ]);
   }
-  const what = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
-  await confirm(options, what);
-  // Nothing is written for a tenant that does not exist; what an interrupted removal left of one is deleted.
-  const wanted = tenant === null ? undefined : options.export;
-  const files = wanted === undefined ? [] : await exportTenant(context, kid, wanted);
+  const consequence = `this removes tenant ${kid} with all its data, its log and its keys, and cannot be undone`;
+  await confirm(options, consequence);
+  // A missing tenant has no export, but rows that an interrupted removal left are still deleted below.
+  const directory = tenant === null ? undefined : options.export;
+  const files = directory === undefined ? [] : await exportTenant(context, kid, directory);
   const counts = await removeRows(database, kid, {
-    // Before anything is deleted: an interrupted removal is known to a restore all the same.
+    // Recorded before anything is deleted, so that a restore repeats even an interrupted removal.
     onStopped: () =>
       appendRemoval(outside, kid, Date.now()).catch((error: unknown) => {
-        const why = error instanceof Error ? error.message : String(error);
+        const reason = error instanceof Error ? error.message : String(error);
         throw failed(
-          `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${why}): repeat the command`,
+          `tenant ${kid} answers nobody any more and keeps its data, because erasures.log could not be written (${reason}): repeat the command`,
         );
       }),
     onProgress: (name) => tenant && say(`removing ${name}`),
@@ -94,7 +100,7 @@ export async function removeTenant(
   await database.vacuum();
   const incomplete = !(await database.truncateLog());
   print({ kid, removed: counts, exported: files, incomplete }, () => [
-    ...table(
+    ...alignColumns(
       Object.entries(counts)
         .filter(([, count]) => count > 0)
         .map(([name, count]) => [name, count.toLocaleString('en')]),

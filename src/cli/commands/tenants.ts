@@ -18,8 +18,8 @@ import {
 } from '../../tenants/settings.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checked, checkKid, collect, type Flags, KID, ONLY_KID } from '../input.ts';
-import { conflict, failed, misused, print, printTable, say, table } from '../io.ts';
+import { checkKid, checkValue, collect, type Flags, KID_HELP, ONLY_KID_HELP } from '../input.ts';
+import { alignColumns, conflict, failed, misused, print, printTable, say } from '../io.ts';
 import { changePolicy } from './policy.ts';
 import { removeTenant } from './tenant-remove.ts';
 
@@ -27,7 +27,7 @@ export function define(tenants: Command): void {
   tenants
     .command('add')
     .description('add a tenant with one published seal key')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .option('--origin <url>', 'an origin of its pages; repeat it for more', collect, [])
     .option('--controller <text>', 'who is responsible for the data: name and address')
     .option('--contact <text>', 'how people reach them, an e-mail address for instance')
@@ -41,23 +41,23 @@ export function define(tenants: Command): void {
   tenants
     .command('show')
     .description('show the settings of a tenant, and what it has')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .addHelpText('after', example('gpd tenants show shop'))
     .action(command(show));
   tenants
     .command('set')
     .description('change settings')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<key=value...>', TENANT_SETTING_NAMES.join(', '))
     .addHelpText(
       'after',
       example('gpd tenants set shop retention.days=30 notice.contact=privacy@shop.example'),
     )
-    .action(command(set));
+    .action(command(setSettings));
   tenants
     .command('policy')
     .description('show the rule weights of a tenant, or change them, live or in shadow')
-    .argument('[kid]', ONLY_KID, checkKid)
+    .argument('[kid]', ONLY_KID_HELP, checkKid)
     .option('--set <file>', 'use the policy in this JSON file')
     .option('--clear', 'return to the default')
     .option('--shadow', 'change the shadow policy: its verdicts are counted, never answered')
@@ -66,7 +66,7 @@ export function define(tenants: Command): void {
   tenants
     .command('remove')
     .description('remove a tenant and erase its data, after an export if wanted')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .option('--export <dir>', 'write its rows as NDJSON first')
     .option('--dry-run', 'show what would be deleted; change nothing')
     .option('--yes', 'do not ask')
@@ -74,10 +74,10 @@ export function define(tenants: Command): void {
     .action(command(removeTenant));
 }
 
-/** @param field that the operator wrote them in, with what is between it and a value */
+/** @param field begins the error: the option or the setting, up to its value */
 export function checkOrigins(origins: readonly string[], field = '--origin '): string[] {
   return origins.map((text) => {
-    const origin = checked(originSchema, text, `${field}${text}: `);
+    const origin = checkValue(originSchema, text, `${field}${text}: `);
     if (!isWildcard(origin)) return origin;
     throw misused(`${field}${text}: a wildcard matches no page; name each origin`);
   });
@@ -85,7 +85,7 @@ export function checkOrigins(origins: readonly string[], field = '--origin '): s
 
 export type NewTenantFlags = Flags<'controller' | 'contact'> & { readonly origin: string[] };
 
-/** Easy to set now. Later the log keeps its name, and people were told of nobody. */
+/** Settings that are easy now and hard later: a log keeps its name, and people read whom to ask from their first visit on. */
 export function warningsOf(config: Config, { kid, origins, controller, contact }: TenantRequest): string[] {
   const log = `${new URL(baseUrl(config)).host}/ledger/${kid}`;
   return [
@@ -117,8 +117,8 @@ async function add(
   const key = await addTenant(store, config, { ...tenant, now: Date.now() });
   if (!key) throw conflict(`tenant ${kid} already exists`);
   for (const warning of warningsOf(config, tenant)) say(warning);
-  const made = { kid, origins: tenant.origins, generation: key.generation, publicKey: key.publicKey };
-  print(made, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
+  const summary = { kid, origins: tenant.origins, generation: key.generation, publicKey: key.publicKey };
+  print(summary, () => [`tenant ${kid} added, seal key generation ${key.generation} published`]);
 }
 
 async function list({ open }: CommandContext): Promise<void> {
@@ -140,9 +140,9 @@ async function list({ open }: CommandContext): Promise<void> {
     throw failed(`the stored settings cannot be read: ${damaged.join(', ')}; restore a backup`);
 }
 
-async function show({ open, resolveKid }: CommandContext, given?: string): Promise<void> {
+async function show({ open, resolveKid }: CommandContext, kidArgument?: string): Promise<void> {
   const { database } = await open();
-  const kid = await resolveKid(given);
+  const kid = await resolveKid(kidArgument);
   const { createdAt, settings } = await requireTenant(database, kid);
   const keys = await createSealKeyStore(database).list(kid);
   const apiKeys = await createApiKeyStore(database).list(kid);
@@ -157,7 +157,7 @@ async function show({ open, resolveKid }: CommandContext, given?: string): Promi
     logEntries: (await readHead(database, kid))?.size ?? 0,
   };
   print(shown, () =>
-    table([
+    alignColumns([
       ['created', shown.createdAt],
       ['seal key', `generation ${shown.sealKey ?? '(none)'}`],
       ['purposes', shown.purposes.join(', ')],
@@ -184,18 +184,23 @@ function valueText(value: unknown): string {
   return Array.isArray(value) ? value.join(',') : JSON.stringify(value);
 }
 
-/** @throws {CommandFailed} that names the setting and its value, or the part of a list */
+/** @throws {CommandFailed} that names the setting and its invalid value; of a list, only the invalid item */
 function checkedSettings(values: Readonly<Record<string, unknown>>): TenantSettings {
   const { data, error } = tenantSettingsSchema.safeParse(values, { error: explainIssue });
   const [issue] = error?.issues ?? [];
   if (!issue) return data as TenantSettings;
   const [name, item] = issue.path;
   const text = String(values[String(name)]);
-  const wrong = typeof item === 'number' ? text.split(/[\s,]+/).filter((part) => part !== '')[item] : text;
-  throw misused(`${String(name)}=${wrong}: ${issue.message}`);
+  const invalidText =
+    typeof item === 'number' ? text.split(/[\s,]+/).filter((part) => part !== '')[item] : text;
+  throw misused(`${String(name)}=${invalidText}: ${issue.message}`);
 }
 
-async function set({ open, by }: CommandContext, kid: string, assignments: readonly string[]): Promise<void> {
+async function setSettings(
+  { open, by }: CommandContext,
+  kid: string,
+  assignments: readonly string[],
+): Promise<void> {
   const values = Object.fromEntries(assignments.map(parseAssignment));
   if (values['origins'] !== undefined) checkOrigins(checkedSettings(values).origins, 'origins=');
   const store = await open();
@@ -206,6 +211,8 @@ async function set({ open, by }: CommandContext, kid: string, assignments: reado
   );
   if (!settings) throw noSuchTenant(kid);
   print({ kid, settings }, () =>
-    table(Object.keys(values).map((name) => [name, valueText(settings[name as keyof typeof settings])])),
+    alignColumns(
+      Object.keys(values).map((name) => [name, valueText(settings[name as keyof typeof settings])]),
+    ),
   );
 }

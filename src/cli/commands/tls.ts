@@ -37,7 +37,7 @@ function checkHosts(hosts: readonly string[]): readonly string[] {
   return hosts.length === 0 ? ['localhost', '127.0.0.1', '::1'] : hosts;
 }
 
-/** Private keys are 0600; nothing that is there is overwritten. */
+/** Private keys get mode 0600; no file is overwritten. */
 function write(
   config: Config,
   { out }: TlsOptions,

@@ -16,13 +16,14 @@ export function define(top: Command): void {
     .action(command(showTop));
 }
 
-/** How often it looks. */
+/** Time between two readings. */
 const INTERVAL_MS = 1000;
 
 type NextView = () => Promise<TopView>;
 
-function metricsUrl(config: Config, given: string | undefined): string | null {
-  if (given !== undefined) return new URL(given).pathname === '/' ? new URL('/metrics', given).href : given;
+function metricsUrl(config: Config, urlOption: string | undefined): string | null {
+  if (urlOption !== undefined)
+    return new URL(urlOption).pathname === '/' ? new URL('/metrics', urlOption).href : urlOption;
   const listen = config.metrics_listen?.replace(/^0\.0\.0\.0:/, '127.0.0.1:').replace(/^\[::\]:/, '[::1]:');
   return listen === undefined ? null : `http://${listen}/metrics`;
 }
@@ -34,7 +35,7 @@ async function readMetrics(url: string): Promise<Reading> {
   return { at: Date.now(), samples: parseExposition(answer.text) };
 }
 
-/** Each call waits for the next reading and tells what happened since the one before. */
+/** Each call of the result waits for the next reading and compares it with the previous one. */
 async function fromMetrics(url: string): Promise<NextView> {
   let before = await readMetrics(url);
   return async () => {
@@ -54,12 +55,12 @@ async function show(next: NextView, title: string): Promise<void> {
     return;
   }
   const drawn = drawTop(title);
-  let ended = false;
+  let hasQuit = false;
   void drawn.quit.then(() => {
-    ended = true;
+    hasQuit = true;
   });
   try {
-    while (!ended) {
+    while (!hasQuit) {
       const view = await Promise.race([next(), drawn.quit]);
       if (view) drawn.update(view);
     }

@@ -9,14 +9,22 @@ import { countOutbox, lastFailures, MAIL_LANE, replayFrom } from '../../notify/o
 import { formatWebhookSecret, insertWebhook, listWebhooks, removeWebhook } from '../../notify/webhooks.ts';
 import { WEBHOOK_EVENTS, type WebhookEvent } from '../../schema/webhooks.ts';
 import { type CommandContext, command, example, noSuchTenant, requireTenant } from '../command.ts';
-import { checkKid, checkOneOf, collect, confirm, type DestructiveFlags, type Flags, KID } from '../input.ts';
+import {
+  checkKid,
+  checkOneOf,
+  collect,
+  confirm,
+  type DestructiveFlags,
+  type Flags,
+  KID_HELP,
+} from '../input.ts';
 import { type CommandFailed, misused, notFound, print, printTable, say } from '../io.ts';
 
 export function define(webhooks: Command): void {
   webhooks
     .command('add')
     .description('add a target; the secret that verifies its deliveries is printed once')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<url>', 'https origin of the agent, or the URL of its directory')
     .option(
       '--event <name>',
@@ -39,7 +47,7 @@ export function define(webhooks: Command): void {
   webhooks
     .command('replay')
     .description('send events again')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<id>', 'ID')
     .requiredOption('--from <seq>', 'start with this event')
     .addHelpText('after', example('gpd webhooks replay shop wh_01KAY0 --from 120'))
@@ -47,7 +55,7 @@ export function define(webhooks: Command): void {
   webhooks
     .command('remove')
     .description('remove a target')
-    .argument('<kid>', KID, checkKid)
+    .argument('<kid>', KID_HELP, checkKid)
     .argument('<id>', 'ID')
     .option('--yes', 'do not ask')
     .option('--dry-run', 'show what would no longer be sent; change nothing')
@@ -108,9 +116,9 @@ async function list({ open }: CommandContext, kid: string | undefined): Promise<
       counts.set(webhook, { ...counts.get(webhook), [state]: count });
     }
   }
-  const rows = webhooks.map(({ id, kid: of, url, events, createdAt }) => {
+  const rows = webhooks.map(({ id, kid: webhookKid, url, events, createdAt }) => {
     const [outbox, lastFailure] = [counts.get(id) ?? {}, failures.get(id) ?? null];
-    return { id, kid: of, url, events, createdAt: isoTime(createdAt), outbox, lastFailure };
+    return { id, kid: webhookKid, url, events, createdAt: isoTime(createdAt), outbox, lastFailure };
   });
   printTable(rows, rows, {
     ID: 'id',
@@ -133,8 +141,8 @@ async function replay(
   if (!Number.isSafeInteger(from) || from < 0)
     throw misused(`--from ${options.from}: must be the seq of an event`);
   const { database } = await open();
-  const known = id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
-  if (!known) throw noSuchWebhook(id);
+  const exists = id === MAIL_LANE || (await listWebhooks(database, kid)).some((webhook) => webhook.id === id);
+  if (!exists) throw noSuchWebhook(id);
   const events = await replayFrom(database, kid, id, from, Date.now());
   print({ id, events }, () => [`${events} events will be sent again`]);
 }
@@ -148,12 +156,12 @@ async function remove(
   await confirm(options, `Removing ${id}: its waiting events will not be sent`);
   const { database } = await open();
   if (options.dryRun === true) {
-    const known = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
-    if (!known) throw noSuchWebhook(id);
+    const target = (await listWebhooks(database, kid)).find((webhook) => webhook.id === id);
+    if (!target) throw noSuchWebhook(id);
     const outbox = await countOutbox(database, kid);
     const waiting = outbox.find(({ webhook, state }) => webhook === id && state === 'waiting')?.count ?? 0;
-    return print({ id, dryRun: true, url: known.url, waiting }, () => [
-      `would be removed: ${id} to ${known.url}; ${waiting} events wait for it`,
+    return print({ id, dryRun: true, url: target.url, waiting }, () => [
+      `would be removed: ${id} to ${target.url}; ${waiting} events wait for it`,
     ]);
   }
   if (!(await removeWebhook(database, kid, id, await by(kid)))) throw noSuchWebhook(id);

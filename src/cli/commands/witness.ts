@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { lastCosigned, readPolicy } from '../../log/cosign-service.ts';
 import { readHead } from '../../log/entries.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { print, table } from '../io.ts';
+import { alignColumns, print } from '../io.ts';
 
 export function define(witness: Command): void {
   witness
@@ -12,10 +12,10 @@ export function define(witness: Command): void {
     .action(command(status));
 }
 
-/** How far the witnesses of GPD_WITNESSES have followed each log. */
+/** Compares the size of each log with the size that each witness has cosigned. */
 async function status({ config, services, open }: CommandContext): Promise<void> {
   const { database } = await open();
-  const { witnesses, min: least } = readPolicy(config);
+  const { witnesses, min } = readPolicy(config);
   const { tenants } = await services();
   const logs = await Promise.all(
     tenants.all().map(async ({ kid, signer }) => ({
@@ -25,10 +25,10 @@ async function status({ config, services, open }: CommandContext): Promise<void>
       witnesses: await lastCosigned(database, witnesses, kid),
     })),
   );
-  print({ policy: least, logs }, () => {
+  print({ policy: min, logs }, () => {
     if (witnesses.length === 0) return ['GPD_WITNESSES is not set: nobody cosigns these logs'];
-    const rows = logs.flatMap(({ tenant, size, witnesses: asked }) =>
-      asked.map((one) => [
+    const rows = logs.flatMap(({ tenant, size, witnesses: cosigners }) =>
+      cosigners.map((one) => [
         tenant,
         String(size),
         one.name,
@@ -37,9 +37,9 @@ async function status({ config, services, open }: CommandContext): Promise<void>
       ]),
     );
     return [
-      `witnessed  by ${least} of ${witnesses.length}`,
+      `witnessed  by ${min} of ${witnesses.length}`,
       '',
-      ...table([['TENANT', 'ENTRIES', 'WITNESS', 'COSIGNED', 'AT'], ...rows]),
+      ...alignColumns([['TENANT', 'ENTRIES', 'WITNESS', 'COSIGNED', 'AT'], ...rows]),
     ];
   });
 }

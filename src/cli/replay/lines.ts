@@ -12,10 +12,11 @@ function textOf(bytes: Buffer): string {
   return bytes.toString('utf8', 0, end);
 }
 
+/** Reads the input of `gpd replay` and `gpd consent import`. A line is a bundle, or a bundle with headers and an expectation. */
+
 /**
- * The lines of NDJSON, ended by LF or CRLF, with the bytes read up to each line's end. The next chunk is asked for when
- * all lines of the last were taken: a reader that queues lines ahead keeps them alive past two scavenges, and the heap
- * then grows by what is already garbage.
+ * Splits NDJSON at LF or CRLF; `bytes` counts the input up to the end of the line. It reads the next chunk only after all
+ * lines of the last one were taken: queued lines would survive V8's scavenges and let the heap grow.
  */
 export async function* splitLines(
   chunks: AsyncIterable<Buffer>,
@@ -38,8 +39,6 @@ export async function* splitLines(
   if (rest.length > 0) yield { text: textOf(rest), bytes: bytes + rest.length };
 }
 
-/** One line of NDJSON: a bundle, or a bundle with its request's headers and what is expected of it. */
-
 const wrappedSchema = z.strictObject({
   bundle: z.unknown(),
   headers: z.record(z.string(), z.string()).optional(),
@@ -53,8 +52,7 @@ function isWrapped(value: unknown): boolean {
 export type ReplayLine = ReturnType<typeof parseLine>;
 
 /**
- * Header names in lower case, as `node:http` gives them. The body is the bundle as JSON text; whether it is one is for the
- * ingest to say.
+ * Header names are lower-case, as in `node:http`. The body is JSON text that only the ingest judges: it may be no bundle.
  * @throws {CommandFailed} `usage`
  */
 function parseLine(text: string, number: number) {
@@ -71,7 +69,7 @@ function parseLine(text: string, number: number) {
   return { number, body: JSON.stringify(bundle), headers: lower, expect };
 }
 
-/** Reads line by line: a file of any size needs only the memory of its longest line. */
+/** @param path a file of any size, or `-` for standard input; memory holds its longest line */
 export async function* readLines(path: string): AsyncGenerator<{ line: ReplayLine; bytes: number }> {
   let number = 0;
   for await (const { text, bytes } of splitLines(path === '-' ? io().stdin : createReadStream(path))) {

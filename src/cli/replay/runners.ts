@@ -14,24 +14,26 @@ import type { Services } from '../../services.ts';
 import type { Tenant } from '../../tenants/tenant.ts';
 import type { ReplayLine } from './lines.ts';
 
+/** Judges the bundles of `gpd replay`: offline with the database of this machine, or by a running server. */
+
 export interface ReplayAnswer {
   readonly reason: string;
-  /** Null where there was no verdict. */
+  /** Null: no verdict. */
   readonly class: string | null;
-  /** What another policy says; null without one. */
-  readonly otherwise: string | null;
+  /** Class under the policy of --policy or the tenant's shadow policy; null without either. */
+  readonly shadowClass: string | null;
 }
 
-const unjudged = (reason: string): ReplayAnswer => ({ reason, class: null, otherwise: null });
+const unjudged = (reason: string): ReplayAnswer => ({ reason, class: null, shadowClass: null });
 
 export type Runner = (line: ReplayLine) => Promise<ReplayAnswer>;
 
-/** The nonces of one file, by hashes: all that grows with it, some hundred bytes each. */
+/** Claims nonces in memory, by their hashes: some hundred bytes per line of the file. */
 function createClaims() {
-  const known = new Set<string>();
+  const hashes = new Set<string>();
   return (nonce: string): boolean => {
-    const { size } = known;
-    return known.add(sha256Text(nonce)).size > size;
+    const { size } = hashes;
+    return hashes.add(sha256Text(nonce)).size > size;
   };
 }
 
@@ -43,23 +45,23 @@ function memoryRecorder(
   const totals = createTotals(() => performance.now());
   return {
     async record({ claim: { kid, nonce }, device, decide }) {
-      const [known = null] = await lookUpDevices(database.read, totals, device ? [device] : []);
-      const entry = decide(known);
+      const [knownDevice = null] = await lookUpDevices(database.read, totals, device ? [device] : []);
+      const entry = decide(knownDevice);
       onShadow(entry.shadow?.class ?? null);
       return claim(`${kid}|${nonce}`) ? entry : 'replay';
     },
   };
 }
 
-/** The policy of a file replaces the tenant's shadow. */
+/** Replaces the tenant's shadow policy with that of --policy. */
 function withShadow(tenant: Tenant | undefined, policy: TenantPolicy | null): Tenant | undefined {
   return tenant && policy ? (Object.create(tenant, { shadow: { value: policy } }) as Tenant) : tenant;
 }
 
-/** The ingest of the server on this database, each bundle at its own time, with the writes left out. */
+/** Runs the server's ingest on this database without its writes; `now` is the time in each bundle. */
 export async function offlineRunner(services: Services, policy: TenantPolicy | null): Promise<Runner> {
   const { config, database, tenants } = services;
-  let otherwise: string | null = null;
+  let shadowClass: string | null = null;
   const claimSignature = createClaims();
   const replayed: IngestServices = {
     config,
@@ -72,14 +74,14 @@ export async function offlineRunner(services: Services, policy: TenantPolicy | n
     now: (plaintext) => plaintext.clientTs,
     requireClock: () => {},
     recorder: memoryRecorder(database, createClaims(), (shadow) => {
-      otherwise = shadow;
+      shadowClass = shadow;
     }),
     issueToken: () => '',
     noteVisit: () => {},
-    // A file holds no cookies.
+    // Any session passes, because a file has no cookies.
     sessions: { has: () => true },
     updates: { endsChain: () => Promise.resolve(false), linkedTo: () => Promise.resolve(null) },
-    // Whether a grant was live at the bundle's own time cannot be asked afterwards: the proof counts as given.
+    // The proof always succeeds: nobody can ask today whether a grant was live at the time of the bundle.
     proveConsent: ({ purposes }) => Promise.resolve(purposes),
     grants: { find: () => Promise.resolve(null), note: () => Promise.resolve(false) },
   };
@@ -101,14 +103,14 @@ export async function offlineRunner(services: Services, policy: TenantPolicy | n
     };
     const { response } = await ingest(replayed, unseal(bundle, tenants.find(bundle.kid)), input);
     if (response.reason !== 'ok') return unjudged(response.reason);
-    return { reason: 'ok', class: response.class, otherwise };
+    return { reason: 'ok', class: response.class, shadowClass };
   };
 }
 
-/** Against a running server, which judges freshness by its own clock. */
+/** Sends the bundles to a running server, which judges their age by its clock. */
 export function remoteRunner(base: string): Runner {
   return async (line) => {
     const answer = await postBundle(base, line.body, line.headers);
-    return { reason: answer.reason, class: answer.reason === 'ok' ? answer.class : null, otherwise: null };
+    return { reason: answer.reason, class: answer.reason === 'ok' ? answer.class : null, shadowClass: null };
   };
 }

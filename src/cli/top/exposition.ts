@@ -1,4 +1,4 @@
-/** Reads Prometheus' text format, as far as gpd writes it. */
+/** Reads the part of Prometheus' text format that gpd writes, for `gpd top` (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 
 export interface Sample {
   readonly name: string;
@@ -19,8 +19,8 @@ export function parseExposition(text: string): readonly Sample[] {
   });
 }
 
-/** Sums of a metric by one of its labels. */
-export function byLabel(samples: readonly Sample[], name: string, label: string): Record<string, number> {
+/** Sums the samples of a metric by one of its labels. */
+export function sumByLabel(samples: readonly Sample[], name: string, label: string): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const sample of samples) {
     if (sample.name !== name) continue;
@@ -36,7 +36,7 @@ export function totalOf(samples: readonly Sample[], name: string): number | null
 }
 
 /**
- * A quantile of what a histogram counted, interpolated within its bucket.
+ * Estimates a quantile of a histogram, interpolated within its bucket.
  * @param buckets cumulative counts by upper bound, `+Inf` among them
  */
 export function quantile(buckets: Readonly<Record<string, number>>, q: number): number | null {

@@ -1,20 +1,20 @@
 import type { Stock, Traffic } from '../../ops/metrics/stock-store.ts';
-import { byLabel, quantile, type Sample, totalOf } from './exposition.ts';
+import { quantile, type Sample, sumByLabel, totalOf } from './exposition.ts';
 
-/** What `gpd top` shows: two readings, and what happened between them. */
+/** Computes and formats the numbers of `gpd top`: rates between two readings of the metrics, or counts from the database. */
 
 export interface Reading {
   readonly at: number;
   readonly samples: readonly Sample[];
 }
 
-/** Null is what the database alone does not tell. */
+/** A value is null where only metrics know it. */
 export type TopView = ReturnType<typeof viewOf> | ReturnType<typeof viewOfCounts>;
 
 type Counts = Readonly<Record<string, number>>;
 
-/** A counter that went back belongs to a server that was restarted: it counts from zero. */
-function delta(before: Counts, after: Counts): Record<string, number> {
+/** A counter that decreased belongs to a restarted server: it counts from zero. */
+function countDeltas(before: Counts, after: Counts): Record<string, number> {
   const rows = Object.entries(after).map(([key, value]) => {
     const old = before[key] ?? 0;
     return [key, value >= old ? value - old : value] as const;
@@ -24,23 +24,23 @@ function delta(before: Counts, after: Counts): Record<string, number> {
 
 const sum = (counts: Counts): number => Object.values(counts).reduce((total, value) => total + value, 0);
 
-function ofRoute(samples: readonly Sample[], route: string): readonly Sample[] {
+function samplesOfRoute(samples: readonly Sample[], route: string): readonly Sample[] {
   return samples.filter(({ labels }) => labels['route'] === route);
 }
 
 export function viewOf(before: Reading, after: Reading) {
   const seconds = Math.max(0.001, (after.at - before.at) / 1000);
-  const between = (name: string, label: string): Record<string, number> =>
-    delta(byLabel(before.samples, name, label), byLabel(after.samples, name, label));
-  const statuses = between('gpd_requests_total', 'status');
+  const countsBetween = (name: string, label: string): Record<string, number> =>
+    countDeltas(sumByLabel(before.samples, name, label), sumByLabel(after.samples, name, label));
+  const statuses = countsBetween('gpd_requests_total', 'status');
   const failed = Object.entries(statuses).filter(([status]) => status.startsWith('5'));
-  const requests = between('gpd_requests_total', 'route');
+  const requests = countsBetween('gpd_requests_total', 'route');
   const routes = Object.entries(requests)
     .map(([route, count]) => {
       const name = 'gpd_request_seconds_bucket';
-      const buckets = delta(
-        byLabel(ofRoute(before.samples, route), name, 'le'),
-        byLabel(ofRoute(after.samples, route), name, 'le'),
+      const buckets = countDeltas(
+        sumByLabel(samplesOfRoute(before.samples, route), name, 'le'),
+        sumByLabel(samplesOfRoute(after.samples, route), name, 'le'),
       );
       const ms = (q: number): number | null => {
         const value = quantile(buckets, q);
@@ -49,21 +49,21 @@ export function viewOf(before: Reading, after: Reading) {
       return { route, perSecond: count / seconds, p50Ms: ms(0.5), p99Ms: ms(0.99) };
     })
     .sort((a, b) => b.perSecond - a.perSecond);
-  const items = between('gpd_batch_size_sum', 'group');
-  const batches = between('gpd_batch_size_count', 'group');
-  const waiting = byLabel(after.samples, 'gpd_batch_waiting', 'group');
+  const items = countsBetween('gpd_batch_size_sum', 'group');
+  const batches = countsBetween('gpd_batch_size_count', 'group');
+  const waiting = sumByLabel(after.samples, 'gpd_batch_waiting', 'group');
   const lag = totalOf(after.samples, 'nodejs_eventloop_lag_p99_seconds');
-  const classes = between('gpd_verdicts_total', 'class');
+  const classes = countsBetween('gpd_verdicts_total', 'class');
   return {
     source: 'metrics' as const,
     seconds,
     requestsPerSecond: sum(requests) / seconds,
     errorsPerSecond: sum(Object.fromEntries(failed)) / seconds,
     verdictsPerSecond: sum(classes) / seconds,
-    checksPerSecond: sum(between('gpd_consent_checks_total', 'reason')) / seconds,
-    /** Of the verdicts in between; without metrics of the last day. */
+    checksPerSecond: sum(countsBetween('gpd_consent_checks_total', 'reason')) / seconds,
+    /** Verdicts by class between the two readings; without metrics, those of the last day. */
     classes,
-    reasons: between('gpd_ingest_total', 'reason'),
+    reasons: countsBetween('gpd_ingest_total', 'reason'),
     routes,
     groups: Object.entries(batches).map(([group, count]) => {
       return { group, waiting: waiting[group] ?? 0, meanSize: (items[group] ?? 0) / count };
@@ -75,7 +75,7 @@ export function viewOf(before: Reading, after: Reading) {
   };
 }
 
-/** Without metrics: what the database tells. */
+/** Without metrics, most numbers are null. */
 export function viewOfCounts(
   stock: Pick<Stock, 'ledgerEntries' | 'webhooksWaiting'>,
   traffic: Pick<Traffic, 'lastMinute' | 'byClass'>,
@@ -98,9 +98,9 @@ export function viewOfCounts(
   };
 }
 
-const one = (value: number | null, unit = ''): string =>
+const formatDecimal = (value: number | null, unit = ''): string =>
   value === null ? '–' : `${value.toFixed(1)}${unit}`;
-const whole = (value: number | null): string => (value === null ? '–' : value.toLocaleString('en'));
+const formatWhole = (value: number | null): string => (value === null ? '–' : value.toLocaleString('en'));
 
 function shares(counts: Counts): string {
   const total = sum(counts);
@@ -111,24 +111,36 @@ function shares(counts: Counts): string {
     .join('  ');
 }
 
-/** The same words on a terminal that is redrawn and in a pipe. */
+/** The rows of the view, the same for a terminal and for a pipe. */
 export function topLines(view: TopView) {
   const memory = view.residentBytes === null ? '–' : `${Math.round(view.residentBytes / 1e6)} MB`;
   return {
     facts: [
-      ['verdicts', `${one(view.verdictsPerSecond)} a second`],
+      ['verdicts', `${formatDecimal(view.verdictsPerSecond)} a second`],
       ['classes', shares(view.classes)],
       ['reasons', shares(view.reasons)],
-      ['checks', `${one(view.checksPerSecond)} a second`],
-      ['requests', `${one(view.requestsPerSecond)} a second, ${one(view.errorsPerSecond)} failed`],
-      ['logs', `${whole(view.ledgerEntries)} entries`],
-      ['webhooks', `${whole(view.webhooksWaiting)} waiting`],
-      ['event loop', `p99 ${one(view.eventLoopP99Ms, ' ms')} late`],
+      ['checks', `${formatDecimal(view.checksPerSecond)} a second`],
+      [
+        'requests',
+        `${formatDecimal(view.requestsPerSecond)} a second, ${formatDecimal(view.errorsPerSecond)} failed`,
+      ],
+      ['logs', `${formatWhole(view.ledgerEntries)} entries`],
+      ['webhooks', `${formatWhole(view.webhooksWaiting)} waiting`],
+      ['event loop', `p99 ${formatDecimal(view.eventLoopP99Ms, ' ms')} late`],
       ['memory', memory],
     ],
     routes: view.routes
       .slice(0, 8)
-      .map(({ route, perSecond, p50Ms, p99Ms }) => [route, one(perSecond), one(p50Ms), one(p99Ms)]),
-    groups: view.groups.map(({ group, waiting, meanSize }) => [group, one(meanSize), whole(waiting)]),
+      .map(({ route, perSecond, p50Ms, p99Ms }) => [
+        route,
+        formatDecimal(perSecond),
+        formatDecimal(p50Ms),
+        formatDecimal(p99Ms),
+      ]),
+    groups: view.groups.map(({ group, waiting, meanSize }) => [
+      group,
+      formatDecimal(meanSize),
+      formatWhole(waiting),
+    ]),
   };
 }

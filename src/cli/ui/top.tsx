@@ -1,5 +1,5 @@
 import { Box, render, Text, useInput } from 'ink';
-import { table } from '../io.ts';
+import { alignColumns } from '../io.ts';
 import { type TopView, topLines } from '../top/view.ts';
 
 /** `gpd top` on a terminal: redrawn in place, press q to quit. */
@@ -10,9 +10,9 @@ const GROUPS = ['GROUP', 'ITEMS EACH', 'WAITING'] as const;
 export function topText(view: TopView): string[] {
   const { facts, routes, groups } = topLines(view);
   return [
-    ...table(facts),
-    ...(routes.length > 0 ? ['', ...table([ROUTES, ...routes])] : []),
-    ...(groups.length > 0 ? ['', ...table([GROUPS, ...groups])] : []),
+    ...alignColumns(facts),
+    ...(routes.length > 0 ? ['', ...alignColumns([ROUTES, ...routes])] : []),
+    ...(groups.length > 0 ? ['', ...alignColumns([GROUPS, ...groups])] : []),
   ];
 }
 
@@ -30,7 +30,7 @@ function Top({ view, title, onQuit }: { view: TopView | null; title: string; onQ
   );
 }
 
-/** `quit` resolves when the person has seen enough. */
+/** @returns `quit`, which resolves when the person presses q */
 export function drawTop(title: string) {
   let quitNow = (): void => {};
   const quit = new Promise<void>((resolve) => {

@@ -3,19 +3,21 @@ import { reasonOf } from '../../lib/jobs.ts';
 import type { DoctorContext, TenantRows } from './context.ts';
 import { about, type Finding, type Findings, fail, Skipped } from './finding.ts';
 
+/** The type of a check of `gpd doctor`, and the helper for checks that look at every tenant. */
+
 export interface Check {
   /** `area.what`, which is stable: monitoring may name it. */
   readonly id: string;
-  /** A sentence that is true where the check passes; it is shown where `run` finds nothing to say. */
+  /** A sentence that is true if the check passes, and is shown unless `run` yields another. */
   readonly title: string;
-  /** @throws {Skipped} where it cannot look; what it found before stays */
+  /** @throws {Skipped} where it cannot check; earlier findings remain */
   readonly run: (context: DoctorContext) => Findings;
 }
 
-/** Whether something is bad about a tenant; a text that is not empty says what. */
+/** @returns false or '' for a good tenant; a text describes the fault */
 type IsBad = (tenant: TenantRows) => boolean | string | Promise<boolean | string>;
 
-/** The complaint with the names of the tenants that it is about. One of whom something cannot be read hides no other. */
+/** Yields the complaint with the names of all bad tenants. A tenant whose rows cannot be read does not hide the others. */
 export async function* ofTenants({ tenants }: DoctorContext, complaint: Finding, isBad: IsBad) {
   const { readable } = await tenants();
   if (readable.length === 0) throw new Skipped('there are no tenants');

@@ -23,19 +23,19 @@ import { readServerState } from '../server-state.ts';
 import { Skipped } from './finding.ts';
 import { databaseVersion, missingTables, readPooling } from './inspect-store.ts';
 
-/** Reads the things that more than one check needs: each once, when the first check asks for it, and without a write. */
+/** Reads the facts that several checks need: each once, when the first check asks for it. It writes nothing. */
 
 export type DoctorContext = ReturnType<typeof createContext>;
 
 export type FileFact = NonNullable<ReturnType<typeof readFileFact>>;
 
-/** Null: it is not there, or nobody could look. `mode` is of the lower nine bits. */
-function readFileFact(given: string | null) {
-  if (given === null) return null;
+/** @returns null where the file is missing or cannot be examined; `mode` has the lower nine bits */
+function readFileFact(location: string | null) {
+  if (location === null) return null;
   return tryOr(() => {
-    const { uid, mode, size } = statSync(given);
-    const isOpen = parseDescriptor(given) !== null;
-    const path = isOpen ? readlinkSync(given) : given;
+    const { uid, mode, size } = statSync(location);
+    const isOpen = parseDescriptor(location) !== null;
+    const path = isOpen ? readlinkSync(location) : location;
     const readable = isOpen || succeeds(() => accessSync(path, constants.R_OK));
     return { path, uid, mode: mode & 0o777, size, readable };
   }, null);
@@ -66,28 +66,28 @@ function readKey(config: Config) {
   return { path: file?.path ?? path, file, key, master: key && createMasterKey(key, randomBytes) };
 }
 
-/** A driver's code says what is wrong; its message may quote an address with a password. */
-function whyUnread(error: unknown): string {
+/** Uses the driver's code, because its message may quote a URL with a password. */
+function readFailure(error: unknown): string {
   if (error instanceof Unavailable) return error.message;
   const code = errorCode(driverError(error));
   return code === '' ? 'the database cannot be read' : `the database cannot be read (${code})`;
 }
 
-/** Facts about a database that are known before any table of it is read. */
-async function look(database: Database) {
+/** Reads facts about a database that need none of its tables. */
+async function inspectDatabase(database: Database) {
   try {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const version = await databaseVersion(database);
-    const answerMs = performance.now() - begun;
+    const answerMs = performance.now() - startedAt;
     const { pending, unknown } = await schemaState(database);
     const missing = await missingTables(database);
     return { database, version, answerMs, pending, unknown, missing, pooling: await readPooling(database) };
   } catch (error) {
-    return { failure: whyUnread(error) };
+    return { failure: readFailure(error) };
   }
 }
 
-/** Its rows that several checks read. A tenant of whom one cannot be read is named, and hides no other. */
+/** Reads the rows of all tenants that several checks need. A damaged tenant is named and does not hide the others. */
 async function readTenants(database: Database) {
   const store = createTenantStore(database);
   const readTenant = async (kid: string) => {
@@ -119,15 +119,15 @@ async function readTenants(database: Database) {
 
 export type TenantRows = Awaited<ReturnType<typeof readTenants>>['readable'][number];
 
-/** Reads the keys of the identity provider as the server does; null: no issuer is set. */
+/** Reads the keys of the identity provider as the server does. @returns null if no issuer is set */
 async function askProvider({ oidc_issuer: issuer }: Config) {
   if (issuer === null) return null;
   const sentAt = Date.now();
   const date = (await probe(`${issuer}/.well-known/openid-configuration`))?.date ?? null;
   return {
-    /** The provider's clock minus ours. A Date header has no fractions of a second. */
+    /** Milliseconds that the provider's clock is ahead. A Date header has whole seconds, hence the 500. */
     skewMs: date === null ? null : date + 500 - (sentAt + Date.now()) / 2,
-    /** Why its keys cannot be used, as the server words it; null: they can. */
+    /** The server's message if the keys cannot be used, or null. */
     problem: await fetchSigningKeys(issuer).then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : 'it cannot be read'),
@@ -136,26 +136,26 @@ async function askProvider({ oidc_issuer: issuer }: Config) {
 }
 
 function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
+  let cached: { readonly value: T } | undefined;
   return () => {
-    made ??= { value: make() };
-    return made.value;
+    cached ??= { value: make() };
+    return cached.value;
   };
 }
 
-interface Asked {
+interface ContextOptions {
   readonly version: string;
   readonly now: number;
   /** The running server, if it is not the one on this machine. */
   readonly url?: string | undefined;
 }
 
-/** @throws as openData, of a database that this user or this machine cannot open */
-export async function openContext(config: Config, asked: Asked) {
-  const hasNone = config.database_url === null && !existsSync(sqliteFile(config));
-  const database = hasNone ? null : await openData(config);
-  const context = createContext(config, asked, database);
-  // The checks run at the same time: the time that the database takes to answer is measured before.
+/** @throws as openData, if this user or this machine cannot open the database */
+export async function openContext(config: Config, options: ContextOptions) {
+  const isMissing = config.database_url === null && !existsSync(sqliteFile(config));
+  const database = isMissing ? null : await openData(config);
+  const context = createContext(config, options, database);
+  // Measured first, because the checks run at the same time and would slow the answer down.
   await context.seen();
   return {
     ...context,
@@ -167,17 +167,21 @@ export async function openContext(config: Config, asked: Asked) {
 }
 
 /** @param opened null: there is no database */
-export function createContext(config: Config, { version, now, url }: Asked, opened: Database | null) {
+export function createContext(
+  config: Config,
+  { version, now, url }: ContextOptions,
+  opened: Database | null,
+) {
   const masterKey = once(() => readKey(config));
-  const seen = once(async () =>
-    opened ? look(opened) : { failure: `there is no database in ${config.data_dir}` },
+  const inspect = once(async () =>
+    opened ? inspectDatabase(opened) : { failure: `there is no database in ${config.data_dir}` },
   );
   const reachable = once(async () => {
-    const found = await seen();
+    const found = await inspect();
     if ('failure' in found) throw new Skipped('the database cannot be read');
     return found;
   });
-  /** Its tables can be read. Through a pooler that splits transactions no log can be read at one moment. */
+  /** The database, if its tables can be read. Through a pooler that splits transactions there is no snapshot of a log. */
   const data = once(async () => {
     const { database, missing, unknown, pooling } = await reachable();
     if (missing.length > 0 || unknown.length > 0) throw new Skipped('the schema is not that of this gpd');
@@ -189,27 +193,27 @@ export function createContext(config: Config, { version, now, url }: Asked, open
     version,
     now,
     nodeVersion: process.versions.node,
-    /** Null where the system has no user ids. */
+    /** Null on systems without user ids. */
     uid: process.getuid?.() ?? null,
     disk: once(() => readDisk(config)),
     file: readFileFact,
     masterKey,
-    seen,
+    seen: inspect,
     reachable,
     data,
-    /** The time by which a server's jobs were due: a clock that is over a day ahead moves it only slowly. */
+    /** The time that a server's jobs use: a clock that is more than a day ahead moves it only slowly. */
     jobTime: once(async () => {
       const newest = await readNewestTime(await data());
       return newest !== null && latestJobTime(now, newest) < now ? newest : now;
     }),
-    /** Null: the master key does not open this database, which is another check's finding. */
+    /** Null if the master key does not open this database, which master-key.fits reports. */
     keys: once(async () => {
       const { master } = masterKey();
       if (!master) return null;
       const secret = await readServerSecret(await data(), master).catch(() => null);
       return secret && { master, secret, book: createCheckpointBook(config.data_dir, secret) };
     }),
-    /** The MACs that prove that gpd wrote a row, by kid, for each tenant whose keys open. */
+    /** MAC functions by kid, which prove that gpd wrote a row, for each tenant whose keys open. */
     macs: once(async () => {
       const { master } = masterKey();
       return master ? stateMacs({ database: await data(), masterKey: master }) : new Map<string, TermsOf>();

@@ -11,7 +11,7 @@ import { listTenantsInRemoval } from '../../tenants/tenant-store.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context.ts';
-import { about, type Findings, fail, pass, Skipped, some, span, warn } from './finding.ts';
+import { about, type Findings, fail, listSome, pass, Skipped, span, warn } from './finding.ts';
 import {
   countOrphans,
   expiredNonces,
@@ -22,10 +22,10 @@ import {
   unscrubbedSince,
 } from './inspect-store.ts';
 
-/** The database, and what its jobs should have done by now. */
+/** Checks of the database, and of the jobs that a server should have run by now. */
 
-async function* checkReachable({ seen, config }: DoctorContext): Findings {
-  const found = await seen();
+async function* checkReachable({ seen: inspect, config }: DoctorContext): Findings {
+  const found = await inspect();
   if ('failure' in found) {
     const isFile = config.database_url === null;
     yield fail(
@@ -43,9 +43,9 @@ async function* checkReachable({ seen, config }: DoctorContext): Findings {
     yield fail(`the data was moved to ${moved}`, 'Set GPD_DATABASE_URL to it, or unset it for a file.');
   if ((await meta(MOVING)) !== null)
     yield fail('a move into this database was interrupted', 'Repeat gpd move.');
-  const took = `${version} answers in ${Math.ceil(answerMs)} ms`;
-  if (answerMs > 500) yield warn(took, 'Look at the load of the machine and of its disk.');
-  yield pass(took);
+  const answerText = `${version} answers in ${Math.ceil(answerMs)} ms`;
+  if (answerMs > 500) yield warn(answerText, 'Look at the load of the machine and of its disk.');
+  yield pass(answerText);
 }
 
 async function* checkSchema({ reachable }: DoctorContext): Findings {
@@ -53,7 +53,7 @@ async function* checkSchema({ reachable }: DoctorContext): Findings {
   if (isUnreleased(unknown))
     yield fail('made before gpd 0.1.0, the first release', 'Make a new installation with gpd init.');
   else if (unknown.length > 0)
-    yield fail(`a newer gpd has changed it (${some(unknown)})`, 'Upgrade this gpd, or restore a backup.');
+    yield fail(`a newer gpd has changed it (${listSome(unknown)})`, 'Upgrade this gpd, or restore a backup.');
   if (pending.length > 0)
     yield warn(`${pending.length} migrations are pending`, 'Run gpd migrate, or start gpd serve.');
   else yield* about(missing, fail('tables are missing', 'Restore a backup.'));
@@ -81,16 +81,19 @@ async function* checkDurability({ reachable }: DoctorContext): Findings {
   const { database } = await reachable();
   const settings = await readDatabaseSettings(database);
   if (database.kind === 'sqlite') {
-    const off = Object.keys(PRAGMAS).filter((name) => settings[name] !== PRAGMAS[name]);
+    const wrongSettings = Object.keys(PRAGMAS).filter((name) => settings[name] !== PRAGMAS[name]);
     const remedy = 'The file system or another program forbids them: use a local disk for gpd alone.';
-    yield* about(off, fail('not the values that gpd sets', remedy));
+    yield* about(wrongSettings, fail('not the values that gpd sets', remedy));
     return;
   }
   const remedy =
     'Set fsync, full_page_writes and synchronous_commit to on in postgresql.conf, and reload PostgreSQL.';
   const names = ['fsync', 'full_page_writes', 'synchronous_commit'];
-  const off = names.filter((name) => settings[name] === 'off');
-  yield* about(off, fail('answered writes can be lost when the machine of PostgreSQL stops: off', remedy));
+  const wrongSettings = names.filter((name) => settings[name] === 'off');
+  yield* about(
+    wrongSettings,
+    fail('answered writes can be lost when the machine of PostgreSQL stops: off', remedy),
+  );
   if (settings['synchronous_commit'] === 'local')
     yield warn('synchronous_commit is local: a standby that takes over may lack answered writes', remedy);
 }
@@ -132,19 +135,19 @@ async function* checkPooler({ reachable }: DoctorContext): Findings {
 
 async function* checkRemovals({ data }: DoctorContext): Findings {
   const database = await data();
-  const finish = 'If no gpd tenants remove is running, run gpd tenants remove KID: it finishes the removal.';
-  yield* about(await listTenantsInRemoval(database), warn('the removal of a tenant is unfinished', finish));
+  const remedy = 'If no gpd tenants remove is running, run gpd tenants remove KID: it finishes the removal.';
+  yield* about(await listTenantsInRemoval(database), warn('the removal of a tenant is unfinished', remedy));
   const orphans = await countOrphanRows(database);
   const names = orphans.map(({ kid, rows }) => `${rows.toLocaleString('en')} of ${kid}`);
   const clean = 'Start gpd serve, which removes them within the hour, or run gpd tenants remove KID.';
   yield* about(names, warn('rows belong to no tenant', clean));
 }
 
-/** A job that failed just now may have had a reason that is over: its next run says. */
+/** A younger failure may be over already: the job runs again within minutes. */
 const FAILS_FOR = 10 * MINUTE;
 
 const NO_SERVER = 'no server has run its jobs yet';
-const LOOK = 'Start gpd serve, and look for sweep-failed in its log.';
+const LOOK_REMEDY = 'Start gpd serve, and look for sweep-failed in its log.';
 
 async function* checkFailing({ data, now }: DoctorContext): Findings {
   const database = await data();
@@ -156,20 +159,20 @@ async function* checkFailing({ data, now }: DoctorContext): Findings {
   if ((await readMetaNumber(database, LAST_SWEEP)) === null) throw new Skipped(NO_SERVER);
 }
 
-/** The node that is asked may fail at parts that no other node has: its clock, or the files in its data directory. */
+/** The asked node's own sweep counts too: it may fail at its clock or its data directory while other nodes succeed. */
 async function* checkSweep(context: DoctorContext): Findings {
   const { data, now, server, config } = context;
   const [database, jobNow] = [await data(), await context.jobTime()];
-  const kept = keepNoncesFrom(jobNow, config.max_clock_skew * SECOND);
-  const nonces = await expiredNonces(database, kept - HOUR);
-  if (nonces > 0) yield warn(`${nonces.toLocaleString('en')} nonces expired over an hour ago`, LOOK);
+  const noncesFrom = keepNoncesFrom(jobNow, config.max_clock_skew * SECOND);
+  const nonces = await expiredNonces(database, noncesFrom - HOUR);
+  if (nonces > 0) yield warn(`${nonces.toLocaleString('en')} nonces expired over an hour ago`, LOOK_REMEDY);
   const swept = await readMetaNumber(database, LAST_SWEEP);
   const age = swept === null ? 0 : now - Math.min(swept, (await server()).sweptAt ?? swept);
   const detail = `the last complete sweep was ${span(age)} ago`;
-  const make = age > DAY ? fail : warn;
-  if (age > FAILS_FOR) yield make(detail, LOOK);
-  const late = warn('verdicts have not been anchored in the log for hours', LOOK);
-  yield* ofTenants(context, late, async ({ kid }) => {
+  const createFinding = age > DAY ? fail : warn;
+  if (age > FAILS_FOR) yield createFinding(detail, LOOK_REMEDY);
+  const unanchored = warn('verdicts have not been anchored in the log for hours', LOOK_REMEDY);
+  yield* ofTenants(context, unanchored, async ({ kid }) => {
     const since = await unanchoredSince(database, kid, jobNow);
     return since !== null && jobNow - since > 3 * HOUR;
   });
@@ -180,7 +183,7 @@ async function* checkSweep(context: DoctorContext): Findings {
 async function* checkRetention(context: DoctorContext): Findings {
   const [database, jobNow] = [await context.data(), await context.jobTime()];
   const remedy = 'Run gpd retention run, and daily by a timer.';
-  // Rows that an open contest or a hold keeps are not due.
+  // Rows that an open contest or a legal hold keeps are not due.
   yield* ofTenants(context, fail('decisions are kept too long', remedy), async ({ kid, settings }) => {
     const oldest = await oldestDueDecision(database, kid, jobNow);
     return oldest !== null && jobNow - oldest > (settings['retention.days'] + 2) * DAY;

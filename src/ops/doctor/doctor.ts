@@ -7,7 +7,7 @@ import { HOST_CHECKS } from './host.ts';
 import { NETWORK_CHECKS } from './network.ts';
 import { TENANT_CHECKS } from './tenants.ts';
 
-/** `gpd doctor`: every check in the order in which an operator would look. */
+/** `gpd doctor`: runs all checks, in the order in which an operator would look. */
 export const CHECKS: readonly Check[] = [
   ...HOST_CHECKS,
   ...DATABASE_CHECKS,
@@ -17,13 +17,13 @@ export const CHECKS: readonly Check[] = [
 
 const ORDER: readonly Status[] = ['fail', 'warn', 'pass', 'skipped'];
 
-/** A check that throws hides no other. The error's own message may quote an address with a password. */
+/** A check that throws does not hide the others. Its message is left out, because it may quote a URL with a password. */
 const findingOf = (error: unknown): Finding =>
   error instanceof Skipped
     ? { status: 'skipped', detail: error.message }
     : fail(`this check broke off (${reasonOf(error)})`, 'Run gpd doctor again, and report it if it stays.');
 
-/** Its complaints, the worst first, or else the one thing that there is to say. */
+/** @returns all failures and warnings of the check, or else its first other finding */
 async function runCheck({ id, title, run }: Check, context: DoctorContext) {
   const found: Finding[] = [];
   try {
@@ -32,14 +32,14 @@ async function runCheck({ id, title, run }: Check, context: DoctorContext) {
   } catch (error) {
     found.push(findingOf(error));
   }
-  const said = ORDER.flatMap((status) => found.filter((finding) => finding.status === status));
-  const shown = said.filter(({ status }, i) => i === 0 || status === 'fail' || status === 'warn');
+  const sorted = ORDER.flatMap((status) => found.filter((finding) => finding.status === status));
+  const shown = sorted.filter(({ status }, i) => i === 0 || status === 'fail' || status === 'warn');
   return shown.map((finding) => ({ id, ...finding }));
 }
 
 export type Report = Awaited<ReturnType<typeof examine>>;
 
-/** An entry for each finding; `counts` has each check once, by the worst that it found. */
+/** `checks` has an entry for each finding; `counts` counts each check once, by its worst finding. */
 export async function examine(context: DoctorContext, checks = CHECKS) {
   const found = await Promise.all(checks.map((check) => runCheck(check, context)));
   const counts: Record<Status, number> = { pass: 0, warn: 0, fail: 0, skipped: 0 };

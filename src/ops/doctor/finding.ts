@@ -1,10 +1,12 @@
+/** The results of the checks of `gpd doctor`, and helpers for their texts. */
+
 export type Status = 'pass' | 'warn' | 'fail' | 'skipped';
 
 export interface Finding {
   readonly status: Status;
   /** The finding in one sentence or less. */
   readonly detail: string;
-  /** The command or the edit that puts a warn or a fail right. */
+  /** The command or the edit that resolves a warning or a failure. */
   readonly remedy?: string;
 }
 
@@ -14,22 +16,22 @@ export const pass = (detail: string): Finding => ({ status: 'pass', detail });
 export const warn = (detail: string, remedy: string): Finding => ({ status: 'warn', detail, remedy });
 export const fail = (detail: string, remedy: string): Finding => ({ status: 'fail', detail, remedy });
 
-/** There is nothing to look at, or nobody can, for a reason that is another check's finding. */
+/** Thrown where there is nothing to check, or where a fault that another check reports prevents it. */
 export class Skipped extends Error {
   override readonly name = 'Skipped';
 }
 
-const SHOWN = 5;
+const MAX_SHOWN = 5;
 
 /** `a, b, c and 4 more` */
-export function some(names: readonly string[]): string {
-  const shown = names.slice(0, SHOWN).join(', ');
-  return names.length > SHOWN ? `${shown} and ${names.length - SHOWN} more` : shown;
+export function listSome(names: readonly string[]): string {
+  const shown = names.slice(0, MAX_SHOWN).join(', ');
+  return names.length > MAX_SHOWN ? `${shown} and ${names.length - MAX_SHOWN} more` : shown;
 }
 
-/** The complaint with the names of those that it is about; nothing where nobody is named. */
+/** @returns the complaint with the names appended, or nothing for an empty list */
 export const about = (names: readonly string[], { detail, ...complaint }: Finding): readonly Finding[] =>
-  names.length === 0 ? [] : [{ ...complaint, detail: `${detail}: ${some(names)}` }];
+  names.length === 0 ? [] : [{ ...complaint, detail: `${detail}: ${listSome(names)}` }];
 
 export function mega(bytes: number): string {
   return `${Math.round(bytes / 1e6).toLocaleString('en')} MB`;
@@ -42,7 +44,7 @@ const UNITS = [
   [1000, 'second'],
 ] as const;
 
-/** `3 days`, `1 hour`; a time that lies ahead is `0 seconds`. */
+/** Formats a duration as `3 days` or `1 hour`; a negative one is `0 seconds`. */
 export function span(ms: number): string {
   const [size, name] = UNITS.find(([unit]) => ms >= unit) ?? ([1000, 'second'] as const);
   const count = Math.max(0, Math.floor(ms / size));

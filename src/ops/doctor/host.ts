@@ -10,14 +10,14 @@ import { reasonOf } from '../../lib/jobs.ts';
 import { createLostLines } from '../../rights/erase/ended.ts';
 import { erasureLogKey, scanErasureLog } from '../../rights/erase/erasure-log.ts';
 import { findUnitCredential, pendingKeyPath } from '../../tenants/master-key-files.ts';
-import { opens, readEscrow } from '../escrow.ts';
-import { allWrapped } from '../rewrap-store.ts';
+import { opensSecret, readEscrow } from '../escrow.ts';
+import { listWrapped } from '../rewrap-store.ts';
 import type { Check } from './check.ts';
 import type { DoctorContext, FileFact } from './context.ts';
 import { about, type Findings, fail, mega, pass, Skipped, span, warn } from './finding.ts';
 import { lastBackupAt } from './inspect-store.ts';
 
-/** The machine and its clock, the data directory, and the master key. */
+/** Checks of the machine and its clock, the data directory, and the master key. */
 
 const isOpenToOthers = ({ mode }: FileFact): boolean => (mode & 0o077) !== 0;
 const octal = ({ mode }: FileFact): string => mode.toString(8);
@@ -28,9 +28,9 @@ function* checkSpace({ disk, file, config }: DoctorContext): Findings {
   const { freeBytes, totalBytes, freeInodes } = disk();
   const free = `${mega(freeBytes)} of ${mega(totalBytes)} free`;
   const isShort = freeBytes < GIGA || freeBytes < 0.05 * totalBytes;
-  const make = freeBytes < 0.1 * GIGA ? fail : warn;
+  const createFinding = freeBytes < 0.1 * GIGA ? fail : warn;
   if (isShort)
-    yield make(free, 'Make room: without it every write is refused with 503, and so is an erasure.');
+    yield createFinding(free, 'Make room: without it every write is refused with 503, and so is an erasure.');
   if (freeInodes !== null && freeInodes < 0.01) yield warn('no inodes are left', 'Delete small files.');
   const needed = 2 * (file(sqliteFile(config))?.size ?? 0);
   if (!isShort && freeBytes < needed)
@@ -38,7 +38,7 @@ function* checkSpace({ disk, file, config }: DoctorContext): Findings {
   yield pass(free);
 }
 
-/** The Node.js project's release schedule. Odd versions are not meant for production, and later ones are not in it yet. */
+/** Release schedule of Node.js (https://github.com/nodejs/release#release-schedule), without odd versions. */
 const END_OF_LIFE: Readonly<Record<string, string>> = {
   18: '2025-04-30',
   20: '2026-04-30',
@@ -57,11 +57,11 @@ function* checkNode({ now, nodeVersion }: DoctorContext): Findings {
 
 const NTP = 'Set the clock by NTP (timedatectl set-ntp true), on every node.';
 
-/** The identity provider knows another clock; docs/adr/0026 says what the server makes of a wrong one. */
+/** Compares this clock with the identity provider's and the database's; docs/adr/0026 says how a server treats a wrong clock. */
 async function* checkClock({ now, config, provider, data }: DoctorContext): Findings {
   const skew = Math.abs((await provider())?.skewMs ?? 0);
-  const make = skew > config.max_clock_skew * SECOND ? fail : warn;
-  if (skew > 30 * SECOND) yield make(`${span(skew)} apart from the identity provider`, NTP);
+  const createFinding = skew > config.max_clock_skew * SECOND ? fail : warn;
+  if (skew > 30 * SECOND) yield createFinding(`${span(skew)} apart from the identity provider`, NTP);
   const database = await data();
   const newest = await readNewestTime(database);
   const forgotten = await readForgottenTo(database);
@@ -88,17 +88,17 @@ function* checkDirectory({ uid, config, file, disk }: DoctorContext): Findings {
     return;
   }
   if (uid !== null && uid !== directory.uid) {
-    const make = uid === 0 ? warn : fail;
-    yield make(
+    const createFinding = uid === 0 ? warn : fail;
+    yield createFinding(
       `gpd runs as ${uid === 0 ? 'root' : `user ${uid}`}, and it belongs to user ${directory.uid}`,
       'Run gpd as the owner of the data directory: runuser -u gpd -- gpd ….',
     );
   }
   const isWritable = (directory.mode & 0o022) !== 0;
   if (isOpenToOthers(directory)) {
-    const make = isWritable ? fail : warn;
+    const createFinding = isWritable ? fail : warn;
     const detail = `other users can ${isWritable ? 'write to' : 'list'} it (${octal(directory)})`;
-    yield make(detail, `Run chmod 0700 ${directory.path}.`);
+    yield createFinding(detail, `Run chmod 0700 ${directory.path}.`);
   }
   const kind = config.database_url === null ? disk().kind : 'local';
   if (kind === 'tmpfs')
@@ -108,12 +108,12 @@ function* checkDirectory({ uid, config, file, disk }: DoctorContext): Findings {
       'it is on a network file system',
       'Move it to a local disk: SQLite cannot lock over the network.',
     );
-  const left = tryOr(() => readdirSync(config.data_dir), []).filter((name) => LEFTOVER.test(name));
+  const leftovers = tryOr(() => readdirSync(config.data_dir), []).filter((name) => LEFTOVER.test(name));
   const remedy = 'When no backup or restore is running, delete them: erasures do not reach them.';
-  yield* about(left, warn('an interrupted command left files', remedy));
+  yield* about(leftovers, warn('an interrupted command left files', remedy));
 }
 
-/** Above it a rewrite refuses writes for about 20 s. */
+/** Bytes. Rewriting a larger file refuses writes for more than about 20 s. */
 const LARGE_FILE = 1.5 * 1024 ** 3;
 
 function* checkDatabaseFile({ config, file }: DoctorContext): Findings {
@@ -129,9 +129,9 @@ function* checkDatabaseFile({ config, file }: DoctorContext): Findings {
     );
   }
   const wal = file(join(config.data_dir, 'gpd.db-wal'))?.size ?? 0;
-  const make = wal > 1e9 ? fail : warn;
+  const createFinding = wal > 1e9 ? fail : warn;
   if (wal > 128e6) {
-    yield make(
+    yield createFinding(
       `the write-ahead log is ${mega(wal)}`,
       'Stop the program that keeps reading the database: until then no erasure completes either.',
     );
@@ -147,20 +147,20 @@ function* checkDatabaseFile({ config, file }: DoctorContext): Findings {
 
 async function* checkErasureLog({ config, now, data, keys }: DoctorContext): Findings {
   const database = await data();
-  const lost = await createLostLines(database, now);
+  const lostLines = await createLostLines(database, now);
   const unlocked = await keys();
-  // Without the key nothing can be said of its lines.
+  // Without the key the lines cannot be verified.
   if (!unlocked) throw new Skipped('the master key does not open the database');
   const outside = { database, dataDir: config.data_dir, logKey: erasureLogKey(unlocked.secret) };
   const unread = (error: unknown) => ({ problem: `it cannot be read (${reasonOf(error)})` });
-  const { problem } = await scanErasureLog(outside, lost?.take).catch(unread);
+  const { problem } = await scanErasureLog(outside, lostLines?.take).catch(unread);
   if (problem !== null) {
     yield fail(
       problem,
       'Restore erasures.log from a copy, owned by the user that gpd runs as: without it a restore cannot repeat those erasures.',
     );
   }
-  const undone = lost?.countErasures() ?? 0;
+  const undone = lostLines?.countErasures() ?? 0;
   if (undone > 0) {
     yield warn(
       `${undone} erasures are newer than this copy of the database`,
@@ -179,40 +179,41 @@ async function* checkBackup({ now, config, data }: DoctorContext): Findings {
   yield pass(found);
 }
 
-/** The owner of a key file can read it, open it to others and put another in its place. */
-function* checkKeyFile({ uid, file: look, config, masterKey }: DoctorContext): Findings {
+/** The file must belong to gpd's user or root: its owner can read it, open it to others or replace it. */
+function* checkKeyFile({ uid, file: readFile, config, masterKey }: DoctorContext): Findings {
   const { file } = masterKey();
   if (!file) return;
-  const mend = `chmod 0600 ${file.path}, then gpd keys rewrap.`;
-  if (isOpenToOthers(file)) yield fail(`other users can read the master key (${octal(file)})`, `Run ${mend}`);
-  const isOurs = uid === null || [0, uid, look(config.data_dir)?.uid].includes(file.uid);
+  const repair = `chmod 0600 ${file.path}, then gpd keys rewrap.`;
+  if (isOpenToOthers(file))
+    yield fail(`other users can read the master key (${octal(file)})`, `Run ${repair}`);
+  const isOurs = uid === null || [0, uid, readFile(config.data_dir)?.uid].includes(file.uid);
   if (!isOurs)
     yield fail(
       `the master key belongs to user ${file.uid}`,
-      `Run chown to the user that gpd runs as, ${mend}`,
+      `Run chown to the user that gpd runs as, ${repair}`,
     );
 }
 
-/** LoadCredential= of an installed unit may name the file of the master key. */
+/** LoadCredential= of the systemd unit may name the file of the master key. */
 async function* checkKeyPresent(context: DoctorContext): Findings {
   const { path, file, key } = context.masterKey();
-  const held = findUnitCredential();
-  const credential = context.file(held);
-  if (held !== null && !credential)
-    yield fail(`LoadCredential= names ${held}, which does not exist`, 'Put the master key there.');
+  const credentialPath = findUnitCredential();
+  const credential = context.file(credentialPath);
+  if (credentialPath !== null && !credential)
+    yield fail(`LoadCredential= names ${credentialPath}, which does not exist`, 'Put the master key there.');
   if (credential && isOpenToOthers(credential)) {
-    const remedy = `Run chown root ${held} && chmod 0600 ${held}.`;
-    yield fail(`other users can read ${held} (${octal(credential)})`, remedy);
+    const remedy = `Run chown root ${credentialPath} && chmod 0600 ${credentialPath}.`;
+    yield fail(`other users can read ${credentialPath} (${octal(credential)})`, remedy);
   }
   yield* checkKeyFile(context);
   if (!key && credential && context.config.master_key_file === null && !file) {
-    yield pass(`held by the unit (${held}): run gpd doctor as root to check it`);
+    yield pass(`held by the unit (${credentialPath}): run gpd doctor as root to check it`);
   } else if (!key) {
     const fault = file?.readable ? 'holds no master key' : 'is missing or not readable';
     const remedy = 'Put back the file that this data was created with; without it nothing can be decrypted.';
     yield fail(`${path} ${fault}`, remedy);
   }
-  yield pass(held === path ? `held by the unit (${path})` : path);
+  yield pass(credentialPath === path ? `held by the unit (${path})` : path);
 }
 
 async function* checkKeyFits({ masterKey, data }: DoctorContext): Findings {
@@ -226,15 +227,15 @@ async function* checkKeyFits({ masterKey, data }: DoctorContext): Findings {
   const database = await data();
   const wrapped = await readMeta(database, SERVER_SECRET);
   if (!master || wrapped === null) throw new Skipped('there is nothing to test it on');
-  if (!opens(master, wrapped)) {
+  if (!opensSecret(master, wrapped)) {
     yield fail('it is not the key of this database', 'Use the key that this database was created with.');
     return;
   }
-  const all = await allWrapped(database.read);
-  const shut = all.filter((secret) => !opens(master, secret.wrapped, secret.context));
+  const all = await listWrapped(database.read);
+  const unopened = all.filter((secret) => !opensSecret(master, secret.wrapped, secret.context));
   const remedy = 'These rows were changed or come from another database: restore a backup.';
   yield* about(
-    shut.map(({ name }) => name),
+    unopened.map(({ name }) => name),
     fail('it does not open', remedy),
   );
 }

@@ -8,7 +8,7 @@ import { readHead, type StoredEntry } from '../../log/entries.ts';
 import { UNFINISHED } from '../../rights/erase/receipts.ts';
 import { TABLES } from '../../rights/person-map.ts';
 
-/** What `gpd doctor` and `gpd status` ask a database, by reading alone. */
+/** Read-only queries of `gpd doctor` and `gpd status` about the database itself. */
 
 export async function missingTables(database: Database): Promise<string[]> {
   const missing: string[] = [];
@@ -25,12 +25,12 @@ export async function databaseVersion(database: Database): Promise<string> {
   return row?.version ?? database.kind;
 }
 
-/** Rows that are counted at most. */
+/** Counting stops here: the checks need no exact number. */
 const PAGE = 10_000;
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete', 'trusted_schema'] as const;
 
-/** On which it depends whether PostgreSQL keeps what it acknowledged, and what of a statement it logs. */
+/** Parameters that decide whether PostgreSQL keeps acknowledged writes, and which parts of a statement it logs. */
 const PARAMETERS = [
   'fsync',
   'full_page_writes',
@@ -40,7 +40,7 @@ const PARAMETERS = [
   'log_parameter_max_length',
 ];
 
-/** Pragmas of SQLite or parameters of PostgreSQL, as the database writes them. */
+/** @returns pragmas of SQLite or parameters of PostgreSQL, as the database writes them */
 export async function readDatabaseSettings(database: Database): Promise<Record<string, string>> {
   if (database.kind === 'postgres') {
     const rows = await database
@@ -59,7 +59,7 @@ export async function countOrphans(database: Database): Promise<number> {
   return rowsOf(await database.read.raw('PRAGMA foreign_key_check')).length;
 }
 
-/** Null on SQLite, and where the connection does not leave this machine. */
+/** @returns null on SQLite, and where the connection does not leave this machine */
 export async function isEncrypted(database: Database): Promise<boolean | null> {
   if (database.kind === 'sqlite') return null;
   const sql =
@@ -81,7 +81,7 @@ interface RawClient {
 const keepsTransactions = (database: Database): Promise<boolean> =>
   database.transaction((tx) => tx.raw('SELECT 1').then(() => true)).catch(() => false);
 
-/** What lies between this process and PostgreSQL; null on SQLite. */
+/** Finds out whether a pooler is between this process and PostgreSQL. @returns null on SQLite */
 export async function readPooling(database: Database) {
   if (database.kind === 'sqlite') return null;
   const client = database.read.client as RawClient;
@@ -90,10 +90,9 @@ export async function readPooling(database: Database) {
     const [pid] = (await connection.query('SELECT pg_backend_pid() AS pid')).rows;
     const [limit] = (await connection.query('SHOW statement_timeout')).rows;
     return {
-      // A pooler reports its own number, by which a query is cancelled through it.
-      /** A pooler answers: the backend is not the one that the connection was made to. */
+      /** A pooler invents the process id that it reports at the start, so the backend has another one. */
       pooled: pid?.['pid'] !== connection.processID,
-      /** Whether it keeps a transaction together. */
+      /** False: the pooler sends the statements of one transaction to different backends. */
       transactions: await keepsTransactions(database),
       /** The time limit of a statement outside of a transaction, as PostgreSQL writes it; `0` means no limit. */
       readLimit: String(limit?.['statement_timeout']),
@@ -104,18 +103,18 @@ export async function readPooling(database: Database) {
 }
 
 export async function overdueContests(database: Database, now: number): Promise<number> {
-  // By tenant, as the index is.
-  const open = database.read('contests').whereIn('kid', (own) => void own.from('tenants').select('kid'));
+  // Filtered by tenant, because the index begins with kid.
+  const open = database.read('contests').whereIn('kid', (query) => void query.from('tenants').select('kid'));
   return countOf(open.where({ status: 'open' }).where('due_at', '<', now));
 }
 
-/** Erasures that began a while ago and are not done. */
+/** Younger ones are left out: they may still be running. */
 export async function incompleteErasures(database: Database, now: number): Promise<number> {
-  const late = database
+  const unfinished = database
     .read('erasures')
     .whereIn('step', UNFINISHED)
     .where('erased_at', '<', now - 5 * MINUTE);
-  return countOf(late);
+  return countOf(unfinished);
 }
 
 async function timeIn(rows: Knex.QueryBuilder, column: string): Promise<number | null> {
@@ -123,31 +122,31 @@ async function timeIn(rows: Knex.QueryBuilder, column: string): Promise<number |
   return at == null ? null : Number(at);
 }
 
-/** When the oldest of the erasures was that wait for a scrub; null: none waits. */
+/** @returns when the oldest erasure was that waits for `gpd erase scrub`, or null */
 export const unscrubbedSince = ({ read }: Database): Promise<number | null> =>
   timeIn(read('erasures').where({ step: 'scrub' }).orderBy('erased_at'), 'erased_at');
 
-/** At least so many, where there are more than a page of them. */
+/** @returns the number of expired nonces, at most a page */
 export async function expiredNonces({ read }: Database, before: number): Promise<number> {
-  const some = read('nonces').where('dated_at', '<', before).limit(PAGE).select('kid');
-  return countOf(read.from(some.as('some')));
+  const page = read('nonces').where('dated_at', '<', before).limit(PAGE).select('kid');
+  return countOf(read.from(page.as('some')));
 }
 
-/** When the oldest delivery that waits was put there; null: none waits. */
+/** @returns when the oldest waiting delivery was enqueued, or null */
 export function oldestWaiting(database: Database, kid: string, webhook: string): Promise<number | null> {
   const waiting = database.read('webhook_outbox').where({ kid, webhook, state: 'waiting' });
   return timeIn(waiting.orderBy('seq'), 'created_at');
 }
 
-/** When the last backup was made; null: none was. */
+/** @returns when the last backup was made, or null */
 export async function lastBackupAt(database: Database): Promise<number | null> {
   const noted = await readMeta(database, LAST_BACKUP);
   return noted === null ? null : (JSON.parse(noted) as { at: number }).at;
 }
 
 /**
- * Head and last entry of a log, and how many entries there are with the page before it; `gpd consent verify` reads all of it. All of one
- * moment: a running server appends meanwhile.
+ * Reads head and last entry of a log from one snapshot, and counts its entries; only the last page is really counted.
+ * `gpd consent verify` reads the whole log.
  */
 export const readLog = (database: Pick<Database, 'snapshot'>, kid: string) =>
   database.snapshot(async (read) => {

@@ -19,7 +19,7 @@ import type { DoctorContext } from './context.ts';
 import { about, type Findings, fail, pass, Skipped, span, warn } from './finding.ts';
 import { oldestWaiting } from './inspect-store.ts';
 
-/** How the world reaches this server and what it believes of whom; the running server; whom it asks and tells. */
+/** Checks of the addresses and proxies of this server, of the running server, and of the services that it calls. */
 
 const publicUrl = (config: Config): URL => new URL(baseUrl(config));
 
@@ -85,17 +85,17 @@ function* checkCertificate({ config, now, file }: DoctorContext): Findings {
   if (!leaf.matches) yield fail('certificate and key do not belong together', RENEW);
   if (!leaf.covers) yield fail('the certificate does not name the host of the base URL', RENEW);
   if (now < leaf.from) yield fail('the certificate is not valid yet', RENEW);
-  const left = leaf.to - now;
-  if (left < 0) yield fail(`the certificate expired ${span(-left)} ago`, RENEW);
-  else if (left < 14 * DAY) yield warn(`valid for ${span(left)}`, RENEW);
-  yield pass(`valid for ${span(left)}`);
+  const remainingMs = leaf.to - now;
+  if (remainingMs < 0) yield fail(`the certificate expired ${span(-remainingMs)} ago`, RENEW);
+  else if (remainingMs < 14 * DAY) yield warn(`valid for ${span(remainingMs)}`, RENEW);
+  yield pass(`valid for ${span(remainingMs)}`);
 }
 
 function* checkProxies({ config, now }: DoctorContext): Findings {
   const { trusted_proxies: proxies, ja4_header: ja4 } = config;
-  const wide = proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
-  const narrow = 'Name only the addresses of your proxies in GPD_TRUSTED_PROXIES.';
-  yield* about(wide, fail('X-Forwarded-For is trusted from any client', narrow));
+  const wideRanges = proxies.filter((range) => Number(range.split('/')[1] ?? '128') < 8);
+  const remedy = 'Name only the addresses of your proxies in GPD_TRUSTED_PROXIES.';
+  yield* about(wideRanges, fail('X-Forwarded-For is trusted from any client', remedy));
   const note = readForwardedNote(config);
   if (note && now - note.at < DAY && note.trusted === proxies.join(' ')) {
     yield fail(
@@ -108,11 +108,11 @@ function* checkProxies({ config, now }: DoctorContext): Findings {
 }
 
 function* checkRates({ config }: DoctorContext): Findings {
-  const names = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
+  const unlimited = (['rate_ingest', 'rate_privacy', 'rate_consent'] as const).filter(
     (one) => config[one] === null,
   );
-  const off = names.map((name) => `GPD_${name.toUpperCase()}`);
-  yield* about(off, warn('off', 'Set COUNT/SECONDS, unless a proxy in front already limits requests.'));
+  const settings = unlimited.map((name) => `GPD_${name.toUpperCase()}`);
+  yield* about(settings, warn('off', 'Set COUNT/SECONDS, unless a proxy in front already limits requests.'));
 }
 
 async function* checkNetworks({ config, now }: DoctorContext): Findings {
@@ -141,9 +141,9 @@ async function* checkServer({ server, version }: DoctorContext): Findings {
 async function* checkDegraded({ server }: DoctorContext): Findings {
   const { url, health, degraded } = await server();
   if (!health) throw new Skipped(`no server answers at ${url}`);
-  for (const what of degraded) {
+  for (const detail of degraded) {
     yield warn(
-      what,
+      detail,
       'Look for decryptor-thread-ended in its log. Restart gpd serve if this stays for minutes, and report it.',
     );
   }
@@ -159,8 +159,8 @@ function remedyOfProvider(problem: string): string {
 
 async function* checkIssuer({ config, provider }: DoctorContext): Findings {
   const missing = missingOidcSettings(config);
-  const make = config.oidc_issuer === null ? warn : fail;
-  if (missing.length > 0) yield make('every /privacy request is answered 401', missing.join(' '));
+  const createFinding = config.oidc_issuer === null ? warn : fail;
+  if (missing.length > 0) yield createFinding('every /privacy request is answered 401', missing.join(' '));
   const problem = (await provider())?.problem ?? null;
   if (problem !== null) yield fail(problem, remedyOfProvider(problem));
 }
@@ -185,9 +185,9 @@ async function* checkDirectories({ data, now }: DoctorContext): Findings {
   const directories = await listDirectories(await data());
   if (directories.length === 0) throw new Skipped('no directory is listed');
   const fetched = directories.filter(({ source }) => source !== 'pinned');
-  const stale = fetched.filter(({ fetchedAt }) => fetchedAt === null || now - fetchedAt > 2 * DAY);
+  const outdated = fetched.filter(({ fetchedAt }) => fetchedAt === null || now - fetchedAt > 2 * DAY);
   yield* about(
-    stale.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
+    outdated.map(({ url, failure }) => `${url} (${failure ?? 'never tried'})`),
     warn(
       'not fetched for two days',
       'Run gpd agents refresh, and check that this server can make https requests.',
@@ -221,7 +221,7 @@ async function* checkWebhooks({ data, now }: DoctorContext): Findings {
   }
 }
 
-/** Greets the relay and sends nothing. */
+/** Connects and signs in to the mail relay without sending a mail. */
 async function* checkRelay(context: DoctorContext): Findings {
   const { smtp_url: url } = context.config;
   if (url === null) {

@@ -14,14 +14,14 @@ import { checkNewEntries, type LogHead } from '../../log/entries.ts';
 import { readVisits } from '../../rights/tally-store.ts';
 import { readTenantSecret } from '../../tenants/secrets.ts';
 import { createTenantStore } from '../../tenants/tenant-store.ts';
-import { COSIGN } from '../housekeeping.ts';
+import { COSIGN_JOB } from '../housekeeping.ts';
 import { readJobFailures } from '../job-store.ts';
 import { type Check, ofTenants } from './check.ts';
 import type { DoctorContext } from './context.ts';
-import { about, type Findings, fail, pass, Skipped, some, warn } from './finding.ts';
+import { about, type Findings, fail, listSome, pass, Skipped, warn } from './finding.ts';
 import { readLog } from './inspect-store.ts';
 
-/** Tenants, their keys and terms, and their logs. */
+/** Checks of the tenants, their keys and terms, and their logs. */
 
 async function* checkReadable(context: DoctorContext): Findings {
   const { readable, damaged } = await context.tenants();
@@ -30,14 +30,14 @@ async function* checkReadable(context: DoctorContext): Findings {
   if (readable.length + damaged.length === 0)
     yield fail('there is no tenant', 'Run gpd tenants add KID --origin URL.');
   const database = await context.data();
-  const set = 'Run gpd tenants policy KID --set FILE with a valid file.';
-  yield* ofTenants(context, fail('a policy of weights cannot be read', set), ({ kid }) =>
+  const remedy = 'Run gpd tenants policy KID --set FILE with a valid file.';
+  yield* ofTenants(context, fail('a policy of weights cannot be read', remedy), ({ kid }) =>
     readPolicies(database, kid).then(
       () => false,
       () => true,
     ),
   );
-  yield pass(some(readable.map(({ kid }) => kid)));
+  yield pass(listSome(readable.map(({ kid }) => kid)));
 }
 
 const isPlain = (origin: string): boolean =>
@@ -49,10 +49,10 @@ const mayAttest = (origin: string, rpId: string): boolean => {
 };
 
 async function* checkOrigins(context: DoctorContext): Findings {
-  const set = 'Run gpd tenants set KID origins=https://….';
-  const none = warn('no origin, so no browser may read an answer', set);
-  yield* ofTenants(context, none, ({ settings }) => settings.origins.length === 0);
-  const plain = warn('an origin is plain http, where no agent runs', set);
+  const remedy = 'Run gpd tenants set KID origins=https://….';
+  const noOrigin = warn('no origin, so no browser may read an answer', remedy);
+  yield* ofTenants(context, noOrigin, ({ settings }) => settings.origins.length === 0);
+  const plain = warn('an origin is plain http, where no agent runs', remedy);
   yield* ofTenants(context, plain, ({ settings }) => settings.origins.some(isPlain));
   const unattested = warn(
     'no passkeys: an origin is an address, or not below attest.rpId',
@@ -65,8 +65,8 @@ async function* checkOrigins(context: DoctorContext): Findings {
 
 async function* checkPublished(context: DoctorContext): Findings {
   const rotate = 'Run gpd keys rotate KID.';
-  const one = fail('not exactly one published seal key', rotate);
-  yield* ofTenants(context, one, ({ sealKeys }) => {
+  const notOne = fail('not exactly one published seal key', rotate);
+  yield* ofTenants(context, notOne, ({ sealKeys }) => {
     return sealKeys.filter(({ state }) => state === 'published').length !== 1;
   });
   const replaced = fail(
@@ -105,8 +105,8 @@ const IDLE_MS = 180 * DAY;
 
 async function* checkApiKeys(context: DoctorContext): Findings {
   const create = 'Run gpd apikeys create KID --scope secret --name NAME.';
-  const none = warn('no API key, so no backend can ask for a verdict', create);
-  yield* ofTenants(context, none, ({ apiKeys }) => apiKeys.every(({ revokedAt }) => revokedAt !== null));
+  const noKey = warn('no API key, so no backend can ask for a verdict', create);
+  yield* ofTenants(context, noKey, ({ apiKeys }) => apiKeys.every(({ revokedAt }) => revokedAt !== null));
   const revoke = 'Run gpd apikeys list, then gpd apikeys revoke ID for each key that you no longer need.';
   yield* ofTenants(context, warn('API keys unused for half a year', revoke), ({ apiKeys }) =>
     apiKeys.some(({ revokedAt, createdAt, lastUsedOn }) => {
@@ -133,12 +133,12 @@ async function* checkPurpose(context: DoctorContext): Findings {
 
 async function* checkNotice(context: DoctorContext): Findings {
   const fill = 'Run gpd tenants set KID notice.controller=… notice.contact=… notice.authority=….';
-  const nobody = fail('people are not told who is responsible', fill);
-  yield* ofTenants(context, nobody, ({ settings }) =>
+  const noController = fail('people are not told who is responsible', fill);
+  yield* ofTenants(context, noController, ({ settings }) =>
     [settings['notice.controller'], settings['notice.contact']].includes(''),
   );
-  const nowhere = warn('people are not told where they can complain', fill);
-  yield* ofTenants(context, nowhere, ({ settings }) => settings['notice.authority'] === '');
+  const noAuthority = warn('people are not told where they can complain', fill);
+  yield* ofTenants(context, noAuthority, ({ settings }) => settings['notice.authority'] === '');
 }
 
 const VISITS_MS = 30 * DAY;
@@ -158,11 +158,11 @@ async function* checkGpc(context: DoctorContext): Findings {
 
 async function* checkWorker(context: DoctorContext): Findings {
   const database = await context.data();
-  const without = warn(
+  const withoutWorker = warn(
     'most bundles of the last 30 days came without the worker file, so its rules never fire',
     'Serve agent-worker.js from the page’s own origin, and name it in workerUrl: docs/integrate.md.',
   );
-  yield* ofTenants(context, without, async ({ kid }) => {
+  yield* ofTenants(context, withoutWorker, async ({ kid }) => {
     const { workerless, judged } = await readVisits(database, kid, context.now - VISITS_MS);
     return workerless * 2 > judged;
   });
@@ -176,16 +176,16 @@ async function* checkState(context: DoctorContext): Findings {
   );
   yield* ofTenants(context, forged, async ({ kid }) => {
     const terms = macs.get(kid);
-    // If the key of the tenant does not open, master-key.fits says so.
+    // A tenant whose key does not open is reported by master-key.fits.
     if (!terms) return false;
-    const fits = await database.snapshot((read) => areTermsAuthentic(read, terms));
-    return !fits || (await countInvalid(database, terms)) > 0;
+    const termsMatch = await database.snapshot((read) => areTermsAuthentic(read, terms));
+    return !termsMatch || (await countInvalid(database, terms)) > 0;
   });
 }
 
 const VERIFY = 'Run gpd consent verify KID; docs/verify-a-proof.md says what to do next.';
 
-/** Why the next checkpoint would not be signed; empty: it would. */
+/** @returns why gpd would not sign the next checkpoint, or '' */
 async function checkpointProblem({ keys, data }: DoctorContext, kid: string, head: LogHead): Promise<string> {
   const [unlocked, database] = [await keys(), await data()];
   if (!unlocked) return '';
@@ -201,7 +201,7 @@ async function checkpointProblem({ keys, data }: DoctorContext, kid: string, hea
   }
 }
 
-/** Faults of the entries that no checkpoint covers yet; empty if all is well. */
+/** @returns the first fault of the entries that no checkpoint covers yet, or '' */
 async function newEntryProblem(
   context: DoctorContext,
   kid: string,
@@ -215,13 +215,13 @@ async function newEntryProblem(
   return problem ? `${problem.code}: ${problem.what}` : '';
 }
 
-/** `gpd consent verify` recomputes all of a log; this looks at its end. */
+/** Checks the end of each log; `gpd consent verify` recomputes the whole log. */
 async function* checkLog(context: DoctorContext): Findings {
   const database = await context.data();
-  const torn = fail('the log does not match its head', VERIFY);
-  yield* ofTenants(context, torn, async ({ kid }) => {
+  const headMismatch = fail('the log does not match its head', VERIFY);
+  yield* ofTenants(context, headMismatch, async ({ kid }) => {
     const { head, last, entries, headHash } = await readLog(database, kid);
-    // A tenant that was removed meanwhile has no log.
+    // A tenant that was removed since has no log.
     if (!head) return Boolean(await createTenantStore(database).get(kid));
     const isLast = last?.seq === head.size - 1 && headHash === last.hash && entries === head.size;
     return !isLast || leafHash(Buffer.from(last.entry)).toString('hex') !== last.hash;
@@ -239,14 +239,14 @@ async function* checkLog(context: DoctorContext): Findings {
 
 async function* checkWitnesses({ config, data }: DoctorContext): Findings {
   if (config.witnesses.length === 0) throw new Skipped('GPD_WITNESSES is not set');
-  const failed = (await readJobFailures(await data())).filter(({ job }) => job === COSIGN);
+  const failed = (await readJobFailures(await data())).filter(({ job }) => job === COSIGN_JOB);
   const names = failed.map(({ kid, reason }) => `${kid}: ${reason.replace('NotCosigned ', '')}`);
   const isFork = names.some((name) => name.includes(': fork '));
-  const make = isFork ? fail : warn;
+  const createFinding = isFork ? fail : warn;
   const remedy = isFork
     ? 'Run gpd consent verify KID, and compare with what the witness keeps: docs/witnesses.md.'
     : 'Check that the witness answers at its URL and knows the log: docs/witnesses.md.';
-  yield* about(names, make('checkpoints that are not cosigned', remedy));
+  yield* about(names, createFinding('checkpoints that are not cosigned', remedy));
 }
 
 async function* checkOrigin(context: DoctorContext): Findings {

@@ -8,12 +8,12 @@ import { memoised } from '../../lib/collections.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
 import type { Stock } from './stock-store.ts';
 
-/** What is counted while requests run. Labels are of closed sets: routes, statuses, reasons, classes, groups. */
+/** The metrics that requests update. Labels come from closed sets: routes, statuses, reasons, classes, groups. */
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** Looking up a child by its labels costs more than counting: each is looked up once. */
+/** Remembers the child metric of each label: prom-client's lookup costs more than counting. */
 function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: string) => Child {
   const rows = memoised((a: string) => memoised((b: string) => find(a, b)));
   return (a, b = '') => rows(a)(b);
@@ -21,18 +21,18 @@ function childOf<Child>(find: (a: string, b: string) => Child): (a: string, b?: 
 
 function familiesOf(registers: Registry[]) {
   const counter = (name: string, help: string, ...labelNames: string[]) => {
-    const made = new Counter({ name, help, labelNames, registers });
-    return childOf((...labels) => made.labels(...labels.slice(0, labelNames.length)));
+    const metric = new Counter({ name, help, labelNames, registers });
+    return childOf((...labels) => metric.labels(...labels.slice(0, labelNames.length)));
   };
   const histogram = (name: string, help: string, label: string, buckets: number[]) => {
-    const made = new Histogram({ name, help, labelNames: [label], buckets, registers });
-    return childOf((value) => made.labels(value));
+    const metric = new Histogram({ name, help, labelNames: [label], buckets, registers });
+    return childOf((value) => metric.labels(value));
   };
   const gauge = (name: string, help: string, label: string) => {
-    const made = new Gauge({ name, help, labelNames: [label], registers });
-    return childOf((value) => made.labels(value));
+    const metric = new Gauge({ name, help, labelNames: [label], registers });
+    return childOf((value) => metric.labels(value));
   };
-  /** By a label whose values are known, each of them there from the start. */
+  /** Sets a counter to 0 for each known value of its label, so that no series is missing before its first event. */
   const countBy = (name: string, help: string, label: string, values: readonly string[]) => {
     const count = counter(name, help, label);
     for (const value of values) count(value).inc(0);
@@ -94,10 +94,10 @@ export function createMeters() {
   };
 }
 
-/** What the database holds, read on request and at most every ten seconds. */
+/** Gauges of the database, read when somebody scrapes the metrics and at most every ten seconds. */
 
 const KEEP_MS = 10 * SECOND;
-/** Less than a scrape may take (Prometheus: 10 s). */
+/** Prometheus gives up a scrape after 10 s. */
 const LIMIT_MS = 5 * SECOND;
 
 export interface StockDeps {
@@ -108,10 +108,10 @@ export interface StockDeps {
   readonly limitMs?: number;
 }
 
-/** Null while the database cannot be read: told once a try, and never two tries at a time. */
+/** @returns a reader that gives null while the database cannot be read, reports each failure, and never reads twice at a time */
 function createReader(deps: StockDeps): () => Promise<Stock | null> {
   const { read, onFault, monotonic = () => performance.now(), limitMs = LIMIT_MS } = deps;
-  let known: Promise<Stock | null> | null = null;
+  let stock: Promise<Stock | null> | null = null;
   let readAt = 0;
   let isReading = false;
   const start = (): Promise<Stock | null> => {
@@ -120,35 +120,35 @@ function createReader(deps: StockDeps): () => Promise<Stock | null> {
     const reading = read().finally(() => {
       isReading = false;
     });
-    const late = sleep(limitMs, null, { ref: false });
-    const told = Promise.race([reading, late]).then((stock) => {
+    const timeout = sleep(limitMs, null, { ref: false });
+    const answer = Promise.race([reading, timeout]).then((stock) => {
       if (stock === null) throw new Error('the database did not answer in time');
       return stock;
     });
-    return told.catch((error: unknown) => {
+    return answer.catch((error: unknown) => {
       onFault(error);
-      if (!isReading) known = null;
+      if (!isReading) stock = null;
       return null;
     });
   };
   return () => {
-    if (known === null || (!isReading && monotonic() - readAt >= KEEP_MS)) known = start();
-    return known;
+    if (stock === null || (!isReading && monotonic() - readAt >= KEEP_MS)) stock = start();
+    return stock;
   };
 }
 
 export function registerStock(registry: Registry, deps: StockDeps): void {
   const stock = createReader(deps);
-  const gauge = (name: string, help: string, of: (stock: Stock) => number): void => {
-    const made = new Gauge({
+  const gauge = (name: string, help: string, select: (stock: Stock) => number): void => {
+    const metric = new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
         const now = await stock();
-        // A database that is gone takes its own gauges along and no others; `reset` would say 0.
-        if (now) made.set(of(now));
-        else made.remove();
+        // An unreachable database removes only its own gauges; `reset` would export 0.
+        if (now) metric.set(select(now));
+        else metric.remove();
       },
     });
   };
@@ -160,7 +160,7 @@ export function registerStock(registry: Registry, deps: StockDeps): void {
   gauge('gpd_database_wal_bytes', 'Size of the write-ahead log (SQLite).', ({ walBytes }) => walBytes);
 }
 
-/** Every write is refused with 503 once it is 0; an alert below a gigabyte leaves time to make room. */
+/** At 0 gpd refuses every write with 503. An alert below a gigabyte leaves time to make room. */
 export function registerDisk(registry: Registry, dataDir: string): void {
   new Gauge({
     name: 'gpd_disk_free_bytes',

@@ -13,7 +13,7 @@ import { createMeters, registerDisk, registerStock } from './meters.ts';
 import { createRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
-/** GPD_METRICS_LISTEN: loaded only where it is set, so that nobody else pays for it. */
+/** The listener of GPD_METRICS_LISTEN. This file is loaded only if that is set, to save memory otherwise. */
 
 /** @throws {ConfigError} */
 export function parseListen(text: string): { readonly host: string; readonly port: number } {
@@ -24,17 +24,17 @@ export function parseListen(text: string): { readonly host: string; readonly por
   throw new ConfigError('GPD_METRICS_LISTEN: write HOST:PORT, for instance 127.0.0.1:9100');
 }
 
-/** HOST:PORT, or the descriptor of a socket that listens already. */
-type Where = string | number;
+/** HOST:PORT, or the descriptor of a listening socket. */
+type ListenAddress = string | number;
 
-function listenOn(server: Server, where: Where): Promise<void> {
-  const place = typeof where === 'number' ? { fd: where } : parseListen(where);
-  const name = typeof where === 'number' ? 'the socket of the unit' : where;
+function listenOn(server: Server, address: ListenAddress): Promise<void> {
+  const options = typeof address === 'number' ? { fd: address } : parseListen(address);
+  const name = typeof address === 'number' ? 'the socket of the unit' : address;
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(new ConfigError(`GPD_METRICS_LISTEN: cannot listen on ${name} (${error.code ?? error.name})`));
     });
-    server.listen(place, resolve);
+    server.listen(options, resolve);
   });
 }
 
@@ -46,7 +46,7 @@ function refusedAs(error: unknown): string {
 /** @throws {ConfigError} when it cannot listen there */
 export async function startMetrics(
   config: Config,
-  listen: Where,
+  listen: ListenAddress,
   database: Database,
   onFault: (error: unknown) => void,
 ) {
@@ -55,7 +55,7 @@ export async function startMetrics(
   registerStock(meters.registry, { read, onFault });
   registerDisk(meters.registry, config.data_dir);
   const label = createRouteLabel(ALL_ROUTES.map(({ path }) => path));
-  const onBatch = (begun: unknown): void => meters.batch(begun as BatchBegun);
+  const onBatch = (batch: unknown): void => meters.batch(batch as BatchBegun);
   const server = createMetricsServer(meters.registry, onFault);
   await listenOn(server, listen);
   subscribe(BATCHES, onBatch);
@@ -63,8 +63,8 @@ export async function startMetrics(
   return {
     onAnswered: (path: string, status: number, seconds: number) =>
       meters.request(label(path), status, seconds),
-    // No function that waits holds the arguments: one of them is the bundle.
-    /** The same function, with its answers counted. */
+    // Not async: an async function would keep its arguments, and so the bundle, until the answer.
+    /** Wraps the ingest so that its answers are counted. */
     countIngest:
       <Args extends unknown[]>(ingest: (...args: Args) => Promise<IngestAnswer>) =>
       (...args: Args) =>
@@ -98,7 +98,7 @@ export async function startMetrics(
   };
 }
 
-/** GET /metrics on a separate listener: browsers cannot reach it. */
+/** Serves GET /metrics on a separate listener, which browsers cannot reach. */
 function createMetricsServer(registry: Registry, onFault: (error: unknown) => void): Server {
   const headers = { 'content-type': registry.contentType, 'cache-control': 'no-store' };
   const answer = async ({ url = '/', method = '' }: IncomingMessage): Promise<HotReply> => {
@@ -106,7 +106,7 @@ function createMetricsServer(registry: Registry, onFault: (error: unknown) => vo
     if (!['GET', 'HEAD'].includes(method)) return errorReply('method-not-allowed', { allow: 'GET, HEAD' });
     return { status: 200, headers, body: await registry.metrics() };
   };
-  const failed = (error: unknown): HotReply => {
+  const replyWithFault = (error: unknown): HotReply => {
     onFault(error);
     return errorReply('internal');
   };
@@ -114,9 +114,9 @@ function createMetricsServer(registry: Registry, onFault: (error: unknown) => vo
     { requestTimeout: 5000, headersTimeout: 5000, maxHeaderSize: 8192 },
     (request, response) =>
       void answer(request)
-        .catch(failed)
-        .then(({ status, headers: given, body }) => {
-          response.writeHead(status, { ...given, 'content-length': Buffer.byteLength(body) });
+        .catch(replyWithFault)
+        .then(({ status, headers: replyHeaders, body }) => {
+          response.writeHead(status, { ...replyHeaders, 'content-length': Buffer.byteLength(body) });
           response.end(request.method === 'HEAD' ? '' : body);
         }),
   );

@@ -1,4 +1,4 @@
-/** The label of a path: a path of the table of routes, with its parameters as names, or `other`. Never what was sent. */
+/** Labels a path for metrics with its route in the table of routes, or `other`; the label never has text of the request. */
 
 const OTHER = 'other';
 
@@ -7,7 +7,7 @@ function toPattern(path: string): RegExp {
   return new RegExp(`^${escaped.replace(/\{[^}]+\}/g, '[^/]+')}$`);
 }
 
-/** Trees of paths, one label each. */
+/** All paths that begin with one of these share its label. */
 const TREES = ['/v1/ledger/tile/', '/ledger/', '/console/', '/docs', '/assets/'] as const;
 
 export function createRouteLabel(paths: readonly string[]): (path: string) => string {

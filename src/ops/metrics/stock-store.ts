@@ -5,7 +5,7 @@ import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { talliedUntil } from '../../rights/tally-store.ts';
 
-/** How much of everything there is, for metrics and `gpd status`: cheap enough to ask every few seconds. */
+/** Counts tenants, entries, deliveries and decisions for metrics, `gpd status` and `gpd top`: cheap enough for every few seconds. */
 
 export type Stock = Awaited<ReturnType<typeof readStock>>;
 export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
@@ -31,12 +31,12 @@ export async function readStock(database: Database, location: string) {
     webhooksWaiting: Number(row?.waiting ?? 0),
     webhooksFailed: Number(row?.failed ?? 0),
     databaseBytes: isFile ? sizeOf(location) : await databaseSize(database),
-    /** Of SQLite's write-ahead log. */
+    /** Size of SQLite's write-ahead log; 0 on PostgreSQL. */
     walBytes: isFile ? sizeOf(`${location}-wal`) : 0,
   };
 }
 
-/** What the overview has not counted yet row by row, and the rest by its hours, of which the middle counts. */
+/** Rows that the hourly tallies do not have yet are counted one by one; a tally counts as if made in the middle of its hour. */
 const TRAFFIC = `SELECT class, SUM(n) AS total, SUM(CASE WHEN at > ? THEN fresh ELSE 0 END) AS minute,
     SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS hour, SUM(CASE WHEN at > ? THEN n ELSE 0 END) AS day
   FROM (SELECT class, decided_at AS at, 1 AS n, 1 AS fresh FROM decisions WHERE kid = ? AND decided_at > ?
@@ -45,19 +45,19 @@ const TRAFFIC = `SELECT class, SUM(n) AS total, SUM(CASE WHEN at > ? THEN fresh 
 
 type TrafficRow = Readonly<Record<'class', string> & Record<'total' | 'minute' | 'hour' | 'day', unknown>>;
 
-/** About how many decisions are kept, by when they were made; those of the last minute exactly. */
+/** Counts the stored decisions by age: approximately, except for those of the last minute. */
 export async function readTraffic(database: Database, now: number) {
   const { read } = database;
   const traffic = { total: 0, lastMinute: 0, lastHour: 0, lastDay: 0 };
-  /** Of the last day. */
+  /** Decisions of the last day. */
   const byClass: Record<string, number> = {};
   for (const kid of (await read('tenants').pluck('kid')) as string[]) {
-    const mark = (await talliedUntil(database, kid)) ?? -1;
+    const countedUntil = (await talliedUntil(database, kid)) ?? -1;
     const first =
       (await cellOf<number>(read('decisions').where({ kid }).orderBy('decided_at'), 'decided_at')) ?? now;
     const windows = [now - MINUTE, now - HOUR, now - DAY];
     const rows = rowsOf<TrafficRow>(
-      await read.raw(TRAFFIC, [...windows, kid, mark, kid, Number(first) - HOUR]),
+      await read.raw(TRAFFIC, [...windows, kid, countedUntil, kid, Number(first) - HOUR]),
     );
     for (const { class: name, total, minute, hour, day } of rows) {
       traffic.total += Number(total);

@@ -21,17 +21,17 @@ const NAMES: Readonly<Record<string, keyof GivenSockets>> = {
 
 const isSocket = (fd: number): boolean => tryOr(() => fstatSync(fd).isSocket(), false);
 
-/** @throws {ConfigError} rather than leave a socket that takes connections nobody answers */
-export function takeSockets(given: ServiceManager['sockets']): GivenSockets {
-  const taken: Sockets = { ...NO_SOCKETS };
-  for (const { fd, name } of given) {
+/** @throws {ConfigError} for an unknown socket, whose connections nobody would answer */
+export function takeSockets(descriptors: ServiceManager['sockets']): GivenSockets {
+  const sockets: Sockets = { ...NO_SOCKETS };
+  for (const { fd, name } of descriptors) {
     const use = NAMES[name];
     if (use === undefined)
       throw new ConfigError(`socket ${name} of the unit: FileDescriptorName= is http or metrics`);
-    if (taken[use] !== null) throw new ConfigError(`two sockets of the unit are for ${use}: leave one`);
+    if (sockets[use] !== null) throw new ConfigError(`two sockets of the unit are for ${use}: leave one`);
     if (!isSocket(fd))
       throw new ConfigError(`descriptor ${fd} is not a socket: LISTEN_FDS was not set by systemd`);
-    taken[use] = fd;
+    sockets[use] = fd;
   }
-  return taken;
+  return sockets;
 }

@@ -5,28 +5,27 @@ import { SECOND } from '../../lib/clock.ts';
 import type { RunningApp } from '../running.ts';
 import { takeSockets } from './sockets.ts';
 
-/** A signal to the whole group, as Ctrl-C is, must not end it before the last word. The sockets of the unit are not its. */
+/** Ignores signals to the process group (Ctrl-C), to send the last message, and closes descriptors 3 and 4, the unit's sockets. */
 const LOOP = `trap '' TERM INT HUP; exec 3>&- 4>&-; while IFS= read -r line; do systemd-notify "$line" || exit 1; done`;
 const CLOSE_MS = 2000;
 const SYSTEM_PATH = '/usr/bin:/bin';
 
 /**
- * Tells the service manager by sd_notify(3). Node has no datagram sockets of AF_UNIX, and a process forked for each
- * message stops the event loop for as long as its pages take to copy. So one shell is started while this process is
- * still small, and hands every line to systemd-notify.
- * @param onFault told once when nobody can be told: without a message the service manager ends the start itself
+ * Sends messages to the service manager (sd_notify(3)). Node has no datagram sockets of AF_UNIX, and forking a large process
+ * for each message would block the event loop. So one shell is started early and passes each line to systemd-notify.
+ * @param onFault called once if messages cannot be sent; the service manager then ends the start
  */
-function startNotifier(socket: string, onFault: (why: string) => void) {
+function startNotifier(socket: string, onFault: (reason: string) => void) {
   const shell = spawn('/bin/sh', ['-c', LOOP], {
     stdio: ['pipe', 'ignore', 'ignore'],
     env: { NOTIFY_SOCKET: socket, PATH: SYSTEM_PATH },
   });
-  let ended = false;
+  let hasEnded = false;
   let closing = false;
-  const gone = new Promise<void>((resolve) => {
-    const end = (why: string) => (): void => {
-      if (!ended && !closing) onFault(why);
-      ended = true;
+  const exit = new Promise<void>((resolve) => {
+    const end = (reason: string) => (): void => {
+      if (!hasEnded && !closing) onFault(reason);
+      hasEnded = true;
       resolve();
     };
     shell.once('error', end('/bin/sh cannot be started'));
@@ -34,35 +33,36 @@ function startNotifier(socket: string, onFault: (why: string) => void) {
   });
   shell.stdin.on('error', () => {});
   return {
-    /** `READY=1`, `WATCHDOG=1`, `STATUS=…`: one assignment a line, told in this order. */
+    /** @param assignments such as `READY=1` or `STATUS=…`, which arrive in this order */
     send(assignments: readonly string[]) {
-      if (!ended) shell.stdin.write(assignments.map((text) => `${text.replaceAll(/\s/g, ' ')}\n`).join(''));
+      if (!hasEnded)
+        shell.stdin.write(assignments.map((text) => `${text.replaceAll(/\s/g, ' ')}\n`).join(''));
     },
-    /** Resolves when the last line was sent, or after a while. */
+    /** Resolves when the last line was sent, after CLOSE_MS at the latest. */
     async close() {
       closing = true;
       shell.stdin.end();
       const timer = setTimeout(() => shell.kill('SIGKILL'), CLOSE_MS);
-      await gone;
+      await exit;
       clearTimeout(timer);
     },
   };
 }
 
 interface WatchdogDeps {
-  /** After so long without a sign the service manager ends this process. */
+  /** The service manager ends this process after this time without a heartbeat. */
   readonly watchdogMs: number;
-  /** May never settle: then there is no further sign. */
+  /** May never settle: then there is no further heartbeat. */
   readonly answers: () => Promise<boolean>;
   readonly onAlive: () => void;
-  /** The first of several misses. */
+  /** Called at the first of several misses. */
   readonly onMiss: () => void;
 }
 
-/** Two may be late before the third decides. */
+/** Two heartbeats may be missed before the third decides. */
 const SIGNS_A_PERIOD = 3;
 
-/** A heartbeat only while both work: the timer needs the event loop, the probe the database. */
+/** Sends a heartbeat only while the event loop (for the timer) and the database (for the probe) work. */
 export function startWatchdog(deps: WatchdogDeps): { stop(): void } {
   let pending = false;
   let missed = false;
@@ -72,7 +72,7 @@ export function startWatchdog(deps: WatchdogDeps): { stop(): void } {
     if (!missed && !stopped) deps.onMiss();
     missed = true;
   };
-  const look = async (): Promise<void> => {
+  const probe = async (): Promise<void> => {
     pending = true;
     const alive = await deps.answers().catch(() => false);
     pending = false;
@@ -83,7 +83,7 @@ export function startWatchdog(deps: WatchdogDeps): { stop(): void } {
   };
   const tick = (): void => {
     if (pending) miss();
-    else void look();
+    else void probe();
   };
   const timer = setInterval(tick, deps.watchdogMs / SIGNS_A_PERIOD);
   return {
@@ -94,17 +94,20 @@ export function startWatchdog(deps: WatchdogDeps): { stop(): void } {
   };
 }
 
-/** A start lasts as long as its migrations do: while it gets on, it is given more time. */
+/** Migrations can take long: the start asks for more time as long as the event loop runs. */
 const EXTEND_EVERY_MS = 10 * SECOND;
 const EXTEND = `EXTEND_TIMEOUT_USEC=${3 * EXTEND_EVERY_MS * 1000}`;
 
 /**
- * `gpd serve` as a unit of Type=notify (systemd.service(5)): what it reports, and when.
- * @throws {ConfigError} when a socket of the unit is for nothing here
+ * Reports the state of `gpd serve` to systemd as a unit of Type=notify (systemd.service(5)).
+ * @throws {ConfigError} for a socket of the unit that gpd does not know
  */
-export function createSupervisor({ sockets: given, notifySocket, watchdogMs }: ServiceManager, log: Logger) {
-  const sockets = takeSockets(given);
-  const onFault = (why: string): void => log.warn({ event: 'notify-failed', why });
+export function createSupervisor(
+  { sockets: descriptors, notifySocket, watchdogMs }: ServiceManager,
+  log: Logger,
+) {
+  const sockets = takeSockets(descriptors);
+  const onFault = (reason: string): void => log.warn({ event: 'notify-failed', why: reason });
   const notifier = notifySocket === null ? null : startNotifier(notifySocket, onFault);
   const send = (...assignments: readonly string[]): void => notifier?.send(assignments);
   send('STATUS=starting');
@@ -112,37 +115,39 @@ export function createSupervisor({ sockets: given, notifySocket, watchdogMs }: S
   let status = '';
   let watchdog: { stop(): void } | null = null;
 
-  const tell = (text: string): string[] => {
+  const changeStatus = (text: string): string[] => {
     if (text === status) return [];
     status = text;
     return [`STATUS=${text}`];
   };
   return {
     sockets,
-    /** Migrated, loaded and listening; from here on systemd expects a heartbeat. */
+    /** Called when the server listens; from then on systemd expects a heartbeat. */
     ready(app: RunningApp) {
       clearInterval(starting);
-      const said = (): string[] => {
-        const wrong = app.notReady();
-        return tell(wrong.length === 0 ? `listening on port ${app.port}` : `not ready: ${wrong.join('; ')}`);
+      const statusLines = (): string[] => {
+        const problems = app.notReady();
+        return changeStatus(
+          problems.length === 0 ? `listening on port ${app.port}` : `not ready: ${problems.join('; ')}`,
+        );
       };
-      send(...said(), 'READY=1');
+      send(...statusLines(), 'READY=1');
       if (watchdogMs === null || !notifier) return;
       watchdog = startWatchdog({
         watchdogMs,
-        answers: app.answers,
-        onAlive: () => send('WATCHDOG=1', ...said()),
+        answers: app.pingDatabase,
+        onAlive: () => send('WATCHDOG=1', ...statusLines()),
         onMiss: () => {
           log.error({ event: 'watchdog-missed', hint: 'the database does not answer' });
-          send(...tell('the database does not answer'));
+          send(...changeStatus('the database does not answer'));
         },
       });
     },
     stopping() {
       watchdog?.stop();
-      send(...tell('draining'), 'STOPPING=1');
+      send(...changeStatus('draining'), 'STOPPING=1');
     },
-    /** The last message was sent. */
+    /** Resolves when the last message was sent. */
     async close() {
       clearInterval(starting);
       watchdog?.stop();

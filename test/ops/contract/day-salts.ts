@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { DAY } from '../../../src/lib/clock.ts';
 import { createDaySalts } from '../../../src/ops/day-salt-service.ts';
-import { createDaySalt } from '../../../src/ops/limits.ts';
+import { createDayHash } from '../../../src/ops/limits.ts';
 import type { MakeDatabase, TestDatabase } from '../../db/contract/database.ts';
 
 export function daySaltContract(make: MakeDatabase): void {
@@ -28,7 +28,7 @@ export function daySaltContract(make: MakeDatabase): void {
       const nodes = [db.database, other].map((database) => createDaySalts(database, () => now, randomBytes));
       await Promise.all(nodes.map(({ renew }) => renew()));
       const hashes = nodes.map(({ saltOf }) =>
-        createDaySalt({ serverSecret: secret, saltOf, clock: () => now }, 'network')('203.0.113.0/24'),
+        createDayHash({ serverSecret: secret, saltOf, clock: () => now }, 'network')('203.0.113.0/24'),
       );
       expect(hashes[0]).toBe(hashes[1]);
       expect((await saltsIn(other)).map(({ name }) => name).sort()).toEqual(['day-salt 100', 'day-salt 101']);

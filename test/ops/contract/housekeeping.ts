@@ -158,11 +158,11 @@ export function housekeepingContract(make: MakeDatabase): void {
       const rows = Array.from({ length: 600 }, old);
       await db.database.transaction((tx) => tx.batchInsert('decisions', rows, 100));
       let asked = 0;
-      const goesOn = (): boolean => {
+      const shouldContinue = (): boolean => {
         asked += 1;
         return asked < 3;
       };
-      const first = await retainTenant(db.database, 'ccc', NOW, { goesOn });
+      const first = await retainTenant(db.database, 'ccc', NOW, { shouldContinue });
       const step = first?.decisions ?? 0;
       expect([50, 250]).toContain(step);
       expect(await retainTenant(db.database, 'ccc', NOW)).toMatchObject({ decisions: 601 - step });

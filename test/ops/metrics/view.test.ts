@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { byLabel, parseExposition, quantile, totalOf } from '../../../src/cli/top/exposition.ts';
+import { parseExposition, quantile, sumByLabel, totalOf } from '../../../src/cli/top/exposition.ts';
 import { topLines, viewOf, viewOfCounts } from '../../../src/cli/top/view.ts';
 import { topText } from '../../../src/cli/ui/top.tsx';
 import { createRouteLabel } from '../../../src/ops/metrics/route-label.ts';
@@ -54,7 +54,7 @@ describe('what gpd top reads', () => {
       { name: 'b', labels: { c: 'd', e: 'f \\" }' }, value: 0.0025 },
       { name: 'b', labels: { c: 'd' }, value: Number.NaN },
     ]);
-    expect(byLabel(parseExposition(text(100, 90, 1)), 'gpd_requests_total', 'status')).toEqual({
+    expect(sumByLabel(parseExposition(text(100, 90, 1)), 'gpd_requests_total', 'status')).toEqual({
       200: 100,
       503: 1,
     });

@@ -2,7 +2,14 @@ import type { Knex } from 'knex';
 import { expect, it } from 'vitest';
 import type { Database } from '../../../src/db/engine.ts';
 import { readMeta, writeMeta } from '../../../src/db/meta-store.ts';
-import { COPIED, compareRows, copyMeta, copyRows, countRows, emptyAll } from '../../../src/ops/copy-store.ts';
+import {
+  COPIED_TABLES,
+  compareRows,
+  copyMeta,
+  copyRows,
+  countRows,
+  emptyAllTables,
+} from '../../../src/ops/copy-store.ts';
 import { rowOf, TABLES } from '../../../src/rights/person-map.ts';
 import type { MakeDatabase } from '../../db/contract/database.ts';
 import { onPostgres, onSqlite } from '../../db/contract/makers.ts';
@@ -16,8 +23,8 @@ const TEXTS = ['Zoë \u{1f600} "quoted" \\ \n', 'a_B-C', 'ä'];
 /** Rows in every table, with a null wherever one may be. */
 async function fillAll(database: Database): Promise<void> {
   const { read } = database;
-  await database.transaction(emptyAll);
-  for (const table of COPIED) {
+  await database.transaction(emptyAllTables);
+  for (const table of COPIED_TABLES) {
     const columns = Object.entries(await read(table).columnInfo());
     const rows = Array.from({ length: ROWS }, (_, n) => {
       const cellOf = ([name, { type, nullable }]: (typeof columns)[number]): unknown => {
@@ -44,26 +51,26 @@ describeWithTool('a copy', await missingPostgres(), () => {
     const [from, to] = [await (await createFrom())(), await (await createTo())()];
     await fillAll(from.database);
     const [source, target] = [from.database, to.database];
-    await target.transaction(emptyAll);
+    await target.transaction(emptyAllTables);
     const into = <T>(work: (tx: Knex.Transaction) => Promise<T>): Promise<T> => target.transaction(work);
-    const half = Math.floor(COPIED.length / 2);
-    await copyRows(source.read, into, { tables: COPIED.slice(0, half) });
+    const half = Math.floor(COPIED_TABLES.length / 2);
+    await copyRows(source.read, into, { tables: COPIED_TABLES.slice(0, half) });
     const { differs: missing } = await compareRows(source.read, target.read);
-    expect(missing).toBe(COPIED[half]);
+    expect(missing).toBe(COPIED_TABLES[half]);
 
     let copied = 0;
     await copyRows(source.read, into, {
-      tables: COPIED.slice(half),
+      tables: COPIED_TABLES.slice(half),
       onRows: (rows) => (copied += rows),
     });
-    expect(copied).toBe((COPIED.length - half) * ROWS);
+    expect(copied).toBe((COPIED_TABLES.length - half) * ROWS);
     await target.transaction((tx) => copyMeta(source.read, tx));
     expect(await readMeta(target, 'a fact')).toBe('of the installation');
     const { rows, differs } = await compareRows(source.read, target.read);
-    expect([differs, rows]).toEqual([null, Object.fromEntries(COPIED.map((table) => [table, ROWS]))]);
-    expect(await countRows(target.read)).toBe(COPIED.length * ROWS);
+    expect([differs, rows]).toEqual([null, Object.fromEntries(COPIED_TABLES.map((table) => [table, ROWS]))]);
+    expect(await countRows(target.read)).toBe(COPIED_TABLES.length * ROWS);
     // The next number is behind the last one.
-    const serial = COPIED.filter((table) => rowOf(table).key[0] === 'seq');
+    const serial = COPIED_TABLES.filter((table) => rowOf(table).key[0] === 'seq');
     expect(serial).toEqual(['webhook_outbox', 'audit_log']);
     const [outbox] = (await source.read('audit_log').limit(1)) as Record<string, unknown>[];
     await target.transaction((tx) => tx('audit_log').insert({ ...outbox, seq: undefined }));
@@ -77,6 +84,6 @@ describeWithTool('a copy', await missingPostgres(), () => {
   });
 
   it('leaves out only what is written last and what ends by itself', () => {
-    expect(TABLES.filter((table) => !COPIED.includes(table))).toEqual(['rate_counters', 'meta']);
+    expect(TABLES.filter((table) => !COPIED_TABLES.includes(table))).toEqual(['rate_counters', 'meta']);
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { byLabel, parseExposition, totalOf } from '../../../../src/cli/top/exposition.ts';
+import { parseExposition, sumByLabel, totalOf } from '../../../../src/cli/top/exposition.ts';
 import { createMeters } from '../../../../src/ops/metrics/meters.ts';
 import { parseListen } from '../../../../src/ops/metrics/metrics.ts';
 import { INGEST_STATUS } from '../../../../src/schema/responses.ts';
@@ -32,7 +32,7 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   const gpd = await startProcess({ settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
   const key = await addApiKey(gpd);
   // A rate over a counter that is not there yet is none: the first stale bundle would not be seen.
-  const before = byLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
+  const before = sumByLabel(parseExposition(await scrape(port)), 'gpd_ingest_total', 'reason');
   expect(Object.keys(before).sort()).toEqual(Object.keys(INGEST_STATUS).sort());
   const bundle = createBundle(gpd.targets[0]!);
   expectCore(await post(gpd.url, bundle), 'ok');
@@ -51,7 +51,7 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   await expect.poll(async () => (await check()).status).toBe(200);
   await fetch(`${gpd.url}/v1/decisions/req_1`);
   const samples = parseExposition(await scrape(port));
-  expect(byLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
+  expect(sumByLabel(samples, 'gpd_ingest_total', 'reason')).toEqual({
     ...before,
     stale: 1,
     ok: 1,
@@ -59,8 +59,8 @@ it('counts bundles, classes, checks, routes and batches', async () => {
     'consent-missing': 1,
   });
   expect(totalOf(samples, 'gpd_verdicts_total')).toBe(1);
-  expect(byLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
-  const routes = byLabel(samples, 'gpd_requests_total', 'route');
+  expect(sumByLabel(samples, 'gpd_consent_checks_total', 'reason')).toEqual({ 'never-asked': 1 });
+  const routes = sumByLabel(samples, 'gpd_requests_total', 'route');
   expect(routes).toMatchObject({ '/_fp/i/v1': 4, '/v1/decisions/{requestId}': 1 });
   const statuses = samples.filter(
     ({ name, labels }) => name === 'gpd_requests_total' && labels['route'] === '/_fp/i/v1',
@@ -68,8 +68,8 @@ it('counts bundles, classes, checks, routes and batches', async () => {
   expect(new Set(statuses.map(({ labels }) => labels['status']))).toEqual(
     new Set(['200', '400', '409', '451']),
   );
-  expect(byLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
-  expect(byLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
+  expect(sumByLabel(samples, 'gpd_request_seconds_count', 'route')['/_fp/i/v1']).toBe(4);
+  expect(sumByLabel(samples, 'gpd_batch_size_count', 'group')).toMatchObject({
     record: 2,
     decide: 1,
   });
@@ -90,7 +90,7 @@ describe('GET /metrics', () => {
       expect({ word, found: text.includes(word) }).toEqual({ word, found: false });
     }
     const samples = parseExposition(text);
-    expect(byLabel(samples, 'gpd_requests_total', 'route')['other']).toBeGreaterThanOrEqual(200);
+    expect(sumByLabel(samples, 'gpd_requests_total', 'route')['other']).toBeGreaterThanOrEqual(200);
     const names = new Set(
       samples.filter(({ name }) => name.startsWith('gpd_')).flatMap(({ labels }) => Object.keys(labels)),
     );
@@ -98,7 +98,7 @@ describe('GET /metrics', () => {
   });
 
   it('a client that leaves is no answer', async () => {
-    const before = byLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
+    const before = sumByLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
     const wire = await openWire(gpd.port);
     wire.send(
       'POST /_fp/i/v1 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{',
@@ -106,7 +106,7 @@ describe('GET /metrics', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     wire.close();
     const now = async (): Promise<number> =>
-      byLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
+      sumByLabel(parseExposition(await scrape()), 'gpd_requests_total', 'status')['499'] ?? 0;
     await expect.poll(now).toBe(before + 1);
   });
 
