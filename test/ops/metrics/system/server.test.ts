@@ -94,7 +94,8 @@ describe('GET /metrics', () => {
     const names = new Set(
       samples.filter(({ name }) => name.startsWith('gpd_')).flatMap(({ labels }) => Object.keys(labels)),
     );
-    expect([...names].sort()).toEqual(['class', 'group', 'le', 'reason', 'result', 'route', 'status']);
+    const known = ['class', 'group', 'le', 'node', 'reason', 'result', 'route', 'status', 'version'];
+    expect([...names].sort()).toEqual(known);
   });
 
   it('a client that leaves is no answer', async () => {
