@@ -7,7 +7,7 @@ import type { Report } from './doctor.ts';
 
 /**
  * The result of the last `gpd doctor --record`, for the metrics of this node's server. It is a file because half of the checks are about
- * this machine, and because the database may be what fails. Whoever can write in the data directory can change it.
+ * this machine, and because the database may be what fails. It has no MAC: a writer of the data directory can change it.
  */
 
 const count = z.number().int().nonnegative();
