@@ -40,6 +40,7 @@ const TOOLS = [
   ['webkit2gtk-driver', 'browsers', () => has('WebKitWebDriver')],
   ['xvfb', 'browsers', () => has('Xvfb')],
   ['systemd', 'units and their notices', () => has('systemd-analyze') && has('systemd-notify')],
+  ['prometheus', 'alerts', () => has('promtool')],
   ['strace', 'faults of a disk', () => has('strace')],
   ['libfaketime', 'faults of a clock', hasFaketime],
   ['pgbouncer', 'clusters', () => has('pgbouncer')],

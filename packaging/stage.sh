@@ -30,7 +30,7 @@ put_program() {
 
 # put_pages FOLDER
 put_pages() {
-  (cd docs && find . -path ./images -prune -o \( -name '*.md' -o -name '*.json' -o -name '*.conf' -o -name '*.py' -o -name Caddyfile \) -print) |
+  (cd docs && find . -path ./images -prune -o \( -name '*.md' -o -name '*.json' -o -name '*.yml' -o -name '*.conf' -o -name '*.py' -o -name Caddyfile \) -print) |
     while read -r name; do
       put 644 "docs/$name" "$1/$name"
     done

@@ -41,11 +41,11 @@ export type ServerSettings = Awaited<ReturnType<typeof readSettings>>;
 type FaultLog = ReturnType<typeof createFaultLog>;
 
 /** Null without GPD_METRICS_LISTEN and a socket of the unit; then nothing of it is loaded either. @throws {ConfigError} */
-async function startMetrics({ config, database }: Services, socket: number | null, { logFault }: FaultLog) {
-  const address = socket ?? config.metrics_listen;
+async function startMetrics(services: Services, socket: number | null, { logFault }: FaultLog) {
+  const address = socket ?? services.config.metrics_listen;
   if (address === null) return null;
   const metrics = await import('../ops/metrics/metrics.ts');
-  return metrics.startMetrics(config, address, database, logFault('metrics-failed'));
+  return metrics.startMetrics(services, address, logFault('metrics-failed'));
 }
 
 /** Tenants and the keys that decrypt their bundles, followed in the database; a thread decrypts with them. */

@@ -2,7 +2,6 @@ import { type Config, databaseLocation } from '../config.ts';
 import { lastMigration } from '../db/migrate.ts';
 import { iso, isoTime } from '../lib/clock.ts';
 import type { Store } from '../tenants/installation-files.ts';
-import { incompleteErasures, lastBackupAt, overdueContests } from './doctor/inspect-store.ts';
 import { readStock, readTraffic } from './metrics/stock-store.ts';
 import { readServerState } from './server-state.ts';
 
@@ -18,7 +17,7 @@ export async function readStatus(
   const { version, now, url } = options;
   const [server, stock, traffic] = await Promise.all([
     readServerState(config, url),
-    readStock(database, databaseLocation(config)),
+    readStock(database, databaseLocation(config), now),
     readTraffic(database, now),
   ]);
   return {
@@ -37,13 +36,13 @@ export async function readStatus(
       bytes: stock.databaseBytes,
       walBytes: stock.walBytes,
       schema: await lastMigration(database),
-      lastBackupAt: iso(await lastBackupAt(database)),
+      lastBackupAt: iso(stock.lastBackupAt),
     },
     tenants: stock.tenants,
     decisions: traffic,
     ledgerEntries: stock.ledgerEntries,
     webhooks: { waiting: stock.webhooksWaiting, failed: stock.webhooksFailed },
-    overdueContests: await overdueContests(database, now),
-    incompleteErasures: await incompleteErasures(database, now),
+    overdueContests: stock.overdueContests,
+    incompleteErasures: stock.incompleteErasures,
   };
 }

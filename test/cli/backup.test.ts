@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gpdJson, runGpd, tempDir } from '../support/command.ts';
 import { KID } from '../support/constants.ts';
@@ -92,6 +92,35 @@ describe.concurrent('gpd backup', () => {
     expect(lost.code).toBe(1);
     expect(lost.stderr).toMatch(/no such directory/);
     expect(readdirSync(dataDir).sort()).toEqual(DATA_FILES);
+  });
+
+  it('in a directory names the file, and --keep deletes the oldest that it named, but never a new one', async () => {
+    const { json, gpd } = await own();
+    const folder = tempDir('backups');
+    // The clock has been ahead once.
+    const older = [
+      'gpd-2026-01-01-031700.backup',
+      'gpd-2026-01-02-031700.backup',
+      'gpd-2099-01-01-031700.backup',
+    ];
+    const others = ['gpd-2020-01-01-before-upgrade.backup', 'gpd-2020-01-01-031700.backup.part', 'mine'];
+    for (const name of [...older, ...others]) writeFileSync(join(folder, name), '');
+    const { file } = await json<{ file: string }>('backup', folder);
+    expect(basename(file)).toMatch(/^gpd-\d{4}-\d\d-\d\d-\d{6}\.backup$/);
+    expect(readdirSync(folder)).toHaveLength(7);
+    renameSync(file, join(folder, 'gpd-2026-01-03-031700.backup'));
+    const made = await json<{ file: string; deleted: string[] }>('backup', folder, '--keep', '3');
+    expect(made.deleted).toEqual(older.slice(0, 2).map((name) => join(folder, name)));
+    const kept = [basename(made.file), 'gpd-2026-01-03-031700.backup', 'gpd-2099-01-01-031700.backup'];
+    expect(readdirSync(folder).sort()).toEqual([...kept, ...others].sort());
+    for (const args of [
+      [join(folder, 'b'), '--keep', '3'],
+      [folder, '--keep', '0'],
+      [folder, '--keep', 'x'],
+    ]) {
+      expect(await gpd('backup', ...args)).toMatchObject({ code: 2, stdout: '' });
+    }
+    expect(readdirSync(folder).sort()).toEqual([...kept, ...others].sort());
   });
 
   it('one that fails is told to the webhooks that asked for it', async () => {

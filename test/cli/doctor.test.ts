@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/db/engine.ts';
@@ -42,6 +42,17 @@ describe.concurrent('gpd doctor', () => {
     const words = await runGpd(['doctor'], { env: { GPD_DATA_DIR: dataDir, ...NO_SERVER } });
     expect(words.stdout).toMatch(/warn +oidc\.issuer +every.*401\n.*GPD_OIDC_ISSUER.*GPD_OIDC_AUDIENCE/);
     expect(words.stdout).toMatch(/\d+ checks: 1 fail/);
+  });
+
+  it('--record stores when it ran and the counts, and nothing else', async () => {
+    const { dataDir } = await own();
+    const env = { GPD_DATA_DIR: dataDir, ...NO_SERVER };
+    const ran = await runGpd(['doctor', '--record', '--json'], { env });
+    expect(ran.code).toBe(1);
+    const file = join(dataDir, 'last-doctor');
+    const { counts } = JSON.parse(ran.stdout) as Report;
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ at: expect.any(Number) as number, counts });
+    expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
   });
 
   it('passes once the notice names who is responsible', async () => {

@@ -84,7 +84,7 @@ describeWithTool('gpd status, top and doctor', await missingPostgres(), () => {
     const { database } = db;
     await ensureTenant(database, 'acme');
     const bad = await plansOf(database, async () => {
-      await readStock(database, '');
+      await readStock(database, '', NOW);
       await readTraffic(database, NOW);
       const context = createContext(loadConfig({ environment: {} }), { version: '', now: NOW }, database);
       expect(await examine(context, DATABASE_CHECKS)).toMatchObject({ counts: { fail: 1 } });

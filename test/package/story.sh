@@ -27,7 +27,7 @@ calls > /run/at-install
 fails grep -qE 'start|enable' /run/at-install
 test "$(stat -c %U:%G:%a /var/lib/gpd)" = gpd:gpd:700
 dpkg --verify gpd
-for unit in gpd.service gpd@.service gpd-retention.service gpd-retention.timer; do
+for unit in gpd.service gpd@.service gpd-{retention,backup,doctor}.{service,timer}; do
   test -f "/usr/lib/systemd/system/$unit"
 done
 say verify
@@ -98,16 +98,21 @@ systemd-analyze verify gpd.service
 gpd tenants list
 gpd backup /var/lib/gpd/held.backup
 gpd doctor --all | grep -F 'held by the unit (/etc/gpd/master-key)'
-# As the unit of retention does with its line: the commented one, as it is shipped.
-grep -qx '#LoadCredential=master-key:/etc/gpd/master-key' /usr/lib/systemd/system/gpd-retention.service
-install -d -m 0500 -o gpd /run/credentials-of-retention
-install -m 0400 -o gpd /etc/gpd/master-key /run/credentials-of-retention/master-key
-sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/gpd-retention.service > /run/retention
-test "$(wc -l < /run/retention)" = 2
+# As the units of the night do with their line: the commented one, as it is shipped.
+install -d -m 0500 -o gpd /run/credentials-of-night
+install -m 0400 -o gpd /etc/gpd/master-key /run/credentials-of-night/master-key
+install -d -m 0700 -o gpd -g gpd /var/lib/gpd/backups
+for unit in retention backup doctor; do
+  grep -qx '#LoadCredential=master-key:/etc/gpd/master-key' /usr/lib/systemd/system/gpd-$unit.service
+  sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/gpd-$unit.service
+done > /run/night
+test "$(wc -l < /run/night)" = 4
 while read -r command; do
-  setpriv --reuid=gpd --regid=gpd --init-groups -- env CREDENTIALS_DIRECTORY=/run/credentials-of-retention \
+  setpriv --reuid=gpd --regid=gpd --init-groups -- env CREDENTIALS_DIRECTORY=/run/credentials-of-night \
     GPD_DATA_DIR=/var/lib/gpd $command < /dev/null
-done < /run/retention
+done < /run/night
+test "$(stat -c %U:%a /var/lib/gpd/backups/gpd-*.backup)" = gpd:600
+grep -F '"fail":0' /var/lib/gpd/last-doctor
 code=0
 setpriv --reuid=gpd --regid=gpd --init-groups -- gpd tenants list --config /etc/gpd/gpd.toml 2> /run/not-root || code=$?
 test "$code" = 78
@@ -150,7 +155,7 @@ test -z "$(sh /run/control/preinst install 2>&1)"
 
 say remove
 dpkg -r gpd
-calls | grep -F stop
+calls | grep -F 'stop gpd-*.timer'
 test ! -e /usr/lib/gpd
 test ! -e /usr/bin/gpd
 grep -F "port = $PORT" /etc/gpd/gpd.toml
@@ -163,12 +168,16 @@ grep -F "port = $PORT" /etc/gpd/gpd.toml
 test "$(gpd tenants list --json | grep -c '"kid":"shop"')" = 1
 
 say purge
-mkdir -p /etc/systemd/system/multi-user.target.wants
+mkdir -p /etc/systemd/system/{multi-user,timers}.target.wants /var/lib/systemd/timers
 ln -s /usr/lib/systemd/system/gpd.service /etc/systemd/system/multi-user.target.wants/gpd.service
+for timer in gpd-{retention,backup,doctor}.timer; do
+  ln -s "/usr/lib/systemd/system/$timer" "/etc/systemd/system/timers.target.wants/$timer"
+  touch "/var/lib/systemd/timers/stamp-$timer"
+done
 dpkg -P gpd 2>&1 | tee /run/purge.log
 grep -F '/var/lib/gpd stays' /run/purge.log
 grep -F 'gpd.env stays' /run/purge.log
-test ! -L /etc/systemd/system/multi-user.target.wants/gpd.service
+test -z "$(find /etc/systemd/system /usr/lib/systemd/system /var/lib/systemd -name '*gpd*')"
 test ! -e /etc/gpd/gpd.toml
 test -f /var/lib/gpd/gpd.db
 test -f /var/lib/gpd/master.key

@@ -35,6 +35,12 @@ log=/var/lib/gpd.log pid=/var/lib/gpd.pid
 case "$1" in
   start)
     cd /etc/gpd || exit 1
+    if [ "$2" != gpd ]; then
+      # A unit that runs once: its command, as its user.
+      install -d -m 0700 -o gpd -g gpd /var/lib/gpd/backups
+      sed -n 's/^ExecStart=//p' "/etc/systemd/system/$2.service" | xargs -r runuser -u gpd -- || exit 1
+      exit 0
+    fi
     # What LoadCredential= does: a copy that the service may read, in a directory of its own.
     credential=$(sed -n 's/^LoadCredential=master-key://p' /etc/systemd/system/gpd.service.d/*.conf 2> /dev/null | tail -n 1)
     rm -rf /var/lib/gpd.credentials
@@ -65,6 +71,7 @@ export PATH="$SCRATCH/bin:$PATH" PORT
 useradd --system --home-dir /var/lib/gpd --shell /usr/sbin/nologin gpd
 install -d -m 0700 -o gpd -g gpd /var/lib/gpd
 chown gpd:gpd /var/lib/gpd && chmod 0700 /var/lib/gpd
+install -m 0644 /opt/gpd/systemd/gpd.service /opt/gpd/systemd/gpd-*.{service,timer} /etc/systemd/system/
 install -d /etc/gpd && cd /etc/gpd
 cat > gpd.toml <<END
 data_dir = "/var/lib/gpd"

@@ -2,15 +2,18 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { isoTime } from '../../lib/clock.ts';
 import { notify } from '../../notify/notify.ts';
+import { backupIn, deleteOldBackups, isFolder } from '../../ops/backup-rotation.ts';
 import { VERSION } from '../../version.ts';
 import { type CommandContext, command, example } from '../command.ts';
-import { print } from '../io.ts';
+import { checkInteger, type Flags } from '../input.ts';
+import { misused, print } from '../io.ts';
 import { runWithCleanup } from '../progress.ts';
 
 export function define(backup: Command): void {
   backup
-    .argument('<file>', 'the file')
-    .addHelpText('after', example('gpd backup /var/backups/gpd-monday.backup'))
+    .argument('<file>', 'the file, or a directory in which gpd names it by the time')
+    .option('--keep <n>', 'in a directory: then delete all but the newest n backups that gpd named')
+    .addHelpText('after', example('gpd backup /var/lib/gpd/backups --keep 14'))
     .action(command(backUp));
 }
 
@@ -23,8 +26,25 @@ async function notifyTenants(services: CommandContext['services'], data: object)
   });
 }
 
-async function backUp({ config, services, byAll, open }: CommandContext, name: string): Promise<void> {
-  const file = resolve(name);
+const MAX_KEPT = 10_000;
+
+/** @returns `keep` null: nothing is deleted */
+function checkPlace(name: string, { keep }: Flags<'keep'>) {
+  const place = resolve(name);
+  const isDirectory = isFolder(place);
+  const file = isDirectory ? backupIn(place, Date.now()) : place;
+  if (keep === undefined) return { file, keep: null };
+  if (!isDirectory) throw misused(`--keep: ${place} is no directory; name one, and gpd names the file`);
+  const problem = `--keep ${keep}: must be a number from 1 to ${MAX_KEPT.toLocaleString('en')}`;
+  return { file, keep: checkInteger(keep, [1, MAX_KEPT], problem) };
+}
+
+async function backUp(
+  { config, services, byAll, open }: CommandContext,
+  name: string,
+  options: Flags<'keep'>,
+): Promise<void> {
+  const { file, keep } = checkPlace(name, options);
   const { createBackup } = await import('../../ops/backup.ts');
   const store = await open();
   const by = await byAll();
@@ -35,10 +55,12 @@ async function backUp({ config, services, byAll, open }: CommandContext, name: s
       throw error;
     }),
   );
-  print(created, () => [
+  const deleted = keep === null ? [] : deleteOldBackups(file, keep);
+  print({ ...created, deleted }, () => [
     `backup    ${created.file}`,
     `size      ${created.bytes.toLocaleString('en')} bytes, encrypted, read back and compared`,
     `as of     ${created.createdAt}`,
+    ...(deleted.length > 0 ? [`deleted   ${deleted.length} older backups`] : []),
     'It opens only with the master key, which is not in it.',
   ]);
 }

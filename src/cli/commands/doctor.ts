@@ -12,6 +12,7 @@ export function define(doctor: Command): void {
   doctor
     .option('--all', 'also show what passed')
     .option('--url <url>', 'the running server, if it is not the one in this configuration')
+    .option('--record', 'store the counts in the data directory, for /metrics')
     .addHelpText('after', example('gpd doctor --all'))
     .action(command(examineAll));
 }
@@ -33,16 +34,20 @@ function lines({ checks, counts }: Report, all: boolean): string[] {
   return [...withRemedies, `${number} checks: ${total}`];
 }
 
-async function examineAll({ config }: CommandContext, { url, all }: Flags<'url', 'all'>): Promise<void> {
+type DoctorFlags = Flags<'url', 'all' | 'record'>;
+
+async function examineAll({ config }: CommandContext, { url, all, record }: DoctorFlags): Promise<void> {
   if (url !== undefined && parseUrl(url) === null)
     throw misused(`--url ${url}: must be the address of a server`);
   // Loaded for this command alone, so that `gpd serve` starts faster.
-  const [{ examine }, { openContext }] = await Promise.all([
+  const [{ examine }, { openContext }, { writeDoctorRecord }] = await Promise.all([
     import('../../ops/doctor/doctor.ts'),
     import('../../ops/doctor/context.ts'),
+    import('../../ops/doctor/record.ts'),
   ]);
   const options = { version: VERSION, now: Date.now(), url: url && new URL(url).origin };
   const report = await withClosing(openContext(config, options), (context) => examine(context));
   print(report, () => lines(report, all === true));
+  if (record === true) writeDoctorRecord(config.data_dir, report, options.now);
   if (!report.ok) io().exitCode = EXIT.failure;
 }

@@ -82,8 +82,9 @@ async function showTop({ config, open }: CommandContext, options: { readonly url
   const next: NextView = async () => {
     if (!first) await delay(INTERVAL_MS);
     first = false;
-    const stock = await readStock(database, databaseLocation(config));
-    return viewOfCounts(stock, await readTraffic(database, Date.now()));
+    const now = Date.now();
+    const stock = await readStock(database, databaseLocation(config), now);
+    return viewOfCounts(stock, await readTraffic(database, now));
   };
   await show(next, 'gpd top  from the database; set GPD_METRICS_LISTEN to see more');
 }

@@ -175,7 +175,10 @@ async function* checkBackup({ now, config, data }: DoctorContext): Findings {
     throw new Skipped('gpd made none; it does not see PostgreSQL’s own');
   const found = at === null ? 'no backup was ever made' : `the last one is ${span(now - at)} old`;
   if (at === null || now - at > 7 * DAY)
-    yield warn(found, 'Run gpd backup daily, by a timer, and keep the file on another machine.');
+    yield warn(
+      found,
+      'Enable gpd-backup.timer, or run gpd backup daily, and keep the files on another machine.',
+    );
   yield pass(found);
 }
 

@@ -6,6 +6,7 @@ import type { BatchBegun } from '../../db/group-commit.ts';
 import { SECOND } from '../../lib/clock.ts';
 import { memoised } from '../../lib/collections.ts';
 import { INGEST_STATUS } from '../../schema/responses.ts';
+import { readDoctorRecord } from '../doctor/record.ts';
 import type { Stock } from './stock-store.ts';
 
 /** The metrics that requests update. Labels come from closed sets: routes, statuses, reasons, classes, groups. */
@@ -137,38 +138,97 @@ function createReader(deps: StockDeps): () => Promise<Stock | null> {
   };
 }
 
+type GaugeValue = (stock: Stock) => number | null;
+
+const inSeconds = (at: number | null): number | null => (at === null ? null : at / SECOND);
+
+const LATE = 'Contests whose time is over and that nobody resolved.';
+const UNFINISHED = 'Erasures that began over five minutes ago and are not done.';
+const BACKUP = 'When gpd last made a backup; 0: never, and the database is SQLite.';
+const SWEEP = 'When some node last left no job of housekeeping failing.';
+const CHECKPOINT = 'When the newest checkpoint of any log was signed.';
+const SEAL_KEY = 'When the oldest published seal key was published.';
+
+/** The same on every node, as it is in the database: alert on the maximum. */
+const GAUGES: readonly (readonly [name: string, help: string, value: GaugeValue])[] = [
+  ['gpd_tenants', 'Tenants.', ({ tenants }) => tenants],
+  ['gpd_ledger_entries', 'Entries of all logs together.', ({ ledgerEntries }) => ledgerEntries],
+  ['gpd_webhooks_waiting', 'Deliveries that wait.', ({ webhooksWaiting }) => webhooksWaiting],
+  ['gpd_webhooks_failed', 'Deliveries that were given up.', ({ webhooksFailed }) => webhooksFailed],
+  ['gpd_database_bytes', 'Size of the database.', ({ databaseBytes }) => databaseBytes],
+  ['gpd_database_wal_bytes', 'Size of the write-ahead log (SQLite).', ({ walBytes }) => walBytes],
+  ['gpd_contests_overdue', LATE, ({ overdueContests }) => overdueContests],
+  ['gpd_erasures_incomplete', UNFINISHED, ({ incompleteErasures }) => incompleteErasures],
+  // PostgreSQL may have backups that gpd does not see: it has no time then.
+  [
+    'gpd_last_backup_timestamp_seconds',
+    BACKUP,
+    ({ kind, lastBackupAt }) => inSeconds(lastBackupAt ?? (kind === 'sqlite' ? 0 : null)),
+  ],
+  ['gpd_last_sweep_timestamp_seconds', SWEEP, ({ lastSweepAt }) => inSeconds(lastSweepAt)],
+  [
+    'gpd_newest_checkpoint_timestamp_seconds',
+    CHECKPOINT,
+    ({ newestCheckpointAt }) => inSeconds(newestCheckpointAt),
+  ],
+  ['gpd_oldest_seal_key_timestamp_seconds', SEAL_KEY, ({ oldestSealKeyAt }) => inSeconds(oldestSealKeyAt)],
+];
+
 export function registerStock(registry: Registry, deps: StockDeps): void {
-  const stock = createReader(deps);
-  const gauge = (name: string, help: string, select: (stock: Stock) => number): void => {
-    const metric = new Gauge({
+  const readStock = createReader(deps);
+  for (const [name, help, value] of GAUGES) {
+    new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        const now = await stock();
+        const stock = await readStock();
+        const now = stock && value(stock);
         // An unreachable database removes only its own gauges; `reset` would export 0.
-        if (now) metric.set(select(now));
-        else metric.remove();
+        if (now === null) this.remove();
+        else this.set(now);
       },
     });
-  };
-  gauge('gpd_tenants', 'Tenants.', ({ tenants }) => tenants);
-  gauge('gpd_ledger_entries', 'Entries of all logs together.', ({ ledgerEntries }) => ledgerEntries);
-  gauge('gpd_webhooks_waiting', 'Deliveries that wait.', ({ webhooksWaiting }) => webhooksWaiting);
-  gauge('gpd_webhooks_failed', 'Deliveries that were given up.', ({ webhooksFailed }) => webhooksFailed);
-  gauge('gpd_database_bytes', 'Size of the database.', ({ databaseBytes }) => databaseBytes);
-  gauge('gpd_database_wal_bytes', 'Size of the write-ahead log (SQLite).', ({ walBytes }) => walBytes);
+  }
 }
 
-/** At 0 gpd refuses every write with 503. An alert below a gigabyte leaves time to make room. */
-export function registerDisk(registry: Registry, dataDir: string): void {
+/** The gauges that need no database. */
+export function registerNode(registry: Registry, dataDir: string, version: string): void {
+  const registers = [registry];
+  const node = process.versions.node;
+  const help = 'Always 1; the versions of gpd and Node.js are in the labels.';
+  new Gauge({ name: 'gpd_build_info', help, labelNames: ['version', 'node'], registers }).set(
+    { version, node },
+    1,
+  );
   new Gauge({
     name: 'gpd_disk_free_bytes',
+    // At 0 gpd refuses every write with 503.
     help: 'Free bytes of the disk with the data directory.',
-    registers: [registry],
+    registers,
     collect() {
       const { bavail, bsize } = statfsSync(dataDir);
       this.set(bavail * bsize);
+    },
+  });
+  new Gauge({
+    name: 'gpd_doctor_checks',
+    help: 'Checks of the last gpd doctor --record on this node, by status.',
+    labelNames: ['status'],
+    registers,
+    collect() {
+      this.reset();
+      const record = readDoctorRecord(dataDir);
+      if (!record) return;
+      for (const [status, count] of Object.entries(record.counts)) this.set({ status }, count);
+    },
+  });
+  new Gauge({
+    name: 'gpd_last_doctor_timestamp_seconds',
+    help: 'When gpd doctor --record last ran on this node; 0: never.',
+    registers,
+    collect() {
+      this.set((readDoctorRecord(dataDir)?.at ?? 0) / SECOND);
     },
   });
 }

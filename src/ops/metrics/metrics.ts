@@ -8,8 +8,10 @@ import { STATE_INVALID } from '../../db/meta-store.ts';
 import { errorReply } from '../../http/reply.ts';
 import type { HotReply } from '../../http/request.ts';
 import type { IngestAnswer } from '../../ingest/ingest.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ALL_ROUTES } from '../../schema/routes.ts';
-import { createMeters, registerDisk, registerStock } from './meters.ts';
+import { VERSION } from '../../version.ts';
+import { createMeters, registerNode, registerStock } from './meters.ts';
 import { createRouteLabel } from './route-label.ts';
 import { readStock } from './stock-store.ts';
 
@@ -45,15 +47,14 @@ function refusedAs(error: unknown): string {
 
 /** @throws {ConfigError} when it cannot listen there */
 export async function startMetrics(
-  config: Config,
+  { config, database, clock }: { config: Config; database: Database; clock: Clock },
   listen: ListenAddress,
-  database: Database,
   onFault: (error: unknown) => void,
 ) {
   const meters = createMeters();
-  const read = () => readStock(database, databaseLocation(config));
+  const read = () => readStock(database, databaseLocation(config), clock());
   registerStock(meters.registry, { read, onFault });
-  registerDisk(meters.registry, config.data_dir);
+  registerNode(meters.registry, config.data_dir, VERSION);
   const label = createRouteLabel(ALL_ROUTES.map(({ path }) => path));
   const onBatch = (batch: unknown): void => meters.batch(batch as BatchBegun);
   const server = createMetricsServer(meters.registry, onFault);

@@ -1,9 +1,11 @@
 import { statSync } from 'node:fs';
 import type { Database } from '../../db/engine.ts';
 import { databaseSize } from '../../db/files.ts';
+import { LAST_SWEEP, readMetaNumber } from '../../db/meta-store.ts';
 import { cellOf, rowsOf } from '../../db/sql.ts';
 import { DAY, HOUR, MINUTE } from '../../lib/clock.ts';
 import { talliedUntil } from '../../rights/tally-store.ts';
+import { incompleteErasures, lastBackupAt, overdueContests } from '../doctor/inspect-store.ts';
 
 /** Counts tenants, entries, deliveries and decisions for metrics, `gpd status` and `gpd top`: cheap enough for every few seconds. */
 
@@ -13,19 +15,26 @@ export type Traffic = Awaited<ReturnType<typeof readTraffic>>;
 const SQL = `SELECT (SELECT count(*) FROM tenants) AS tenants,
   (SELECT coalesce(sum(size), 0) FROM ledger_heads) AS entries,
   (SELECT count(*) FROM webhook_outbox WHERE state = 'waiting') AS waiting,
-  (SELECT count(*) FROM webhook_outbox WHERE state = 'failed') AS failed`;
+  (SELECT count(*) FROM webhook_outbox WHERE state = 'failed') AS failed,
+  (SELECT max(checkpoint_at) FROM ledger_heads WHERE checkpoint IS NOT NULL) AS checkpoint,
+  (SELECT min(coalesce(published_at, created_at)) FROM seal_keys WHERE state = 'published') AS seal_key`;
 
-type Row = Readonly<Record<'tenants' | 'entries' | 'waiting' | 'failed', number | string>>;
+type Row = Readonly<Record<'tenants' | 'entries' | 'waiting' | 'failed', number | string>> &
+  Readonly<Record<'checkpoint' | 'seal_key', number | string | null>>;
+
+const timeOf = (cell: number | string | null | undefined): number | null =>
+  cell == null ? null : Number(cell);
 
 function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** @param location the file of an SQLite database */
-export async function readStock(database: Database, location: string) {
+export async function readStock(database: Database, location: string, now: number) {
   const isFile = database.kind === 'sqlite';
   const [row] = rowsOf<Row>(await database.read.raw(SQL));
   return {
+    kind: database.kind,
     tenants: Number(row?.tenants ?? 0),
     ledgerEntries: Number(row?.entries ?? 0),
     webhooksWaiting: Number(row?.waiting ?? 0),
@@ -33,6 +42,13 @@ export async function readStock(database: Database, location: string) {
     databaseBytes: isFile ? sizeOf(location) : await databaseSize(database),
     /** Size of SQLite's write-ahead log; 0 on PostgreSQL. */
     walBytes: isFile ? sizeOf(`${location}-wal`) : 0,
+    overdueContests: await overdueContests(database, now),
+    incompleteErasures: await incompleteErasures(database, now),
+    /** Times are null where it never happened. */
+    lastBackupAt: await lastBackupAt(database),
+    lastSweepAt: await readMetaNumber(database, LAST_SWEEP),
+    newestCheckpointAt: timeOf(row?.checkpoint),
+    oldestSealKeyAt: timeOf(row?.seal_key),
   };
 }
 

@@ -4,12 +4,19 @@ import { registerStock } from '../../../src/ops/metrics/meters.ts';
 import type { Stock } from '../../../src/ops/metrics/stock-store.ts';
 
 const STOCK: Stock = {
+  kind: 'sqlite',
   tenants: 2,
   ledgerEntries: 30,
   webhooksWaiting: 1,
   webhooksFailed: 4,
   databaseBytes: 5000,
   walBytes: 60,
+  overdueContests: 0,
+  incompleteErasures: 0,
+  lastBackupAt: null,
+  lastSweepAt: null,
+  newestCheckpointAt: null,
+  oldestSealKeyAt: null,
 };
 
 describe('gauges of what lies in the database', () => {
@@ -28,6 +35,16 @@ describe('gauges of what lies in the database', () => {
     expect(faults).toHaveLength(1);
     isGone = false;
     expect(await registry.metrics()).toContain('\ngpd_webhooks_failed 4\n');
+  });
+
+  it('say of PostgreSQL, whose own backups gpd does not see, nothing about backups', async () => {
+    const metricsOf = async (kind: Stock['kind']): Promise<string> => {
+      const registry = new Registry();
+      registerStock(registry, { read: async () => ({ ...STOCK, kind }), onFault: () => {} });
+      return registry.metrics();
+    };
+    expect(await metricsOf('sqlite')).toContain('\ngpd_last_backup_timestamp_seconds 0\n');
+    expect(await metricsOf('postgres')).not.toMatch(/^gpd_last_backup_timestamp_seconds /m);
   });
 
   it('keep no other metric waiting for a database that hangs, and take one connection of it', async () => {

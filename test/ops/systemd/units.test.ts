@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { PROGRAM, tempDir } from '../../support/command.ts';
@@ -24,12 +24,6 @@ describeWithTool('the systemd units', missing, () => {
     }
   });
 
-  it('are these', () => {
-    expect(names.sort()).toEqual(
-      expect.arrayContaining(['gpd.service', 'gpd.socket', 'gpd-metrics.socket', 'gpd@8081.service']),
-    );
-  });
-
   it.each(names)('%s has no line that systemd does not know', (name) => {
     const { status, stdout, stderr } = analyze('verify', join(folder, name));
     expect({ status, said: (stdout + stderr).trim() }).toEqual({ status: 0, said: '' });
@@ -38,6 +32,26 @@ describeWithTool('the systemd units', missing, () => {
   it.each(names.filter((name) => name.endsWith('.service')))('%s leaves little open', (name) => {
     const ran = analyze('security', '--offline=true', `--threshold=${THRESHOLD}`, join(folder, name));
     expect(ran.status, ran.stdout.split('\n').at(-2)).toBe(0);
+  });
+
+  it('docs/operate/health.md has them call a script when one fails', () => {
+    const own = join(tempDir('units'), 'system');
+    mkdirSync(own);
+    for (const name of readdirSync(UNITS)) copyFileSync(join(UNITS, name), join(own, name));
+    const page = readFileSync(join(dirname(UNITS), 'docs/operate/health.md'), 'utf8');
+    const [block = ''] = page.split('### Hear of it')[1]?.match(/(?<=```sh\n)[^`]*/) ?? [];
+    const commands = block.replaceAll('/etc/systemd/system', own).replace('systemctl daemon-reload', '');
+    expect(spawnSync('sh', ['-ec', commands], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+    const say = (name: string): string => {
+      const env = { ...process.env, SYSTEMD_UNIT_PATH: `${own}:` };
+      return spawnSync('systemd-analyze', ['verify', join(own, name)], { encoding: 'utf8', env }).stderr;
+    };
+    const ours = ['gpd-backup.service', 'gpd-doctor.service', 'gpd-retention.service'];
+    expect(ours.map(say)).toEqual(['', '', '']);
+    expect(say('on-failure@gpd-backup.service.service')).toContain('/etc/gpd/on-failure is not executable');
+    // A line that systemd does not know shows that it reads the drop-in for each of them.
+    appendFileSync(join(own, 'gpd-.service.d/on-failure.conf'), 'Unknown=1\n');
+    for (const name of ours) expect(say(name)).toContain("Unknown key 'Unknown'");
   });
 });
 

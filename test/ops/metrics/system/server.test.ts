@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseExposition, sumByLabel, totalOf } from '../../../../src/cli/top/exposition.ts';
@@ -94,7 +95,19 @@ describe('GET /metrics', () => {
     const names = new Set(
       samples.filter(({ name }) => name.startsWith('gpd_')).flatMap(({ labels }) => Object.keys(labels)),
     );
-    expect([...names].sort()).toEqual(['class', 'group', 'le', 'reason', 'result', 'route', 'status']);
+    const known = ['class', 'group', 'le', 'node', 'reason', 'result', 'route', 'status', 'version'];
+    expect([...names].sort()).toEqual(known);
+  });
+
+  it('says nothing of a record of the doctor that gpd did not write', async () => {
+    const file = join(gpd.dataDir, 'last-doctor');
+    for (const text of ['', '{"at":1,"counts":{"fail":"KID"}}', '{"at":1e999}']) {
+      writeFileSync(file, text);
+      const answer = await scrape();
+      expect(answer).not.toContain('gpd_doctor_checks{');
+      expect(answer).toContain('\ngpd_last_doctor_timestamp_seconds 0\n');
+    }
+    rmSync(file);
   });
 
   it('a client that leaves is no answer', async () => {

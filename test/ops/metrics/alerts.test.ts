@@ -1,0 +1,178 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parseExposition, type Sample } from '../../../src/cli/top/exposition.ts';
+import { DAY, HOUR } from '../../../src/lib/clock.ts';
+import { runGpd, tempDir } from '../../support/command.ts';
+import { KID } from '../../support/constants.ts';
+import { execute } from '../../support/database.ts';
+import { initGpd, startGpd } from '../../support/server.ts';
+import { describeWithTool } from '../../support/tools.ts';
+
+/** docs/operate/alerts.yml, fed with what a server answers to GET /metrics. */
+
+const FILE = fileURLToPath(new URL('../../../docs/operate/alerts.yml', import.meta.url));
+const RULES = readFileSync(FILE, 'utf8');
+const matches = (pattern: RegExp): string[] => [...RULES.matchAll(pattern)].map(([, found = '']) => found);
+const ALERTS = matches(/- alert: (\w+)/g);
+/** Below the range from which the system takes the ports of clients. */
+const PORT = 14_000 + (process.pid % 6000);
+
+/** Later than the longest `for` of a rule. */
+const EVALUATED = '3h';
+const CONSTANT = '+0x180';
+
+/** The series of one answer. In promtool the time begins at 0, so that a time of the past is a negative number. */
+function seriesOf(samples: readonly Sample[], at: number): ReadonlyMap<string, string> {
+  const ours = samples.filter(({ name }) => name.startsWith('gpd_'));
+  return new Map(
+    ours.map(({ name, labels, value }) => {
+      const pairs = Object.entries({ ...labels, instance: 'node' });
+      const named = pairs.map(([label, text]) => `${label}="${text}"`).join(',');
+      const shown = name.endsWith('_timestamp_seconds') ? value - at / 1000 : value;
+      return [`${name}{${named}}`, `${shown}${CONSTANT}`];
+    }),
+  );
+}
+
+interface Case {
+  readonly series: ReadonlyMap<string, string>;
+  readonly firing: readonly string[];
+}
+
+/** Asserts that exactly these alerts fire; a file of promtool's tests is YAML, and so is JSON. */
+function expectFiring(cases: readonly Case[]): void {
+  const folder = tempDir('alerts');
+  copyFileSync(FILE, join(folder, 'alerts.yml'));
+  const tests = cases.map(({ series, firing }) => ({
+    interval: '1m',
+    input_series: [...series].map(([name, values]) => ({ series: name, values })),
+    promql_expr_test: [
+      {
+        expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
+        eval_time: EVALUATED,
+        exp_samples: firing.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 })),
+      },
+    ],
+  }));
+  writeFileSync(join(folder, 'tests.yml'), JSON.stringify({ rule_files: ['alerts.yml'], tests }));
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'tests.yml'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' });
+}
+
+async function scrape(dataDir: string, port: number) {
+  const gpd = await startGpd({ dataDir, settings: { GPD_METRICS_LISTEN: `127.0.0.1:${port}` } });
+  const samples = parseExposition(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+  const at = Date.now();
+  await gpd.stop();
+  return { samples, series: seriesOf(samples, at) };
+}
+
+type Scraped = Awaited<ReturnType<typeof scrape>>;
+let well: Scraped;
+let neglected: Scraped;
+
+beforeAll(async () => {
+  const env = (dataDir: string) => ({ GPD_DATA_DIR: dataDir, GPD_PORT: '9' });
+  const run = async (dataDir: string, ...args: string[]) => runGpd(args, { env: env(dataDir) });
+  const [good, bad] = [await initGpd(), await initGpd()];
+  for (const { dataDir } of [good, bad]) {
+    await run(dataDir, 'tenants', 'set', KID, 'notice.controller=Shop Ltd', 'notice.contact=a@shop.example');
+    expect((await run(dataDir, 'backup', tempDir('backups'))).code).toBe(0);
+  }
+  expect((await run(good.dataDir, 'doctor', '--record')).code).toBe(0);
+  const now = Date.now();
+  await execute(
+    bad.dataDir,
+    `UPDATE meta SET value = '{"at":${now - 2 * DAY},"bytes":1}' WHERE name = 'last-backup'`,
+    `UPDATE seal_keys SET published_at = ${now - 400 * DAY}`,
+    `INSERT INTO contests (kid, contest_id, request_id, filed_by, filed_at, due_at, status, version, class)
+     VALUES ('${KID}', 'c', 'req_1', 'me', 1, ${now - HOUR}, 'open', 1, 'bot')`,
+  );
+  expect((await run(bad.dataDir, 'doctor', '--record')).code).toBe(1);
+  well = await scrape(good.dataDir, PORT);
+  neglected = await scrape(bad.dataDir, PORT);
+});
+
+describe('docs/operate/alerts.yml', () => {
+  it('asks for metrics that there are', () => {
+    const offered = new Set(well.samples.map(({ name }) => name));
+    // Both have their first sample later: with a request, and with a finished round of housekeeping.
+    for (const name of ['gpd_requests_total', 'gpd_last_sweep_timestamp_seconds']) offered.add(name);
+    const asked = matches(/expr: (.*)/g).flatMap((expr) => expr.match(/\bgpd_\w+/g) ?? []);
+    expect(asked.length).toBeGreaterThanOrEqual(ALERTS.length);
+    expect(asked.filter((name) => !offered.has(name))).toEqual([]);
+  });
+
+  it('names commands that there are', async () => {
+    const commands = new Set(
+      matches(/command: (.*)/g).flatMap((line) => line.match(/(?<![\w/-])gpd(?: [a-z]+)+/g) ?? []),
+    );
+    expect(commands.size).toBeGreaterThan(5);
+    for (const command of commands) {
+      const ran = await runGpd([...command.split(' ').slice(1), '--help']);
+      expect({ command, code: ran.code }).toEqual({ command, code: 0 });
+      expect(ran.stdout).toContain(`Usage: ${command}`);
+    }
+  });
+});
+
+const missing =
+  spawnSync('promtool', ['--version']).status === 0 ? null : 'promtool is not installed (package prometheus)';
+
+describeWithTool('the alerts, by promtool', missing, () => {
+  it('are rules', () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', FILE], { encoding: 'utf8' });
+    expect({ status, said: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, said: '' });
+  });
+
+  it('are silent about a server that is well', () => {
+    expectFiring([{ series: well.series, firing: [] }]);
+  });
+
+  it('fire for an overdue contest, an old backup, an old key and the doctor that fails for them', () => {
+    const firing = ['GpdBackupOld', 'GpdContestsOverdue', 'GpdDoctorFails', 'GpdSealKeyOld'];
+    expectFiring([{ series: neglected.series, firing }]);
+  });
+
+  it('fire each for its own reason', () => {
+    const past = (hours: number): string => `${-hours * 3600}${CONSTANT}`;
+    const reasons: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+      GpdFails: { 'gpd_requests_total{route="/x",status="503"}': '0+60x180' },
+      GpdDiskFull: { gpd_disk_free_bytes: `5e8${CONSTANT}` },
+      GpdStateInvalid: { gpd_consent_state_invalid_total: '0x170 1x10' },
+      GpdLogFork: { 'gpd_cosignatures_total{result="fork"}': '0x170 1x10' },
+      GpdBackupOld: { gpd_last_backup_timestamp_seconds: past(31) },
+      GpdDoctorFails: { 'gpd_doctor_checks{status="fail"}': `2${CONSTANT}` },
+      GpdDoctorOld: { gpd_last_doctor_timestamp_seconds: past(31) },
+      GpdHousekeepingFails: { gpd_last_sweep_timestamp_seconds: past(2) },
+      GpdCheckpointOld: { gpd_newest_checkpoint_timestamp_seconds: past(2), gpd_ledger_entries: '0+1x180' },
+      GpdContestsOverdue: { gpd_contests_overdue: `1${CONSTANT}` },
+      GpdErasuresIncomplete: { gpd_erasures_incomplete: `1${CONSTANT}` },
+      GpdSealKeyOld: { gpd_oldest_seal_key_timestamp_seconds: past(9000) },
+      GpdWebhooksWait: { gpd_webhooks_waiting: `10001${CONSTANT}` },
+      GpdWebhooksFailed: { gpd_webhooks_failed: `1${CONSTANT}` },
+    };
+    const changed = (change: Readonly<Record<string, string>>): ReadonlyMap<string, string> => {
+      const series = new Map(well.series);
+      for (const [name, values] of Object.entries(change)) {
+        const labelled = name.includes('{')
+          ? name.replace('}', ',instance="node"}')
+          : `${name}{instance="node"}`;
+        series.set(labelled, values);
+      }
+      return series;
+    };
+    const cases = Object.entries(reasons).map(([name, change]) => ({
+      series: changed(change),
+      firing: [name],
+    }));
+    expectFiring([...cases, { series: new Map(), firing: ['GpdDown'] }]);
+    expect([...Object.keys(reasons), 'GpdDown'].sort()).toEqual([...ALERTS].sort());
+  });
+});
