@@ -17,15 +17,15 @@ export function backupIn(folder: string, now: number): string {
 
 /**
  * Deletes the oldest backups that {@link backupIn} named, and no other file.
- * @param made the newest, even if the clock went back and other names sort after it
+ * @param newest the backup just made, kept even if the clock went back and other names sort after it
  * @returns the paths that it deleted
  */
-export function deleteOldBackups(made: string, keep: number): readonly string[] {
-  const folder = dirname(made);
+export function deleteOldBackups(newest: string, keep: number): readonly string[] {
+  const folder = dirname(newest);
   const files = readdirSync(folder, { withFileTypes: true }).filter((file) => file.isFile());
   const paths = files.filter(({ name }) => NAME.test(name)).map(({ name }) => join(folder, name));
-  const others = paths.filter((path) => path !== made).sort();
-  const old = others.slice(0, Math.max(0, others.length - (keep - 1)));
+  const olderPaths = paths.filter((path) => path !== newest).sort();
+  const old = olderPaths.slice(0, Math.max(0, olderPaths.length - (keep - 1)));
   for (const path of old) rmSync(path);
   return old;
 }

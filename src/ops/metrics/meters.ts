@@ -149,7 +149,7 @@ const SWEEP = 'When some node last left no job of housekeeping failing.';
 const CHECKPOINT = 'When the newest checkpoint of any log was signed.';
 const SEAL_KEY = 'When the oldest published seal key was published.';
 
-/** The same on every node, as it is in the database: alert on the maximum. */
+/** Each node exports the same values, read from the database: alert on the maximum. */
 const GAUGES: readonly (readonly [name: string, help: string, value: GaugeValue])[] = [
   ['gpd_tenants', 'Tenants.', ({ tenants }) => tenants],
   ['gpd_ledger_entries', 'Entries of all logs together.', ({ ledgerEntries }) => ledgerEntries],
