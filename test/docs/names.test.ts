@@ -45,7 +45,10 @@ const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
-const sources = [...ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'].flatMap(listSources);
+const sources = [
+  ...[...ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'],
+  ...['sdk/node/src', 'sdk/node/test', 'sdk/conformance', 'test/cli', 'test/ops'],
+].flatMap(listSources);
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {

@@ -6,7 +6,7 @@ import { PROGRAM, tempDir } from '../../support/command.ts';
 import { describeWithTool } from '../../support/tools.ts';
 
 const UNITS = join(dirname(dirname(PROGRAM)), 'systemd');
-/** Of 100: `systemd-analyze security` calls 1.5 of 10 OK. */
+/** Exposure in tenths, which `systemd-analyze security` prints as 1.5 of 10. */
 const THRESHOLD = 15;
 
 const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
@@ -15,7 +15,7 @@ const missing =
 
 describeWithTool('the systemd units', missing, () => {
   const folder = join(tempDir('units'), 'system');
-  // A template is read as one of its instances.
+  // A template is verified as one of its instances.
   const names = readdirSync(UNITS).map((name) => name.replace('@.', '@8081.'));
   beforeAll(() => {
     mkdirSync(folder);
