@@ -63,7 +63,7 @@ describe('a native module that this machine cannot load', () => {
   it('is named, and a package that cannot compile one is to be installed again', async () => {
     mkdirSync(join(root, NATIVE, '..'), { recursive: true });
     writeFileSync(join(root, NATIVE), 'not for this machine');
-    rmSync(join(root, 'node_modules/sqlite3/binding.gyp'));
+    rmSync(join(root, 'bin/native.mjs'));
     const ran = await run(['init', '--tenant', 'shop'], { GPD_DATA_DIR: join(tempDir('data'), 'gpd-data') });
     expect(ran).toMatchObject({ code: 78, stdout: '' });
     expect(ran.stderr).toMatch(/node_sqlite3\.node.*install gpd again/);
