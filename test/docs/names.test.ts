@@ -20,40 +20,16 @@ const MAX_LINES = 3;
 const SOURCE =
   /https?:|RFC|\.(?:org|com|dev)\b|[Cc]ontract|[Ii]nterface|ADR|[Ss]ection|GDPR|[Aa]rticle|\(\d{4}\)|docs\//;
 
-/** Rooms that were read once more as a newcomer reads them; the others are still to come. */
-const ROOMS = [
-  ...[
-    'lib',
-    'schema',
-    'seal',
-    'ledger',
-    'db',
-    'http',
-    'egress',
-    'audit',
-    'log',
-    'notify',
-    'agents',
-    'consent',
-    'ingest',
-    'attest',
-    'rights',
-    'auth',
-    'keys',
-    'tenants',
-    'console',
-  ],
-  ...['app', 'agent', 'banner', 'cli', 'demo', 'ops'],
-].map((room) => `src/${room}`);
+/** Folders in which every file was read as a newcomer reads it. */
+const FOLDERS = [
+  ...['src', 'migrations', 'bench', 'bin', 'packaging', '.ci'],
+  ...['sdk/node/src', 'sdk/node/test', 'sdk/conformance', 'test/cli', 'test/ops'],
+];
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
-const TOP_FILES = ['app', 'config', 'services', 'version'].map((name) => `src/${name}.ts`);
-const sources = [
-  ...[...ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'].flatMap(listSources),
-  ...TOP_FILES,
-];
+const sources = FOLDERS.flatMap(listSources);
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {

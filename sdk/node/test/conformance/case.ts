@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { problems, type Schema } from './schema.ts';
 
-/** The shared file, typed, and held against its schema: what a runner does not know must fail. */
+/** Reads the shared cases and validates them against their schema, so that a runner fails on anything that it does not know. */
 
 export interface Range {
   readonly min?: number;
