@@ -49,8 +49,9 @@ const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:tsx?|js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
+const TEST_ROOMS = ['support', 'auth', 'keys', 'tenants', 'console'].map((room) => `test/${room}`);
 const TOP_FILES = ['app', 'config', 'services', 'version'].map((name) => `src/${name}.ts`);
-const sources = [...[...ROOMS, 'migrations'].flatMap(listSources), ...TOP_FILES];
+const sources = [...[...ROOMS, 'migrations', ...TEST_ROOMS].flatMap(listSources), ...TOP_FILES];
 
 /** A node of a pattern, with what may be in it. */
 interface Node extends Readonly<Record<'left' | 'argument' | 'value' | 'properties' | 'elements', unknown>> {
