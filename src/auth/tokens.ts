@@ -60,8 +60,8 @@ export type JwsFault = 'malformed' | 'header' | 'algorithm';
  */
 export function readJws(token: string): UnverifiedJws | JwsFault {
   if (token.length > MAX_TOKEN_LENGTH || !COMPACT.test(token)) return 'malformed';
-  const [head, payload, signature] = token.split('.').map((part) => decodeBase64Url(part));
-  const header = head ? readClaims(head) : null;
+  const [headerBytes, payload, signature] = token.split('.').map((part) => decodeBase64Url(part));
+  const header = headerBytes ? readClaims(headerBytes) : null;
   if (!header || !payload || !signature) return 'malformed';
   const parsed = headerSchema.safeParse(header);
   if (!parsed.success || FORBIDDEN_MEMBERS.some((name) => Object.hasOwn(header, name))) return 'header';

@@ -108,7 +108,7 @@ type Author = Pick<Staff, 'kid' | 'ref'>;
 const MAX_DRAFT_LENGTH = 16_000;
 
 /** An empty text deletes the draft. @returns true if the draft was saved; false for an unknown contest */
-async function keepDraft(context: Context, by: Author, contestId: string, draft: Draft) {
+async function saveOrDeleteDraft(context: Context, by: Author, contestId: string, draft: Draft) {
   const { database, contestTexts, clock } = context;
   const { kid, ref } = by;
   const { kind, outcome, text } = draft;
@@ -121,7 +121,7 @@ async function keepDraft(context: Context, by: Author, contestId: string, draft:
 }
 
 /** @returns false if one of the texts was too long or could not be saved */
-export async function keepTyped(
+export async function saveTyped(
   context: Context,
   by: Author,
   contestId: string,
@@ -130,7 +130,8 @@ export async function keepTyped(
   let isAllSaved = true;
   for (const draft of typed) {
     if (draft === null) continue;
-    const isSaved = draft.text.length <= MAX_DRAFT_LENGTH && (await keepDraft(context, by, contestId, draft));
+    const isSaved =
+      draft.text.length <= MAX_DRAFT_LENGTH && (await saveOrDeleteDraft(context, by, contestId, draft));
     if (!isSaved && draft.text !== '') isAllSaved = false;
   }
   return isAllSaved;

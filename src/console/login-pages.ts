@@ -41,16 +41,16 @@ function findPublicSignIn(publicOrigin: string, { headers, query }: Request): st
   const { host, origin } = new URL(publicOrigin);
   if (headers.host === host || query['here'] !== undefined) return null;
   const back = encodeURIComponent(sanitiseBack(query['back']));
-  const switching = readPrompt(query['switch']);
-  const switchParameter = switching === null ? '' : `&switch=${switching}`;
+  const prompt = readPrompt(query['switch']);
+  const switchParameter = prompt === null ? '' : `&switch=${prompt}`;
   return `${origin}/console/login?here=1&back=${back}${switchParameter}`;
 }
 
 async function goToProvider(context: Context, request: Request, response: Response): Promise<void> {
-  const switching = readPrompt(request.query['switch']);
-  const { url, ...challenge } = await (await context.provider()).begin(switching);
+  const prompt = readPrompt(request.query['switch']);
+  const { url, ...challenge } = await (await context.provider()).begin(prompt);
   const names = cookieNames(context.origin());
-  const pending = { ...challenge, switching, back: sanitiseBack(request.query['back']) };
+  const pending = { ...challenge, prompt, back: sanitiseBack(request.query['back']) };
   const cookie = encryptLogin(context.keys.login, context.random, pending, context.clock());
   // Another site can make this browser begin many sign-ins: their cookies must not exceed the size limit of headers.
   for (const name of listCookiesToClear(sentNames(request.headers.cookie), names.login('')))
@@ -97,13 +97,13 @@ async function takePending(context: Context, request: Request, response: Respons
 }
 
 async function finishCallback(context: Context, request: Request, response: Response): Promise<void> {
-  const { back, switching, ...challenge } = await takePending(context, request, response);
+  const { back, prompt, ...challenge } = await takePending(context, request, response);
   // Only the query is taken from the request, because a request line may name any host (RFC 9112 section 3.2.2).
   const callback = new URL('/console/callback', context.origin());
   callback.search = /\?.*$/s.exec(request.originalUrl)?.[0] ?? '';
   const signedIn = await finishSignIn(context, callback, challenge).catch((error: unknown) => {
     const refused = error instanceof LoginRefused && error.fault === 'provider-refused';
-    if (refused && switching === 'select_account') return null;
+    if (refused && prompt === 'select_account') return null;
     throw error;
   });
   // Some providers do not support select_account, but all support login.

@@ -3,7 +3,7 @@ import { type ConsoleSession, isLiveSession, mayOpen, type PageRole } from '../a
 import { toRefusal } from '../http/reply.ts';
 import { cookieValues, hasLeft } from '../http/request.ts';
 import { Refusal } from '../lib/errors.ts';
-import { keepTyped } from './cases-service.ts';
+import { saveTyped } from './cases-service.ts';
 import type { Context, Staff } from './context.ts';
 import { cookieNames } from './cookies.ts';
 import {
@@ -83,14 +83,14 @@ async function keepText(context: Context, session: ConsoleSession | null, reques
   if (!session || contestId === null) return false;
   if (!isSameToken(readField(form, 'csrf') ?? '', session.csrf)) return false;
   const typed = Object.values(readTypedTexts(form, request.path));
-  return keepTyped(context, { kid: session.kid, ref: session.actor }, contestId, typed);
+  return saveTyped(context, { kid: session.kid, ref: session.actor }, contestId, typed);
 }
 
 /** Collects the typed texts, which the page shows so that the person can copy them. */
 function expiredValues({ path }: Request, form: Form, isKept: boolean) {
   const back = /^\/contests\/con_\w+/.exec(path)?.[0] ?? '';
   const text = ['text', 'question', 'basis'].flatMap((name) => form.get(name) || []).join('\n\n');
-  return { kept: isKept, text, back: `/console${back}` };
+  return { isKept, text, back: `/console${back}` };
 }
 
 /** Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up. */
