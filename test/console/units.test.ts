@@ -42,7 +42,7 @@ describe('cookies', () => {
     for (const junk of ['', 'AAAA', '%']) expect(decryptLogin(key, junk, NOW)).toBeNull();
   });
 
-  it('safeBack keeps addresses of the console', () => {
+  it('sanitiseBack keeps addresses of the console', () => {
     for (const good of ['/console', '/console/queue?due=2', '/console/contests/con_01'])
       expect(sanitiseBack(good)).toBe(good);
     for (const bad of [
