@@ -58,7 +58,10 @@ function findColleaguesProposal({ contest, fourEyes }: CaseView, myRef: string):
   return status === 'open' && fourEyes && proposal !== null && proposal.by !== myRef ? proposal : null;
 }
 
-/** The form of the ruling starts with the proposal, so that a colleague can confirm it and its author can change it. */
+/**
+ * The form of the ruling starts with the proposal, so that
+ * a colleague can confirm it and its author can change it.
+ */
 function createDraftFromProposal({ contest: { proposal, status } }: CaseView): Draft | null {
   if (status !== 'open' || proposal === null) return null;
   return { kind: 'resolve', text: proposal.reason, outcome: proposal.outcome };
@@ -131,7 +134,10 @@ function saveDrafts(
   return saveTyped(context, staff, contestId, ownTexts);
 }
 
-/** Shows the page again with the problem. The typed texts are also saved as drafts, for the next button the person presses. */
+/**
+ * Shows the page again with the problem. The typed texts are
+ * also saved as drafts, for the next button the person presses.
+ */
 async function refuse(
   visit: FormVisit,
   view: CaseView,
@@ -142,14 +148,20 @@ async function refuse(
   renderCase(visit, view, { problem, typed, status });
 }
 
-/** The problem that a form had; or the sentence to show, the texts to keep as drafts, and the address to go to. */
+/**
+ * The problem that a form had; or the sentence to show,
+ * the texts to keep as drafts, and the address to go to.
+ */
 type ActResult =
   | { readonly problem: string }
   | { readonly done: string; readonly keep?: readonly (Draft | null)[]; readonly to?: string };
 
 type CaseAct = (visit: FormVisit, view: CaseView, typed: TypedByKind) => Promise<ActResult> | ActResult;
 
-/** Runs the act of a form. If a colleague was faster, the page shows the current case, who claimed it, and the typed texts. */
+/**
+ * Runs the act of a form. If a colleague was faster, the page
+ * shows the current case, who claimed it, and the typed texts.
+ */
 function handleAct(act: CaseAct): (visit: FormVisit) => Promise<void> {
   return async (visit) => {
     const view = await requireCase(visit);
@@ -227,7 +239,8 @@ const ruleOnCase: CaseAct = async ({ context, form, staff }, view) => {
   const { contestId } = view.contest;
   const ruling = { contestId, outcome, reason, version: Number(version) };
   const after = await resolveCase(context, staff, ruling);
-  // A colleague resolved it with the same outcome: this reason was not recorded, so the reviewer must hear of it.
+  // A colleague resolved it with the same outcome: this
+  // reason was not recorded, so the reviewer must hear of it.
   if (after.resolvedBy !== null && after.resolvedBy.ref !== staff.ref) throw new Refusal('already-resolved');
   return { done: chooseResultKey(after, view.contest, staff.ref) };
 };

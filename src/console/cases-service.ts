@@ -21,7 +21,10 @@ import type { Extension, Ruling } from '../schema/rights.ts';
 import type { Context, Staff } from './context.ts';
 import { type Draft, deleteDrafts, listDrafts, saveDraft } from './session-store.ts';
 
-/** Reads cases and the queue for the pages, and calls the contest service for what reviewers do. Keeps their unsent texts. */
+/**
+ * Reads cases and the queue for the pages, and calls the contest
+ * service for what reviewers do. Keeps their unsent texts.
+ */
 
 const TRAIL_ROWS = 20;
 const AUDIT_ROWS = 50;
@@ -101,7 +104,10 @@ export const extendCase = (context: Context, staff: Staff, contestId: string, ex
 export const resolveCase = (context: Context, staff: Staff, ruling: Ruling) =>
   applyChange(context, staff, ['resolve', 'ask', 'extend'], (contests) => contests.resolve(staff, ruling));
 
-/** Drafts are texts that staff typed and did not send. They are encrypted like the texts of their contest, and kept for a day. */
+/**
+ * Drafts are texts that staff typed and did not send. They are
+ * encrypted like the texts of their contest, and kept for a day.
+ */
 type Author = Pick<Staff, 'kid' | 'ref'>;
 
 /** Characters; four times the longest reason. */
@@ -137,7 +143,10 @@ export async function saveTyped(
   return isAllSaved;
 }
 
-/** Skips drafts that cannot be decrypted, for example because the tenant's key changed: a draft lives for a day at most. */
+/**
+ * Skips drafts that cannot be decrypted, for example because
+ * the tenant's key changed: a draft lives for a day at most.
+ */
 async function readDrafts({ database, contestTexts }: Context, { kid, ref }: Author, contestId: string) {
   const drafts = await listDrafts(database, kid, ref, contestId);
   return drafts.flatMap((draft) => {

@@ -5,9 +5,9 @@ import type { Random } from '../lib/crypto.ts';
 import { decryptText, encryptText } from '../lib/crypto.ts';
 
 /**
- * The cookies of the console, and the values that are encrypted for them. Over https they have the prefix `__Host-` (RFC 6265bis
- * section 4.1.3.2), so that no sibling host can set them. Plain http is only allowed on this machine; browsers refuse the
- * prefix there, because it requires Secure.
+ * The cookies of the console, and the values that are encrypted for them. Over https they have the
+ * prefix `__Host-` (RFC 6265bis section 4.1.3.2), so that no sibling host can set them. Plain http
+ * is only allowed on this machine; browsers refuse the prefix there, because it requires Secure.
  */
 
 export const LOGIN_MS = 10 * MINUTE;
@@ -45,7 +45,9 @@ const LOGIN_PURPOSE = 'gpd/console-login/v1';
 const promptSchema = z.enum(['select_account', 'login']).nullable();
 const pendingSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(), promptSchema]);
 
-/** A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table. */
+/**
+ * A pending sign-in is in an encrypted cookie and not in the database, so that strangers cannot fill a table.
+ */
 export function encryptLogin(key: Uint8Array, random: Random, login: PendingLogin, now: number): string {
   const { state, nonce, verifier, back, prompt } = login;
   const text = JSON.stringify([state, nonce, verifier, back, now + LOGIN_MS, prompt]);

@@ -145,7 +145,10 @@ export function readAudit({ database }: Context, { kid }: Staff, filter: AuditFi
   return listAudit(database, kid, filter, limit);
 }
 
-/** Audits the export first, so that the exported rows include it. @returns the rows that match, page by page */
+/**
+ * Audits the export first, so that the exported rows include it.
+ * @returns the rows that match, page by page
+ */
 export async function exportAudit(context: Context, staff: Staff, filter: AuditFilter) {
   const { action = null, from = null, to = null } = filter;
   await recordAudit(context.database, {

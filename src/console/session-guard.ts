@@ -17,7 +17,10 @@ import {
 } from './form.ts';
 import { enterSession, findSession } from './sessions-service.ts';
 
-/** Admits a request to a page or a form: it needs a live session and a role that may open the page. Shows the error page. */
+/**
+ * Admits a request to a page or a form: it needs a live session
+ * and a role that may open the page. Shows the error page.
+ */
 
 export interface ConsoleVisit {
   readonly context: Context;
@@ -77,7 +80,9 @@ function guardPage(context: Context, role: PageRole, show: (visit: ConsoleVisit)
   };
 }
 
-/** Saves the texts of a form whose session has expired. The form must carry the CSRF token of that session. */
+/**
+ * Saves the texts of a form whose session has expired. The form must carry the CSRF token of that session.
+ */
 async function keepText(context: Context, session: ConsoleSession | null, request: Request, form: Form) {
   const contestId = contestOfPath(request.path);
   if (!session || contestId === null) return false;
@@ -93,7 +98,9 @@ function expiredValues({ path }: Request, form: Form, isKept: boolean) {
   return { isKept, text, back: `/console${back}` };
 }
 
-/** Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up. */
+/**
+ * Guards a POST. It checks origin, session, CSRF token and role, in this order, before anything is looked up.
+ */
 function guardForm(context: Context, role: PageRole, act: (posted: FormVisit) => unknown): RequestHandler {
   return async (request, response) => {
     if (!isSameOrigin(request, context.origin())) throw new Refusal('origin-not-allowed');
@@ -131,7 +138,9 @@ export function createErrorPage({ render, onFault }: Context): ErrorRequestHandl
   };
 }
 
-/** Another tenant's object is answered as not found, so that an id does not reveal whether it exists there. */
+/**
+ * Another tenant's object is answered as not found, so that an id does not reveal whether it exists there.
+ */
 function toPageRefusal(error: unknown): Refusal | null {
   const refusal = toRefusal(error);
   return refusal?.code === 'cross-tenant-denied' ? new Refusal('not-found') : refusal;

@@ -9,7 +9,9 @@ import { createKey, encodePart, macJws, publicJwk, signJws } from '../support/jw
 import { type Idp, startIdp } from '../support/oidc.ts';
 import { answerTo, movableClock, oidcSettings, REASONS } from './support.ts';
 
-/** Tokens whose header tries to choose the algorithm or the key. Each differs from a valid token only in that. */
+/**
+ * Tokens whose header tries to choose the algorithm or the key. Each differs from a valid token only in that.
+ */
 
 let idp: Idp;
 let authenticate: Authenticate;

@@ -9,7 +9,10 @@ import { AUDIENCE, type Idp, startIdp } from '../support/oidc.ts';
 import { freePort } from '../support/ports.ts';
 import { answerTo, movableClock, oidcSettings } from './support.ts';
 
-/** A provider that is down, hangs, redirects or sends garbage never causes a 500, and no log line contains a token. */
+/**
+ * A provider that is down, hangs, redirects or sends garbage
+ * never causes a 500, and no log line contains a token.
+ */
 
 let idp: Idp;
 let isRunning = false;

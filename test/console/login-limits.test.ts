@@ -16,7 +16,10 @@ afterAll(() => site.stop());
 
 const from = (client: number, cookie = '') => ({ cookie, 'x-forwarded-for': `203.0.113.${client}` });
 
-/** Begins a sign-in. @returns its cookie, and the return address with a code that the provider does not know */
+/**
+ * Begins a sign-in.
+ * @returns its cookie, and the return address with a code that the provider does not know
+ */
 async function begin(client: number): Promise<{ cookie: string; path: string }> {
   const reply = await ask(site.url, '/console/login', { headers: from(client) });
   const state = new URL(reply.headers.location!).searchParams.get('state');

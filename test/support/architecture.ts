@@ -67,8 +67,8 @@ const speaksSql = (module: Module | undefined): boolean =>
   (module.queries.length > 0 || module.imports.some(({ target }) => target === 'knex'));
 
 /**
- * A suffix names the role. Without one, the role of a file in a feature follows from its imports and calls: a file with SQL is a
- * store, and a file that calls a store, a service or the engine is a service.
+ * A suffix names the role. Without one, the role of a file in a feature follows from its imports and
+ * calls: a file with SQL is a store, and a file that calls a store, a service or the engine is a service.
  */
 function roleOf(file: string, modules: Modules): Role {
   const named = suffixRole(file);
@@ -87,7 +87,10 @@ function roleOf(file: string, modules: Modules): Role {
 
 const ANY_NODE = 'node:*';
 const VALUES = ['node:buffer', 'node:crypto', 'node:stream', 'zod'];
-/** Packages that a room may import in addition to zod, node:buffer and node:crypto, which all rooms of the server may. */
+/**
+ * Packages that a room may import in addition to zod, node:buffer
+ * and node:crypto, which all rooms of the server may.
+ */
 const PACKAGES: Readonly<Record<Room, readonly string[]>> = {
   lib: ['canonicalize', 'ipaddr.js'],
   schema: [],
@@ -137,7 +140,10 @@ const LEAVES: ReadonlyMap<Room, RegExp> = new Map([
 const MAX_LINES = 400;
 const MAX_FUNCTION_LINES = 60;
 const READS_ENVIRONMENT = new Set(['src/config.ts', 'src/cli/io.ts']);
-/** The first loads migrations by their file names, the second loads the passkey part from the agent's own address. */
+/**
+ * The first loads migrations by their file names, the second
+ * loads the passkey part from the agent's own address.
+ */
 const COMPUTES_IMPORTS = new Set(['src/db/migrate.ts', 'src/agent/identify.ts']);
 const IMPURE_IMPORTS = /^(?:random\w*|getRandomValues|generateKey\w*|webcrypto)$/;
 /** Lets other work run between two steps; it does not read the clock. */

@@ -6,8 +6,8 @@ import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Runs commands of gpd: `runGpd` in this process, `runProgram` as a separate process of the built program. No process outlives
- * the test run.
+ * Runs commands of gpd: `runGpd` in this process, `runProgram` as a
+ * separate process of the built program. No process outlives the test run.
  */
 
 export const PROGRAM = fileURLToPath(new URL('../../bin/gpd', import.meta.url));
@@ -117,7 +117,9 @@ export function collector(): Writable & { readonly text: () => string } {
   return Object.assign(stream, { text: () => Buffer.concat(chunks).toString('utf8') });
 }
 
-/** A working directory, Node options, another program and an input that stays open need a separate process. */
+/**
+ * A working directory, Node options, another program and an input that stays open need a separate process.
+ */
 const needsProcess = ({ cwd, program, input, env }: RunOptions): boolean =>
   [cwd, program, env?.['NODE_OPTIONS']].some((option) => option !== undefined) || input === null;
 

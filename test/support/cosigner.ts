@@ -6,7 +6,10 @@ import {
   openSeed,
 } from '../../src/ledger/note.ts';
 
-/** Creates a witness (https://c2sp.org/tlog-cosignature, `cosignature/v1`) that cosigns any checkpoint without checking it. */
+/**
+ * Creates a witness (https://c2sp.org/tlog-cosignature,
+ * `cosignature/v1`) that cosigns any checkpoint without checking it.
+ */
 export function createCosigner(name: string, seed: Uint8Array) {
   const pair = openSeed(seed);
   const key = createVerifierKey(name, pair.publicKey, COSIGNATURE);

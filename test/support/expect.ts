@@ -17,7 +17,10 @@ const COOKIE =
   /^gp_session=([A-Za-z0-9_-]{43}(?:\.[A-Za-z0-9_-]{0,43})?); HttpOnly; Secure; SameSite=Strict; Path=\/; Max-Age=2592000$/;
 export const REQUEST_ID = /^req_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** Options for `vi.waitFor`. A running server sees a change by a command within 5 s; a busy machine needs longer. */
+/**
+ * Options for `vi.waitFor`. A running server sees a change
+ * by a command within 5 s; a busy machine needs longer.
+ */
 export const SEEN_WITHIN = { timeout: 60_000, interval: 20 } as const;
 
 /** Posts to the ingest route with the headers of a browser; `headers` override them. */
@@ -33,7 +36,10 @@ export function sessionOf(reply: Reply): string {
   return COOKIE.exec(cookies[0] ?? '')?.[1] ?? '';
 }
 
-/** Checks that the answer is an IngestResponse with the right status, a cookie, and the same request id in header and body. */
+/**
+ * Checks that the answer is an IngestResponse with the right
+ * status, a cookie, and the same request id in header and body.
+ */
 export function expectCore(reply: Reply, reason: IngestReason): IngestResponse {
   const body = ingestResponseSchema.strict().parse(reply.json());
   expect({ reason: body.reason, status: reply.status }).toEqual({ reason, status: INGEST_STATUS[reason] });

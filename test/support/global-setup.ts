@@ -52,8 +52,8 @@ async function endLeftovers(runDir: string): Promise<void> {
 }
 
 /**
- * Runs once before all suites: builds `dist/` (unless SKIP_BUILD=1) and lists missing tools. It prints its own errors, because
- * vitest 4.1 crashes when it looks up the source of an error from this module.
+ * Runs once before all suites: builds `dist/` (unless SKIP_BUILD=1) and lists missing tools. It prints
+ * its own errors, because vitest 4.1 crashes when it looks up the source of an error from this module.
  */
 export async function setup(): Promise<() => Promise<void>> {
   try {

@@ -1,7 +1,10 @@
 import { createKey, encodePart, macJws, publicJwk, signJws } from './jws.ts';
 import type { Idp } from './oidc.ts';
 
-/** Creates one token per attack, for tests of routes that need a token: each must answer 401. test/auth explains each attack. */
+/**
+ * Creates one token per attack, for tests of routes that need a
+ * token: each must answer 401. test/auth explains each attack.
+ */
 export async function createHostileTokens(
   idp: Idp,
 ): Promise<readonly (readonly [name: string, token: string])[]> {

@@ -67,7 +67,10 @@ export interface Wire {
   received(): string;
   /** Resolves with everything received as soon as it matches. */
   until(pattern: RegExp): Promise<string>;
-  /** Resolves when the other side has closed, with everything received and the milliseconds since the connection. */
+  /**
+   * Resolves when the other side has closed, with everything
+   * received and the milliseconds since the connection.
+   */
   readonly closed: Promise<{ readonly text: string; readonly ms: number }>;
   close(): void;
 }

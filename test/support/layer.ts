@@ -2,7 +2,10 @@ import { execFileSync, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { tempDir } from './command.ts';
 
-/** Runs scripts on this machine in an overlay over all its files, which is deleted afterwards: real dpkg and users, no traces. */
+/**
+ * Runs scripts on this machine in an overlay over all its files,
+ * which is deleted afterwards: real dpkg and users, no traces.
+ */
 
 const LAYER = fileURLToPath(new URL('layer.sh', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');

@@ -18,13 +18,17 @@ import { TILE_WIDTH } from '../../src/ledger/tiles.ts';
 import { decodeBase64, decodeBase64Url } from '../../src/lib/crypto.ts';
 import { canonicalJson, type Json } from '../../src/lib/json.ts';
 
-/** The checks of an auditor on entries and proofs of a log. gpd only creates proofs, so this shares no code with their creation. */
+/**
+ * The checks of an auditor on entries and proofs of a log. gpd
+ * only creates proofs, so this shares no code with their creation.
+ */
 
 const half = (n: number): number => Math.floor(n / 2);
 const isOdd = (n: number): boolean => n % 2 === 1;
 
 /**
- * Implements RFC 9162 section 2.1.3.2, with arithmetic instead of bitwise operators, because sizes can exceed 2^32.
+ * Implements RFC 9162 section 2.1.3.2, with arithmetic instead
+ * of bitwise operators, because sizes can exceed 2^32.
  * @returns false for anything that is not a valid proof; it does not throw
  */
 export function verifyInclusion(

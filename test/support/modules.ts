@@ -1,6 +1,9 @@
 import { parseSync } from 'oxc-parser';
 
-/** Reads from the source of a module its imports, default export, queries, and uses of time, randomness and the environment. */
+/**
+ * Reads from the source of a module its imports, default export,
+ * queries, and uses of time, randomness and the environment.
+ */
 
 const IMPURE_CALLS = new Set(['fetch', 'setTimeout', 'setInterval', 'setImmediate', 'Date']);
 const IMPURE_MEMBERS = /^(?:Date\.now|Math\.random|performance\.now|process\.\w+|crypto\.\w+)$/;

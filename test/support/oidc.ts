@@ -89,7 +89,10 @@ async function createKeys(generation: number): Promise<Idp['keys']> {
 
 interface Process {
   readonly child: ChildProcess;
-  /** One entry per generation. Creating RSA keys is slow, so the next provider in this process uses them again. */
+  /**
+   * One entry per generation. Creating RSA keys is slow,
+   * so the next provider in this process uses them again.
+   */
   readonly keys: Idp['keys'][];
   stderr: string;
 }

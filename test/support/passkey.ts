@@ -1,6 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** A software authenticator for ES256 without attestation, written from WebAuthn and CTAP2, independent of the tested library. */
+/**
+ * A software authenticator for ES256 without attestation, written
+ * from WebAuthn and CTAP2, independent of the tested library.
+ */
 
 export interface Passkey {
   readonly id: Buffer;

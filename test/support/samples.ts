@@ -32,7 +32,10 @@ export function browserHeaders(origin?: string): Headers {
 /** Copies the signals, so that a test may change them. */
 const copyOf = ({ signals }: DemoVisit): SampleSignals => structuredClone(signals) as SampleSignals;
 
-/** A person's Chrome on a Windows laptop. @param device distinguishes machines; by default each call is a new one */
+/**
+ * A person's Chrome on a Windows laptop.
+ * @param device distinguishes machines; by default each call is a new one
+ */
 export const desktopChrome = (device = randomBytes(16).toString('hex')): SampleSignals =>
   copyOf(personsBrowser(device));
 

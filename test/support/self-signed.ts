@@ -5,7 +5,10 @@ import { runDir, tempDir } from './command.ts';
 
 type Files = ReturnType<typeof createSelfSigned>;
 
-/** Returns the files of `gpd tls init` for these names. They are created once per run, because two RSA keys take a second or more. */
+/**
+ * Returns the files of `gpd tls init` for these names. They are
+ * created once per run, because two RSA keys take a second or more.
+ */
 export function selfSigned(names: readonly string[]): Files {
   const cacheFile = join(runDir, `self-signed-${names.join('-')}.json`);
   if (!existsSync(cacheFile)) {

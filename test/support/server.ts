@@ -52,7 +52,10 @@ async function install(dataDir: string, tenants: readonly TenantSpec[]): Promise
   return keys;
 }
 
-/** An installation is created once per run and set of tenants, and then copied, because each command takes a quarter second. */
+/**
+ * An installation is created once per run and set of tenants,
+ * and then copied, because each command takes a quarter second.
+ */
 async function createTemplate(tenants: readonly TenantSpec[]): Promise<string> {
   const text = JSON.stringify(tenants);
   const template = join(runDir, `template-${createHash('sha256').update(text).digest('hex')}`);
@@ -133,7 +136,10 @@ export async function installationOf(
   };
 }
 
-/** Polling intervals in milliseconds: changes are noticed at once, while housekeeping never runs during a test. */
+/**
+ * Polling intervals in milliseconds: changes are noticed
+ * at once, while housekeeping never runs during a test.
+ */
 const INTERVALS = { poll: 25, agents: 25, webhooks: 25, housekeeping: DAY };
 
 /** The server is imported late, so that tests which only start processes need not wait for it. */

@@ -1,8 +1,8 @@
 import { describe, it } from 'vitest';
 
 /**
- * Describes a suite that needs a tool. Without the tool it prints its name and is skipped; with REQUIRE_TOOLS=1 it fails, unless it
- * is optional.
+ * Describes a suite that needs a tool. Without the tool it prints its name
+ * and is skipped; with REQUIRE_TOOLS=1 it fails, unless it is optional.
  * @param missing the reason why the tool is missing and the remedy; null if it is installed
  */
 export function describeWithTool(

@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Finds third-party test vectors, which are not part of this repository. VECTORS_DIR names the folder `third-party/` or its
- * parent.
+ * Finds third-party test vectors, which are not part of this repository.
+ * VECTORS_DIR names the folder `third-party/` or its parent.
  */
 function findThirdParty(): string | null {
   const directory = process.env['VECTORS_DIR'];

@@ -7,7 +7,10 @@ import { readSnapshot } from '../../src/tenants/snapshot-store.ts';
 import { KID } from '../support/constants.ts';
 import { initGpd } from '../support/server.ts';
 
-/** The directory sends changed seal keys to the thread that decrypts, and refuses bundles of generations that are no longer live. */
+/**
+ * The directory sends changed seal keys to the thread that decrypts,
+ * and refuses bundles of generations that are no longer live.
+ */
 
 const NOW = 1_790_000_000_000;
 

@@ -10,8 +10,8 @@ import { type Console, startConsole } from '../support/console.ts';
 import { change } from '../support/data.ts';
 
 /**
- * Checks the colours of the four classes on every page that names them, in light and dark. SHOTS=DIR saves a picture of every page of
- * the console and of the demo, for a review and for docs/images.
+ * Checks the colours of the four classes on every page that names them, in light and dark. SHOTS=DIR
+ * saves a picture of every page of the console and of the demo, for a review and for docs/images.
  */
 
 const SHOTS = process.env['SHOTS'];
@@ -37,7 +37,10 @@ const PAGES = [
 ];
 const CLASSES = ['human', 'declared_agent', 'undeclared_automation', 'unknown'];
 
-/** Runs in the page: lists elements of a class whose colour differs from tokens.css or is inherited from the text. */
+/**
+ * Runs in the page: lists elements of a class whose colour
+ * differs from tokens.css or is inherited from the text.
+ */
 const OFF_COLOUR = `(() => {
   const probe = document.createElement('span');
   document.body.append(probe);

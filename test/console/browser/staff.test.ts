@@ -8,7 +8,10 @@ import { freePort } from '../../support/ports.ts';
 import { type Gpd, startGpd } from '../../support/server.ts';
 import { startConsole } from '../support/console.ts';
 
-/** Staff without an identity provider accept an invitation with Chromium's virtual authenticator, sign in, and are removed. */
+/**
+ * Staff without an identity provider accept an invitation with
+ * Chromium's virtual authenticator, sign in, and are removed.
+ */
 
 const { SHOTS } = process.env;
 

@@ -128,7 +128,9 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
   };
 }
 
-/** A browser without scripts. It keeps cookies and sends forms, but does not follow redirects automatically. */
+/**
+ * A browser without scripts. It keeps cookies and sends forms, but does not follow redirects automatically.
+ */
 export interface Visitor {
   readonly cookies: Map<string, string>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;

@@ -10,7 +10,10 @@ import {
   type ToIdp,
 } from './messages.ts';
 
-/** The process of an identity provider for tests: panva's oidc-provider with faults in front of it. oidc.ts starts it. */
+/**
+ * The process of an identity provider for tests: panva's
+ * oidc-provider with faults in front of it. oidc.ts starts it.
+ */
 
 type Jwks = NonNullable<Configuration['jwks']>;
 type SigningAlgorithm = 'ES256' | 'RS256';
@@ -49,7 +52,8 @@ function createConfiguration(setup: IdpSetup, jwks: IdpSetup['jwks']): Configura
       accountId,
       claims: () => ({ ...setup.accounts[accountId], sub: accountId }),
     }),
-    // Like most providers: the scope `profile` contains the name, and in the code flow only userinfo returns it.
+    // Like most providers: the scope `profile` contains the
+    // name, and in the code flow only userinfo returns it.
     claims: { openid: ['sub', ...claims.filter((name) => !PROFILE.includes(name))], profile: [...PROFILE] },
     conformIdTokenClaims: !setup.claimsInIdToken,
     features: {

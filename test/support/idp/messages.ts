@@ -3,8 +3,8 @@ import type { JWK } from 'jose';
 /** The messages between a test and the process of its identity provider. */
 
 /**
- * The provider answers every request with this fault: `hang` does not answer, `drip` never ends, `redirect` leads to `target`,
- * `body` answers 200 with `target`, and `huge` answers ten megabytes of JSON.
+ * The provider answers every request with this fault: `hang` does not answer, `drip` never ends, `redirect`
+ * leads to `target`, `body` answers 200 with `target`, and `huge` answers ten megabytes of JSON.
  */
 export interface FaultRule {
   readonly fault: 'hang' | 'drip' | 'redirect' | 'body' | 'huge' | 'error';

@@ -11,7 +11,10 @@ import {
 import { createEntry, NOW, type TestEntry } from '../../support/make.ts';
 import { createRecorder, ensureTenant } from '../../support/recorder.ts';
 
-/** Two nodes would deadlock if they locked the same rows in opposite orders while a third node has locked one of them. */
+/**
+ * Two nodes would deadlock if they locked the same rows in
+ * opposite orders while a third node has locked one of them.
+ */
 export function crossingContract(make: MakeDatabase): void {
   describe('Recorder, with batches that cross on two nodes', () => {
     let db: TestDatabase;

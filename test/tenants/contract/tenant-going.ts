@@ -28,7 +28,10 @@ import {
 import { addDecision, countOf, createHouse } from '../../ops/contract/house.ts';
 import { createEntry, createNewTenant, DAY, NOW } from '../../support/make.ts';
 
-/** A tenant is removed while other servers have not noticed: no row may remain, and none may belong to a later tenant. */
+/**
+ * A tenant is removed while other servers have not noticed:
+ * no row may remain, and none may belong to a later tenant.
+ */
 export function tenantGoingContract(make: MakeDatabase): void {
   describe('a tenant that goes', () => {
     let db: TestDatabase;
