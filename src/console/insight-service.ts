@@ -134,8 +134,8 @@ export async function readBanner({ tenantOf, embed }: Context, { kid }: Staff, r
   const { languages } = await embed.manifest();
   if (!tenant) throw new Refusal('not-found');
   const language = languages.includes(requestedLanguage) ? requestedLanguage : 'en';
-  const words: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
-  return { language, words, banner: bannerAnswer(tenant, { language, gpc: false }) };
+  const bannerWords: unknown = JSON.parse((await embed.files(`${language}.json`)).body.toString());
+  return { language, bannerWords, banner: bannerAnswer(tenant, { language, gpc: false }) };
 }
 
 /** Audit rows per read of an export. */
