@@ -114,8 +114,8 @@ export async function insertTenant(tx: Knex.Transaction, newTenant: NewTenant): 
 }
 
 /**
- * Every change raises the revision that running servers poll, in the same transaction. For an unknown kid these return null or
- * false; they do not throw.
+ * Every change raises the revision that running servers poll, in the same
+ * transaction. For an unknown kid these return null or false; they do not throw.
  */
 export function createTenantStore(database: Database) {
   const { read } = database;

@@ -24,6 +24,7 @@ const SOURCE =
 const FOLDERS = [
   ...['src', 'migrations', 'bench', 'bin', 'packaging', '.ci'],
   ...['sdk/node/src', 'sdk/node/test', 'sdk/conformance', 'test/cli', 'test/ops'],
+  ...['test/support', 'test/auth', 'test/keys', 'test/tenants', 'test/console'],
 ];
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
