@@ -49,7 +49,7 @@ export function parseDescriptor(path: string): number | null {
 
 /**
  * Reads a descriptor without opening it by its name: that would need the right to read the
- * file, which only the process that passed the descriptor has. @throws the errors of node:fs
+ * file, which only the process that passed the descriptor has. @throws {Error} the errors of node:fs
  */
 export function readSecretFile(path: string): Buffer {
   const descriptor = parseDescriptor(path);

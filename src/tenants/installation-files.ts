@@ -137,7 +137,7 @@ export async function migrateData({ migrate_database_url: owner }: Config, datab
 
 /**
  * Runs `work` while no other process can open the data.
- * @throws the error of `inUse` if another process has it open
+ * @throws {Error} the error of `inUse` if another process has it open
  */
 export async function withExclusiveData<T>(config: Config, work: () => Promise<T>, inUse: () => Error) {
   const release = await lockData(config, 'exclusive').catch((error: unknown) => {

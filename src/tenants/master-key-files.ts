@@ -81,7 +81,7 @@ export function readMasterKeyFile(path: string): Buffer {
   return key;
 }
 
-/** @throws if the file already exists */
+/** @throws {Error} if the file already exists */
 export function writeMasterKeyFile(path: string, key: Uint8Array): void {
   writePrivate(path, formatMasterKey(key), (temporary) => linkSync(temporary, path));
 }

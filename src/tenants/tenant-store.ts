@@ -126,7 +126,7 @@ export function createTenantStore(database: Database) {
       // A damaged row is skipped, so that it does not hide the others.
       return rows.flatMap((row) => tryOr(() => [rowToTenant(row)], []));
     },
-    /** @throws if the row is damaged */
+    /** @throws {Error} if the row is damaged */
     async get(kid: string): Promise<StoredTenant | null> {
       const row = await read<TenantRow>('tenants').where({ kid }).first();
       return row ? rowToTenant(row) : null;

@@ -302,7 +302,7 @@ export function createTenant(snapshot: TenantSnapshot, deps: TenantDeps): Tenant
 
 /**
  * @returns a function that recognises a monitor by its Web Bot Auth agent or its address
- * @throws if a range is invalid
+ * @throws {Error} if a range is invalid
  */
 export function createMonitorMatcher(
   monitors: TenantPolicy['monitors'],

@@ -42,7 +42,7 @@ describeWithTool('the way into PostgreSQL', await missingPostgres(), () => {
   afterAll(() => postgres.stop());
   afterEach(() => vi.unstubAllEnvs());
 
-  /** Whether the connection is encrypted. @throws where there is none */
+  /** Whether the connection is encrypted. @throws {Error} where there is none */
   const isEncrypted = (location: string): Promise<boolean> =>
     withClosing(openDatabase({ location }), async ({ read }) => {
       const answer = await read.raw('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');

@@ -127,7 +127,7 @@ async function startCluster(log: string[], { durable = false }: PostgresOptions)
   return { cluster, databaseDir, url: `postgres://postgres:${password}@127.0.0.1:${port}` };
 }
 
-/** @throws with the last lines of PostgreSQL's log */
+/** @throws {Error} with the last lines of PostgreSQL's log */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   for (let attempt = 1; ; attempt += 1) {
     const log: string[] = [];

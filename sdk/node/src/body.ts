@@ -18,7 +18,7 @@ async function readStream(response: Response): Promise<string | typeof MALFORMED
   return Buffer.concat(chunks).toString();
 }
 
-/** @throws what the stream throws when the connection breaks */
+/** @throws {Error} what the stream throws when the connection breaks */
 export async function readText(response: Response): Promise<string | typeof MALFORMED> {
   // The client asked for no coding. A coded body could become very large, and not every language can decode it.
   if (!['', 'identity'].includes((response.headers.get('content-encoding') ?? '').trim().toLowerCase())) {

@@ -190,7 +190,7 @@ export class ConsentClient implements Consent {
     }
   }
 
-  /** The only place where an error becomes a denial. @throws errors that must not become a denial */
+  /** The only place where an error becomes a denial. @throws {Error} errors that must not become a denial */
   #undecided(error: unknown): Decision {
     if (isUndecided(error) && this.#settings.onUnavailable === 'deny') return shapes.unavailable(error);
     throw error;

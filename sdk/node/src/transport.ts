@@ -115,7 +115,7 @@ export class Transport {
     return { ...init, body: JSON.stringify(call.body) };
   }
 
-  /** @throws when the call was aborted */
+  /** @throws {Error} when the call was aborted */
   async #attempt(call: Call, init: RequestInit): Promise<Outcome> {
     let hasResponse = false;
     try {
@@ -165,7 +165,7 @@ export class Transport {
   }
 }
 
-/** @throws once the signal is aborted */
+/** @throws {Error} once the signal is aborted */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {

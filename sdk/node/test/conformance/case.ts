@@ -53,7 +53,7 @@ export interface Case {
 const FOLDER = new URL('../../../conformance/', import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as unknown;
 
-/** @throws for a file that the schema does not describe, or two cases of one name */
+/** @throws {Error} for a file that the schema does not describe, or two cases of one name */
 export function checkCases(file: unknown): readonly Case[] {
   const schema = read('schema.json') as Readonly<Record<string, unknown>>;
   const found = problems(file, schema, schema['$defs'] as Readonly<Record<string, Schema>>, 'cases');

@@ -7,7 +7,7 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 const VARIABLE = /\$\{(\w+)\}/g;
 
-/** @throws for an unknown name */
+/** @throws {Error} for an unknown name */
 export function substitute(value: unknown, variables: Variables): unknown {
   const variable = (name: string): unknown => {
     if (!variables.has(name)) throw new Error(`there is no variable ${name}`);
