@@ -11,7 +11,7 @@ import type { ConsentRules } from '../../src/tenants/tenant.ts';
 import { NOW } from '../support/make.ts';
 
 const HEAD = { seq: 99, hash: 'ff'.repeat(32) };
-const OWN = { seq: 7, hash: '07'.repeat(32) };
+const OWN_PROOF = { seq: 7, hash: '07'.repeat(32) };
 
 const rules: ConsentRules = {
   gpcOf: (purpose) => (({ ads: 'opt-out', orders: 'ignore', news: 'ask' }) as const)[purpose],
@@ -21,7 +21,7 @@ const rules: ConsentRules = {
 };
 
 const createEvent = (over: Partial<ConsentEvent> = {}): ConsentEvent => ({
-  ...OWN,
+  ...OWN_PROOF,
   choice: 'granted',
   policyVersion: 3,
   expiresAt: NOW + 1,
@@ -94,7 +94,7 @@ describe('decideConsent', () => {
   ] as const)('%s of %s is proven by the head: %s', (reason, purpose, byHead) => {
     const state = CASES.find(([name]) => name === reason)?.[2] ?? createState();
     const decision = decideConsent(purpose, state, rules, NOW);
-    expect(decision.proof).toEqual(byHead ? HEAD : OWN);
+    expect(decision.proof).toEqual(byHead ? HEAD : OWN_PROOF);
     expect(decision.policyVersion).toBe(byHead ? rules.currentVersion : state.event?.policyVersion);
   });
 
@@ -146,8 +146,8 @@ describe('decideConsent', () => {
         { ...rules, deniesDoubted: !lax },
         NOW,
       );
-    for (const given of ['person', 'agent', 'automation'] as const)
-      expect(givenOf({ given })).toMatchObject({ allowed: true, given });
+    for (const givenBy of ['person', 'agent', 'automation'] as const)
+      expect(givenOf({ given: givenBy })).toMatchObject({ allowed: true, given: givenBy });
     expect(givenOf({ given: 'agent' }, 'ads', false)).toMatchObject({ reason: 'doubted', given: 'agent' });
     expect(givenOf({})).toMatchObject({ allowed: true, given: 'unknown' });
     expect(givenOf(null).given).toBe('unknown');
@@ -175,7 +175,7 @@ describe('decideConsent', () => {
         purposes,
         doubts,
         fc.boolean(),
-        (said, erased, gpc, purpose, given, deniesDoubted) => {
+        (event, erased, gpc, purpose, givenBy, deniesDoubted) => {
           const decide = (one: ConsentEvent | null) =>
             decideConsent(
               purpose,
@@ -183,7 +183,7 @@ describe('decideConsent', () => {
               { ...rules, deniesDoubted: deniesDoubted },
               NOW,
             );
-          const [before, after] = [decide(said), decide(said && { ...said, given, doubtSeq: 9 })];
+          const [before, after] = [decide(event), decide(event && { ...event, given: givenBy, doubtSeq: 9 })];
           expect(after.allowed && !before.allowed).toBe(false);
           if (!deniesDoubted) expect({ ...after, given: '' }).toEqual({ ...before, given: '' });
         },
@@ -201,9 +201,9 @@ describe('decideConsent', () => {
   });
 
   it('only a material policy outdates a grant', () => {
-    const given = (policyVersion: number): PrincipalState =>
+    const grantOf = (policyVersion: number): PrincipalState =>
       createState({ event: createEvent({ policyVersion }) });
-    expect([1, 2, 3, 4, 5].map((version) => reasonFor(given(version)))).toEqual([
+    expect([1, 2, 3, 4, 5].map((version) => reasonFor(grantOf(version)))).toEqual([
       'policy-outdated',
       'policy-outdated',
       'granted',

@@ -36,7 +36,7 @@ describe('every source of GPC', () => {
     const gpcSource = header && inBundle ? 'both' : header ? 'header' : inBundle ? 'bundle' : 'none';
     expect(isAllowed).toBe(!gpc);
     expect(asserted).toMatchObject({ gpc, gpcSource, purposes: gpc ? [] : [DEVICE] });
-    // Where the policy ignores GPC, it is still told.
+    // A policy that ignores GPC still reports the signal.
     const ignoring = gate({ ...input, gpcPolicy: () => 'ignore' });
     expect(ignoring.isAllowed).toBe(true);
     expect(ignoring.asserted).toMatchObject({ gpc, gpcSource, purposes: [DEVICE] });
@@ -52,7 +52,7 @@ describe('consentGate', () => {
     expect(gate({ receipt, gpcPolicy })).toMatchObject({
       isAllowed: true,
       overGpc: [DEVICE],
-      // What is not proven yet is not told.
+      // The response names no purpose before its consent is proven.
       asserted: { purposes: ['fraud'] },
     });
     for (const missing of ['principalId', 'proof'] as const) {

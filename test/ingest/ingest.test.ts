@@ -50,7 +50,7 @@ describe('a good bundle', () => {
       fonts: 'abcdefabcdef',
     };
     const { entries } = await run({ signals });
-    const kept = JSON.stringify(entries);
+    const storedText = JSON.stringify(entries);
     expect(JSON.stringify(entries[0]?.verdict)).not.toContain(entries[0]?.identified?.visitorId);
     const values = [
       'tlh-KX',
@@ -62,7 +62,7 @@ describe('a good bundle', () => {
       'Chrome',
       'session-1',
     ];
-    for (const value of [...values, makePlaintext().nonce]) expect(kept).not.toContain(value);
+    for (const value of [...values, makePlaintext().nonce]) expect(storedText).not.toContain(value);
   });
 
   it('is a repeat where the device was seen', async () => {
@@ -98,7 +98,7 @@ describe('a tenant that wants consent proven', () => {
     const world = { tenant: { needsProof: true }, proven, plaintext: { consent } };
     const { status, response, entries, touched } = await run(world);
     expect([status, response.consentState.basis]).toEqual([200, 'proven']);
-    // What the page asserts beside it is not told as proven.
+    // The page’s own assertion does not become a proven purpose.
     expect(response.consentState.purposes).toEqual(['device-identification']);
     expect(entries[0]?.verdict.consentState.purposes).toEqual(['device-identification']);
     expect(touched[0]).toBe('prove acme u-1 device-identification 41');
@@ -181,10 +181,13 @@ describe('the verdict', () => {
   });
 
   it('asks for it on a second network of the day, as the setting allows', async () => {
-    const known = { seen: true, spread: { networksToday: 2, pairsOfWeek: 2, tenantPairsOfWeek: 1 } };
-    const { response } = await run({ known });
+    const knownDevice = { seen: true, spread: { networksToday: 2, pairsOfWeek: 2, tenantPairsOfWeek: 1 } };
+    const { response } = await run({ known: knownDevice });
     expect(response).toMatchObject({ needsAttestation: true, confidence: 0.99 });
-    const lax = await run({ known, services: { config: { ...SETTINGS, collision_risk: 0.03 } } });
+    const lax = await run({
+      known: knownDevice,
+      services: { config: { ...SETTINGS, collision_risk: 0.03 } },
+    });
     expect(lax.response.needsAttestation).toBe(false);
   });
 

@@ -47,14 +47,14 @@ describe('unseal and readPlaintext', () => {
   });
 
   it('asks the newest generation first, and no further than needed', () => {
-    const asked: string[] = [];
+    const triedKeys: string[] = [];
     const opener = (name: string, opens: boolean) => () => {
-      asked.push(name);
+      triedKeys.push(name);
       return opens ? Buffer.from(text) : null;
     };
     const openers = [opener('newest', false), opener('older', true), opener('oldest', true)];
     openBundle(seal(text), lookup(createIngestTenant([], { openers })));
-    expect(asked).toEqual(['newest', 'older']);
+    expect(triedKeys).toEqual(['newest', 'older']);
   });
 
   it('fails to decrypt what was sealed to a foreign or destroyed generation', () => {

@@ -71,12 +71,12 @@ describe('a refusal', () => {
   );
 
   it('comes in the order of the contract: open, freshness, consent', async () => {
-    const stale = { clientTs: 0 };
+    const staleFields = { clientTs: 0 };
     const unwanted = { consent: createReceipt({ purposes: [] }) };
-    expect((await run({ plaintext: { ...stale, ...unwanted, v: 2 } })).response.reason).toBe(
+    expect((await run({ plaintext: { ...staleFields, ...unwanted, v: 2 } })).response.reason).toBe(
       'decrypt-failed',
     );
-    expect((await run({ plaintext: { ...stale, ...unwanted } })).response.reason).toBe('stale');
+    expect((await run({ plaintext: { ...staleFields, ...unwanted } })).response.reason).toBe('stale');
     expect((await run({ plaintext: unwanted, outcome: 'replay' })).response.reason).toBe('consent-missing');
   });
 
@@ -89,7 +89,7 @@ describe('a refusal', () => {
     expect(await run({ bundle, tenant })).toMatchObject({ status: 200 });
     const answer = await run({ bundle, tenant, outcome: 'gone' });
     expect(answer).toMatchObject(refusedAs('unknown-key', 401));
-    // As of one that never was: nothing is told of what the bundle said.
+    // The refusal reveals nothing of the bundle, as if no consent had ever been given.
     expect(answer.response.consentState.purposes).toEqual([]);
   });
 

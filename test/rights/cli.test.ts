@@ -8,8 +8,6 @@ import { expectError } from '../support/expect.ts';
 import { initGpd } from '../support/server.ts';
 import { apiKey, type Rights, startRights, type Visit } from './support/rights.ts';
 
-/** The same rights from a terminal. */
-
 let rights: Rights;
 let secret: string;
 beforeAll(async () => {
@@ -47,9 +45,9 @@ describe('gpd contests', () => {
       contestId,
       decision: { requestId: visit.requestId, class: 'undeclared_automation' },
     });
-    const told = await rights.gpd.cli(['contests', 'show', contestId]);
-    expect(told.stdout).toContain('the result would have been');
-    expect(told.stdout).not.toContain('\u202e');
+    const plainText = await rights.gpd.cli(['contests', 'show', contestId]);
+    expect(plainText.stdout).toContain('the result would have been');
+    expect(plainText.stdout).not.toContain('\u202e');
     const resolved = await cli(
       'contests',
       'resolve',
@@ -78,9 +76,9 @@ describe('gpd contests', () => {
       `UPDATE decisions SET verdict = json_set(verdict, '$.needsAttestation', json('true')) WHERE request_id = '${visit.requestId}'`,
     );
     expect((await cli('contests', 'show', contestId)).stderr).toMatch(/other devices look like it/);
-    const asked = await cli('contests', ...resolve);
-    expect(asked).toMatchObject({ code: 2, stdout: '' });
-    expect(asked.stderr).toMatch(/other devices.*\n.*for every device that looks like it.*--yes/);
+    const unconfirmed = await cli('contests', ...resolve);
+    expect(unconfirmed).toMatchObject({ code: 2, stdout: '' });
+    expect(unconfirmed.stderr).toMatch(/other devices.*\n.*for every device that looks like it.*--yes/);
     const resolved = await cli('contests', ...resolve, '--yes');
     expect(resolved).toMatchObject({ code: 0, stderr: expect.stringMatching(/one ruling holds/) as string });
     expect(JSON.parse(resolved.stdout)).toMatchObject({ status: 'resolved' });
@@ -189,8 +187,8 @@ describe('gpd contests', () => {
 
   it('asks and claims', async () => {
     const { contestId } = await contested();
-    const asked = await rights.gpd.json(['contests', 'ask', contestId, '--question', 'Which browser?']);
-    expect(asked).toMatchObject({ contestId, question: 'Which browser?', status: 'open' });
+    const contest = await rights.gpd.json(['contests', 'ask', contestId, '--question', 'Which browser?']);
+    expect(contest).toMatchObject({ contestId, question: 'Which browser?', status: 'open' });
     expect(await rights.gpd.json(['contests', 'claim', contestId])).toMatchObject({ contestId });
     const list = await rights.gpd.cli(['contests', 'list', '--tenant', KID]);
     const line = list.stdout.split('\n').find((row) => row.startsWith(contestId));
@@ -238,8 +236,11 @@ describe('gpd erase', () => {
       decisions: 1,
     });
     expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
-    const asked = await cli(...args);
-    expect({ code: asked.code, says: asked.stderr.includes('--yes') }).toEqual({ code: 2, says: true });
+    const unconfirmed = await cli(...args);
+    expect({ code: unconfirmed.code, says: unconfirmed.stderr.includes('--yes') }).toEqual({
+      code: 2,
+      says: true,
+    });
     const erased = await cli(...args, '--yes');
     expect(erased.code).toBe(0);
     const receipt = JSON.parse(erased.stdout) as { receiptId: string };
@@ -312,7 +313,7 @@ describe('gpd retention run', () => {
   it('takes what is older than the tenant keeps, except under an open contest, and the log still verifies', async () => {
     const { visit, contestId } = await contested();
     const old = await rights.visit();
-    const fresh = await rights.visit();
+    const recentVisit = await rights.visit();
     const then = Date.now() - 91 * 86_400_000;
     const ids = `'${visit.requestId}', '${old.requestId}'`;
     await rights.sql(
@@ -331,7 +332,7 @@ describe('gpd retention run', () => {
       visitorIndex: 1,
     });
     expectError(await rights.decision(old.requestId, secret), 'no-such-decision');
-    expect((await rights.decision(fresh.requestId, secret)).status).toBe(200);
+    expect((await rights.decision(recentVisit.requestId, secret)).status).toBe(200);
     expect((await rights.decision(visit.requestId, secret)).status).toBe(200);
     await cli('contests', 'resolve', contestId, '--outcome', 'upheld', '--reason', REASON, '--yes');
     await rights.gpd.json(['retention', 'run']);

@@ -39,7 +39,7 @@ describe('the notices', () => {
       'notice.purposes': 'to keep scalpers out',
       'retention.days': 30,
     });
-    for (const said of [
+    for (const sentence of [
       'Shop Ltd uses automated decision-making technology on https://shop.example. Its purpose is to keep scalpers out.',
       'gpd keeps for 30 days the class',
       'it lasts 180 days',
@@ -52,7 +52,7 @@ describe('the notices', () => {
       'within a calendar month, which may be extended once by up to 61 days',
       'The properties are not stored.',
     ])
-      expect(filled).toContain(said);
+      expect(filled).toContain(sentence);
     expect(filled).not.toContain('[notice.');
   });
 
@@ -65,8 +65,8 @@ describe('the notices', () => {
   it.each([
     ['ccpa', 'within 45 days, which may be extended once by up to 45 days'],
     ['dpdp', 'A person answers within 90 days;'],
-  ])('give the periods of %s', (profile, said) => {
-    expect(fill({ 'rights.profile': profile })).toContain(said);
+  ])('give the periods of %s', (profile, sentence) => {
+    expect(fill({ 'rights.profile': profile })).toContain(sentence);
   });
 
   it('say what the signal does, how consent is proven and what is counted', () => {

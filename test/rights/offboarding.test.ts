@@ -43,9 +43,9 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   cpSync(join(rights.gpd.dataDir, 'gpd.db'), join(old, 'gpd.db'));
 
   expect((await rights.gpd.cli(['tenants', 'remove', KID])).code).toBe(2);
-  const none = join(tempDir('export'), 'nobody');
-  const nobody = await rights.gpd.cli(['tenants', 'remove', 'nobody', '--yes', '--export', none]);
-  expect({ code: nobody.code, wrote: existsSync(none) }).toEqual({ code: 3, wrote: false });
+  const exportFolder = join(tempDir('export'), 'nobody');
+  const nobody = await rights.gpd.cli(['tenants', 'remove', 'nobody', '--yes', '--export', exportFolder]);
+  expect({ code: nobody.code, wrote: existsSync(exportFolder) }).toEqual({ code: 3, wrote: false });
   expect((await rights.gpd.cli(['tenants', 'remove', KID, '--dry-run'])).code).toBe(0);
   const out = join(tempDir('export'), 'acme');
   const vkey = await ask(rights.gpd.url, '/v1/ledger/vkey', {
@@ -68,7 +68,7 @@ it('exports, removes, leaves no byte, and is not brought back by an older databa
   expect(verifyExport(out)).toMatchObject({ status: 1, stderr: expect.stringMatching(/^FAILED entry: /) });
   writeFileSync(entries, exported.split('\n').slice(0, -2).join('\n'));
   expect(verifyExport(out)).toMatchObject({ status: 1, stderr: expect.stringMatching(/^FAILED size: /) });
-  // What is sealed here is written out: the key goes with the tenant.
+  // gpd exports the decrypted contest text, because the key is destroyed with the tenant.
   const [contest = ''] = readFileSync(join(out, 'contests.ndjson'), 'utf8').split('\n');
   expect(JSON.parse(contest)).toMatchObject({ statement: 'mine alone' });
   expect(contest).not.toContain('sealed');

@@ -28,15 +28,15 @@ describe('the outcome of a decision', () => {
     expect(first.status).toBe(201);
     expect(first.json()).toEqual({ requestId: id, outcome: 'fraud', at });
     expect(first.headers['cache-control']).toBe('no-store');
-    // The same instant with another offset, and no time at all.
-    for (const same of [
+    // The first two bodies name the same instant; the third names none.
+    for (const repeat of [
       { outcome: 'fraud', at },
       { outcome: 'fraud', at: '2026-05-04T12:00:00+02:00' },
       { outcome: 'fraud' },
     ]) {
-      const again = await report(id, same);
-      expect({ same, status: again.status, body: again.json() }).toEqual({
-        same,
+      const again = await report(id, repeat);
+      expect({ same: repeat, status: again.status, body: again.json() }).toEqual({
+        same: repeat,
         status: 200,
         body: first.json(),
       });
@@ -93,9 +93,9 @@ describe('the outcome of a decision', () => {
     expectError(await report(id, { outcome: 'fraud' }, 'gpd_sk_wrong'), 'unauthenticated');
     expectError(await rights.call(pathOf(id), { outcome: 'fraud' }), 'unauthenticated');
     const theirs = (await rights.visit({ target: rights.other, origin: ORIGIN })).requestId;
-    for (const none of [theirs, 'req_00000000000000000000000000', 'req_x', '%20', `${id}0`]) {
-      expectError(await report(none, { outcome: 'fraud' }), 'no-such-decision');
-      expectError(await rights.decision(none, secret), 'no-such-decision');
+    for (const unknownId of [theirs, 'req_00000000000000000000000000', 'req_x', '%20', `${id}0`]) {
+      expectError(await report(unknownId, { outcome: 'fraud' }), 'no-such-decision');
+      expectError(await rights.decision(unknownId, secret), 'no-such-decision');
     }
     const preflight = { origin: ORIGIN, authorization: `Bearer ${secret}` };
     const reply = await postJson(rights.gpd.url, pathOf(id), { outcome: 'fraud' }, preflight);

@@ -15,8 +15,10 @@ const pattern = (rules: readonly string[], over: Partial<Pattern> = {}): Pattern
   ...over,
 });
 const weightOf = (id: string): number => RULES.find((rule) => rule.id === id)?.weight ?? Number.NaN;
-const proposedFor = (id: string, right: number, wrong: number): unknown =>
-  suggestWeights([pattern([id], { right, wrong })], LIVE).rules.find(({ rule }) => rule === id)?.proposed;
+const proposedFor = (id: string, rightFindings: number, wrongFindings: number): unknown =>
+  suggestWeights([pattern([id], { right: rightFindings, wrong: wrongFindings })], LIVE).rules.find(
+    ({ rule }) => rule === id,
+  )?.proposed;
 const rounded = (n: number): number => Math.round(100 * n) / 100;
 
 describe('the proposal of weights', () => {
@@ -83,19 +85,25 @@ describe('the proposal of weights', () => {
   });
 
   it('never accuses anybody, and never raises on fewer than 50 findings', () => {
-    const few = fc.integer({ min: 0, max: 60 });
+    const findingCounts = fc.integer({ min: 0, max: 60 });
     const rules = fc.uniqueArray(fc.constantFrom(...RULES.map(({ id }) => id)), { maxLength: 6 });
-    const some = fc.record({ rules, incomplete: fc.boolean(), right: few, wrong: few });
+    const ruleFindings = fc.record({
+      rules,
+      incomplete: fc.boolean(),
+      right: findingCounts,
+      wrong: findingCounts,
+    });
     fc.assert(
-      fc.property(fc.array(some, { maxLength: 6 }), (patterns) => {
+      fc.property(fc.array(ruleFindings, { maxLength: 6 }), (patterns) => {
         const found = suggestWeights(
           patterns.map((one) => pattern(one.rules, one)),
           LIVE,
         );
         const automation = found.classes.find(({ class: name }) => name === 'undeclared_automation');
         expect(automation!.after).toBeLessThanOrEqual(automation!.before);
-        for (const { right, wrong, weight, proposed } of found.rules)
-          if (right + wrong < 50 && proposed !== 'off') expect(proposed).toBeLessThanOrEqual(weight);
+        for (const { right: rightFindings, wrong: wrongFindings, weight, proposed } of found.rules)
+          if (rightFindings + wrongFindings < 50 && proposed !== 'off')
+            expect(proposed).toBeLessThanOrEqual(weight);
         expect(tenantPolicySchema.parse(found.policy)).toEqual(found.policy);
       }),
       { numRuns: 300 },

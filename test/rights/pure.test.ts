@@ -112,10 +112,10 @@ describe('the view', () => {
         { name: 'math', tier: 'stable', entropyBits: 0, purpose: 'device-identification' },
       ],
     });
-    const few = transparencyView({ devices: 49, jointBits: 5, signals }, facts);
-    expect(few).toMatchObject({ qualitativeOnly: true, totalEntropyBits: 0 });
-    expect(few.signals.map(({ band }) => band)).toEqual(['common', 'not enough data']);
-    expect(few.signals.every(({ entropyBits }) => entropyBits === undefined)).toBe(true);
+    const view = transparencyView({ devices: 49, jointBits: 5, signals }, facts);
+    expect(view).toMatchObject({ qualitativeOnly: true, totalEntropyBits: 0 });
+    expect(view.signals.map(({ band }) => band)).toEqual(['common', 'not enough data']);
+    expect(view.signals.every(({ entropyBits }) => entropyBits === undefined)).toBe(true);
   });
 });
 
@@ -134,13 +134,13 @@ describe('the notice', () => {
     expect(notice).toMatchObject({ controller: 'Acme', purposes: 'Device identification' });
     expect(notice.retention).toContain('12 days');
     expect(notice.recipients).toMatch(/^Only the operator/);
-    const told = createNotice(settings, [], ['hooks.example']);
-    expect([told.recipients, told.transfers].join()).toMatch(
+    const webhookNotice = createNotice(settings, [], ['hooks.example']);
+    expect([webhookNotice.recipients, webhookNotice.transfers].join()).toMatch(
       /and hooks\.example, .*where hooks\.example processes/,
     );
     const named = { 'notice.recipients': 'Hooks Ltd', 'notice.authority': 'BfDI, Bonn' };
-    const own = createNotice({ ...settings, ...named }, [], ['hooks.example']);
-    expect(own).toMatchObject({ recipients: 'Hooks Ltd', authority: 'BfDI, Bonn' });
+    const namedNotice = createNotice({ ...settings, ...named }, [], ['hooks.example']);
+    expect(namedNotice).toMatchObject({ recipients: 'Hooks Ltd', authority: 'BfDI, Bonn' });
     expect(notice.categories).toContain('passkey');
     for (const text of Object.values(notice)) expect(text.length).toBeGreaterThan(3);
   });

@@ -13,7 +13,7 @@ let theirs: Visit;
 let foreign: Visit;
 /** Two whose erasures are allowed. */
 let leaving: Visit;
-let left: Visit;
+let departed: Visit;
 let contestId: string;
 let foreignContestId: string;
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
   theirs = await rights.visit();
   foreign = await rights.visit({ target: rights.other, origin: 'https://other.example' });
   leaving = await rights.visit();
-  left = await rights.visit();
+  departed = await rights.visit();
   const file = async (visit: Visit, claims: Claims): Promise<string> => {
     const token = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId, ...claims });
     const reply = await rights.call('/privacy/contest', { requestId: visit.requestId }, token);
@@ -172,15 +172,15 @@ describe('POST /privacy/erase', () => {
   };
   it.each(table)('%s', async (name, body, expected) => {
     await expectAnswer(name, '/privacy/erase', body(), expected);
-    // What nobody was allowed to erase is still there.
+    // The refused erasures deleted nothing.
     expect(await count(mine, theirs, foreign)).toBe(3);
   });
 
   it('takes what is named, where that is allowed', async () => {
-    expect(await count(leaving, left)).toBe(2);
+    expect(await count(leaving, departed)).toBe(2);
     await expectAnswer('subject who leaves', '/privacy/erase', { visitorId: leaving.visitorId }, 200);
-    await expectAnswer('dpo', '/privacy/erase', { requestId: left.requestId }, 200);
-    expect(await count(leaving, left)).toBe(0);
+    await expectAnswer('dpo', '/privacy/erase', { requestId: departed.requestId }, 200);
+    expect(await count(leaving, departed)).toBe(0);
   });
 });
 

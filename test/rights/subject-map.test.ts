@@ -5,15 +5,15 @@ import type { TableName } from '../../src/rights/person-map.ts';
 import { rowOf, TABLES, TENANT_DATA_TABLES, tablesWhere } from '../../src/rights/person-map.ts';
 import { ERASURE_SCOPES } from '../../src/schema/rights.ts';
 
-/** What the rows of the map must say of each other, and what was decided once. */
+/** The rows of the subject map must agree with one another and with the decisions of the design. */
 describe('the map of a person', () => {
   const erased = new Set<TableName>([...DELETES.map(({ table }) => table), ...SHREDS, 'consent_principals']);
 
   it('is deleted by an erasure wherever it names a person, but for what erasures themselves need', () => {
-    const left = tablesWhere(
+    const survivors = tablesWhere(
       ({ names, with: owner }) => names.length > 0 && !erased.has((owner ?? '') as TableName),
     ).filter((table) => !erased.has(table));
-    expect(left).toEqual(['legal_holds', 'erasing']);
+    expect(survivors).toEqual(['legal_holds', 'erasing']);
     for (const { table, column, scope } of DELETES) {
       expect(rowOf(table).names, table).toContain(column);
       expect(rowOf(table).scope, table).toBe(scope);

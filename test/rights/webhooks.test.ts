@@ -40,15 +40,15 @@ beforeAll(async () => {
     receiver.listen(0, '127.0.0.1', resolve);
   });
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-  const made = await rights.gpd.json<{ secret: string }>(['webhooks', 'add', KID, url, '--allow-private']);
-  secret = made.secret;
+  const webhook = await rights.gpd.json<{ secret: string }>(['webhooks', 'add', KID, url, '--allow-private']);
+  secret = webhook.secret;
 });
 afterAll(async () => {
   receiver.close();
   await rights.stop();
 });
 
-const told = (type: string, requestId: string): Delivery | undefined =>
+const findDelivery = (type: string, requestId: string): Delivery | undefined =>
   deliveries.find((delivery) => delivery.type === type && delivery.data['requestId'] === requestId);
 
 it('tells of the filing and of the outcome with its reason, signed', async () => {
@@ -69,8 +69,8 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     subject,
   );
   const { contestId } = filed.json() as { contestId: string };
-  await expect.poll(() => told('contest.filed', visit.requestId)).toBeDefined();
-  expect(told('contest.filed', visit.requestId)?.data).toMatchObject({
+  await expect.poll(() => findDelivery('contest.filed', visit.requestId)).toBeDefined();
+  expect(findDelivery('contest.filed', visit.requestId)?.data).toMatchObject({
     contestId,
     restricted: true,
     status: 'open',
@@ -81,8 +81,8 @@ it('tells of the filing and of the outcome with its reason, signed', async () =>
     { contestId, outcome: 'overturned', reason: REASON },
     reviewer,
   );
-  await expect.poll(() => told('contest.resolved', visit.requestId)).toBeDefined();
-  expect(told('contest.resolved', visit.requestId)?.data).toMatchObject({
+  await expect.poll(() => findDelivery('contest.resolved', visit.requestId)).toBeDefined();
+  expect(findDelivery('contest.resolved', visit.requestId)?.data).toMatchObject({
     contestId,
     outcome: 'overturned',
     reason: REASON,

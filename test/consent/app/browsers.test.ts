@@ -5,7 +5,7 @@ import { expectError } from '../../support/expect.ts';
 import { ask, type Reply } from '../../support/http.ts';
 import { type Api, createBrowser, PURPOSE, startApi } from './support/api.ts';
 
-/** What a page may do: the rules of a publishable key, and CORS. */
+/** A page is limited by the rules of a publishable key and by CORS. */
 
 const GRANT = '/v1/consent/grant';
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -18,8 +18,8 @@ afterAll(() => api.stop());
 
 function byBrowser(body: object, origin: string | null = ORIGIN, action = 'grant'): Promise<Reply> {
   const headers = origin === null ? {} : { origin };
-  const sent = { purposes: [PURPOSE], ...body };
-  return api.post(`/v1/consent/${action}`, sent, api.keys.publishable, headers);
+  const fields = { purposes: [PURPOSE], ...body };
+  return api.post(`/v1/consent/${action}`, fields, api.keys.publishable, headers);
 }
 
 describe('a publishable key', () => {
@@ -41,8 +41,8 @@ describe('a publishable key', () => {
 
   it('under Sec-GPC is a grant under GPC, unless the page says that the person lifted it', async () => {
     const browser = createBrowser();
-    const grant = (more: object, headers: Record<string, string>) =>
-      api.post(GRANT, { ...browser, purposes: [PURPOSE], ...more }, api.keys.publishable, {
+    const grant = (fields: object, headers: Record<string, string>) =>
+      api.post(GRANT, { ...browser, purposes: [PURPOSE], ...fields }, api.keys.publishable, {
         origin: ORIGIN,
         ...headers,
       });

@@ -25,7 +25,7 @@ import { initGpd } from '../../support/server.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PURPOSE = 'device-identification';
 const NOW = Date.now();
-/** Of an anchored hour, and of one that is not over. */
+/** An anchored hour, and an hour that is not over. */
 const [ANCHORED, RECENT] = [NOW - 4 * HOUR, NOW];
 const OLD = NOW - 3 * DAY;
 
@@ -138,8 +138,11 @@ async function shortenRetention(dataDir: string): Promise<void> {
   await execute(dataDir, setting('retention.days', '1'));
   expect(await gpdIn(dataDir, ['retention', 'run', '--yes'])).toMatchObject({ code: 0 });
   const old = await execute(dataDir, `SELECT 1 FROM decisions WHERE decided_at <= ${OLD}`);
-  const said = await execute(dataDir, "SELECT 1 FROM ledger_entries WHERE entry LIKE '%retention.applied%'");
-  expect([old.length, said.length]).toEqual([0, 1]);
+  const logged = await execute(
+    dataDir,
+    "SELECT 1 FROM ledger_entries WHERE entry LIKE '%retention.applied%'",
+  );
+  expect([old.length, logged.length]).toEqual([0, 1]);
 }
 
 /** The attack, and by what it is seen: a code of verify, a check of doctor; null: by nothing here. */
@@ -157,8 +160,8 @@ const row = (start: string, seenBy: string | null, ...attacks: readonly Attack[]
 
 const retention = () => {
   const at = NOW + 731 * DAY;
-  const said = { before: new Date(NOW + DAY).toISOString(), decisions: 3, audit: 1 };
-  return impersonalEntry({ type: 'retention.applied', at, purpose: null }, said);
+  const detail = { before: new Date(NOW + DAY).toISOString(), decisions: 3, audit: 1 };
+  return impersonalEntry({ type: 'retention.applied', at, purpose: null }, detail);
 };
 const NEW_AGENT = `INSERT INTO agent_directories (url, source, keys) VALUES ('https://agent.example', 'pinned', '[]')`;
 const NEW_KEY = `INSERT INTO api_keys (kid, id, scope, name, hash, created_at) VALUES ('${KID}', 'key_x', 'secret', 'x', '${'h'.repeat(43)}', ${NOW})`;
@@ -238,28 +241,28 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, title: string]>
 };
 
 /** The first two columns of the table. */
-const told = ((): readonly (readonly [string, string])[] => {
+const tableRows = ((): readonly (readonly [string, string])[] => {
   const page = readFileSync(join(ROOT, 'docs/security.md'), 'utf8');
   const part = page.split('## A writer of the database')[1]?.split('\n## ')[0] ?? '';
   const lines = part.split('\n').filter((line) => line.startsWith('| '));
   return lines.slice(1).map((line) => {
-    const [, what = '', seen = ''] = line.split('|').map((cell) => cell.trim());
-    return [what.replace(/'/g, '’'), seen] as const;
+    const [, attack = '', detection = ''] = line.split('|').map((cell) => cell.trim());
+    return [attack.replace(/'/g, '’'), detection] as const;
   });
 })();
 
 describe('a writer of the database, as docs/security.md says', () => {
   it('has an attack for each row, and no other', () => {
     const starts = [...ROWS.map(({ start }) => start), ...Object.keys(ELSEWHERE)];
-    const without = told.filter(([what]) => !starts.some((start) => what.startsWith(start)));
+    const without = tableRows.filter(([attack]) => !starts.some((start) => attack.startsWith(start)));
     expect(without).toEqual([]);
-    expect(starts.filter((start) => !told.some(([what]) => what.startsWith(start)))).toEqual([]);
+    expect(starts.filter((start) => !tableRows.some(([attack]) => attack.startsWith(start)))).toEqual([]);
     for (const [file, title] of Object.values(ELSEWHERE))
       expect(readFileSync(join(ROOT, file), 'utf8'), file).toContain(title);
   });
 
   it.each(ROWS)('$start', async ({ start, seenBy, attacks }) => {
-    const [, says = ''] = told.find(([what]) => what.startsWith(start)) ?? [];
+    const [, says = ''] = tableRows.find(([attack]) => attack.startsWith(start)) ?? [];
     expect(says.startsWith('yes') || (seenBy !== null && says.includes(seenBy)), says).toBe(seenBy !== null);
     for (const attack of attacks) {
       const dataDir = join(tempDir('attacked'), 'data');

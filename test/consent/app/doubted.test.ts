@@ -81,7 +81,7 @@ async function ride(principalId: string, { seq, hash }: Written, over: Ride = {}
   return expectCore(await post(rights.gpd.url, bundle, { origin: ORIGIN, ...over.headers }), 'ok');
 }
 
-async function set(value: 'note' | 'ask-again' | 'deny', principalId: string): Promise<void> {
+async function setDoubtPolicy(value: 'note' | 'ask-again' | 'deny', principalId: string): Promise<void> {
   await rights.gpd.json(['tenants', 'set', KID, `consent.byAutomation=${value}`]);
   const allowed = value !== 'deny';
   await vi.waitFor(async () => expect(await check(principalId)).toMatchObject({ allowed }), SEEN_WITHIN);
@@ -98,49 +98,51 @@ describe('a grant', () => {
     ['human', 'person', {}],
     ['undeclared_automation', 'automation', { bot: true }],
     ['declared_agent', 'agent', { headers: {} }],
-  ])('that a verdict %s rode on was given by: %s', async (by, given, over) => {
+  ])('that a verdict %s rode on was given by: %s', async (by, givenBy, over) => {
     const headers = over.headers && signed('/_fp/i/v1');
-    const written = await grant(`by ${given}`, {}, [PURPOSE, 'news']);
-    const [first] = written.entries;
-    const own = { ...written, ...first };
-    expect((await ride(`by ${given}`, own, { ...over, ...(headers && { headers }) })).class).toBe(by);
+    const granted = await grant(`by ${givenBy}`, {}, [PURPOSE, 'news']);
+    const [first] = granted.entries;
+    const ownGrant = { ...granted, ...first };
+    expect((await ride(`by ${givenBy}`, ownGrant, { ...over, ...(headers && { headers }) })).class).toBe(by);
     // One press granted both.
     for (const purpose of [PURPOSE, 'news'])
-      expect(await check(`by ${given}`, purpose)).toMatchObject({ allowed: true, given });
-    const doubts = given === 'person' ? [] : ['news', PURPOSE];
-    const doubted = await doubtsOf(`by ${given}`);
+      expect(await check(`by ${givenBy}`, purpose)).toMatchObject({ allowed: true, given: givenBy });
+    const doubts = givenBy === 'person' ? [] : ['news', PURPOSE];
+    const doubted = await doubtsOf(`by ${givenBy}`);
     expect(doubted.map(({ purpose }) => purpose).sort()).toEqual(doubts.sort());
     for (const doubt of doubted)
       expect(doubt).toMatchObject({ class: by, source: 'ingest', policyVersion: null, expiresAt: null });
-    const state = (await ask('/v1/consent/state', { principalId: `by ${given}` })) as { purposes: object[] };
-    expect(state.purposes).toContainEqual(expect.objectContaining({ purpose: PURPOSE, given }));
+    const state = (await ask('/v1/consent/state', { principalId: `by ${givenBy}` })) as {
+      purposes: object[];
+    };
+    expect(state.purposes).toContainEqual(expect.objectContaining({ purpose: PURPOSE, given: givenBy }));
   });
 
   it('is doubted once, and a person who comes later does not hide it', async () => {
-    const written = await grant('bea');
-    await ride('bea', written);
+    const granted = await grant('bea');
+    await ride('bea', granted);
     expect(await check('bea')).toMatchObject({ given: 'person' });
-    await ride('bea', written, { bot: true });
-    await ride('bea', written, { bot: true });
-    await ride('bea', written);
+    await ride('bea', granted, { bot: true });
+    await ride('bea', granted, { bot: true });
+    await ride('bea', granted);
     expect(await check('bea')).toMatchObject({ given: 'automation' });
     expect(await doubtsOf('bea')).toHaveLength(1);
   });
 
   it('is not doubted for oddities that people have too, whatever the class', async () => {
-    const written = await grant('bert');
-    expect((await ride('bert', written, { odd: true })).class).toBe('undeclared_automation');
+    const granted = await grant('bert');
+    expect((await ride('bert', granted, { odd: true })).class).toBe('undeclared_automation');
     expect(await check('bert')).toMatchObject({ allowed: true, given: 'unknown' });
-    await ride('bert', written);
-    await ride('bert', written, { odd: true });
+    await ride('bert', granted);
+    await ride('bert', granted, { odd: true });
     expect(await check('bert')).toMatchObject({ given: 'person' });
     expect(await doubtsOf('bert')).toEqual([]);
   });
 
   it('is not marked by a bundle that names another proof, or an event that is not the last', async () => {
     const first = await grant('carl');
-    const others = await grant('not carl');
-    await ride('carl', others, { bot: true });
+    const otherGrant = await grant('not carl');
+    await ride('carl', otherGrant, { bot: true });
     await ride('carl', { ...first, hash: '0'.repeat(64) }, { bot: true });
     const again = await grant('carl');
     await ride('carl', first, { bot: true });
@@ -179,35 +181,35 @@ describe('consent.byAutomation', () => {
   it('deny answers a doubted grant `doubted`; note allows it again', async () => {
     await ride('gerd', await grant('gerd'), { bot: true });
     await grant('greta');
-    await set('deny', 'gerd');
+    await setDoubtPolicy('deny', 'gerd');
     expect(await check('gerd')).toMatchObject({ allowed: false, reason: 'doubted', given: 'automation' });
     expect(await check('greta')).toMatchObject({ allowed: true, given: 'unknown' });
     const checks = [{ id: '1', principalId: 'gerd', purpose: PURPOSE }];
     expect(await ask('/v1/consent/can-process/batch', { checks })).toMatchObject({
       results: [{ id: '1', reason: 'doubted', given: 'automation' }],
     });
-    await set('note', 'gerd');
+    await setDoubtPolicy('note', 'gerd');
     expect(await check('gerd')).toMatchObject({ allowed: true, given: 'automation' });
   });
 
   it('ask-again tells the next visit that looks like a person, and no other', async () => {
-    const written = await grant('hans');
-    expect(await ride('hans', written, { bot: true })).not.toHaveProperty('askAgain');
-    expect(await ride('hans', written)).not.toHaveProperty('askAgain');
+    const granted = await grant('hans');
+    expect(await ride('hans', granted, { bot: true })).not.toHaveProperty('askAgain');
+    expect(await ride('hans', granted)).not.toHaveProperty('askAgain');
     await rights.gpd.json(['tenants', 'set', KID, 'consent.byAutomation=ask-again']);
-    await vi.waitFor(async () => expect((await ride('hans', written)).askAgain).toBe(true), SEEN_WITHIN);
-    expect(await ride('hans', written, { bot: true })).not.toHaveProperty('askAgain');
+    await vi.waitFor(async () => expect((await ride('hans', granted)).askAgain).toBe(true), SEEN_WITHIN);
+    expect(await ride('hans', granted, { bot: true })).not.toHaveProperty('askAgain');
     expect(await ride('hans', await grant('hans'))).not.toHaveProperty('askAgain');
-    await set('note', 'hans');
+    await setDoubtPolicy('note', 'hans');
   });
 });
 
 describe('a contest', () => {
   it('that is overturned clears the doubt of the grant that its visit rode on, with an entry', async () => {
     const device = 'd'.repeat(32);
-    const written = await grant('ida');
-    await ride('ida', written, { bot: true });
-    const { requestId, visitorId } = await ride('ida', written, { bot: true, device });
+    const granted = await grant('ida');
+    await ride('ida', granted, { bot: true });
+    const { requestId, visitorId } = await ride('ida', granted, { bot: true, device });
     const subject = await rights.as({ gpd_role: 'subject', sub: 'ida', gpd_visitor: visitorId });
     const filed = await rights.call('/privacy/contest', { requestId }, subject);
     const { contestId } = filed.json() as { contestId: string };
@@ -219,7 +221,7 @@ describe('a contest', () => {
       ['human', 'contest'],
       ['undeclared_automation', 'ingest'],
     ]);
-    await ride('ida', written, { bot: true });
+    await ride('ida', granted, { bot: true });
     expect(await check('ida')).toMatchObject({ given: 'person' });
   });
 });
@@ -230,24 +232,24 @@ it('gpd consent verify holds the doubts against the log', async () => {
     return JSON.parse(stdout) as { ok: boolean; problems: readonly { code: string; what: string }[] };
   };
   expect(await verify()).toMatchObject({ ok: true, problems: [] });
-  // As a writer of the database who kept the row, with its MAC, from before the doubt.
-  const written = await grant('jan');
+  // A writer of the database kept the row, with its MAC, from before the doubt.
+  const granted = await grant('jan');
   const [before] = await rights.sql(
-    `SELECT given, doubt_seq, mac FROM consent_state WHERE seq = ${written.seq}`,
+    `SELECT given, doubt_seq, mac FROM consent_state WHERE seq = ${granted.seq}`,
   );
-  await ride('jan', written, { bot: true });
+  await ride('jan', granted, { bot: true });
   const sql = `UPDATE consent_state SET given = NULL, doubt_seq = NULL, mac = '${String(before?.['mac'])}'`;
-  await rights.sql(`${sql} WHERE seq = ${written.seq}`);
+  await rights.sql(`${sql} WHERE seq = ${granted.seq}`);
   const { ok, problems } = await verify();
   expect(ok).toBe(false);
   expect(problems).toEqual([
-    { code: 'state-changed', what: expect.stringContaining('does not include entry'), seq: written.seq + 1 },
+    { code: 'state-changed', what: expect.stringContaining('does not include entry'), seq: granted.seq + 1 },
   ]);
 });
 
 it('an erasure destroys what opens a doubt, and an export tells it', async () => {
-  const written = await grant('kim');
-  const consent = { principalId: 'kim', proof: { seq: written.seq, hash: written.hash } };
+  const granted = await grant('kim');
+  const consent = { principalId: 'kim', proof: { seq: granted.seq, hash: granted.hash } };
   const visit = await post(
     rights.gpd.url,
     createBundle(rights.acme, { signals: headlessChrome(), consent }),
@@ -262,15 +264,15 @@ it('an erasure destroys what opens a doubt, and an export tells it', async () =>
   const browser = { cookie: `gp_session=${sessionOf(visit)}`, origin: ORIGIN };
   expect((await rights.call('/v1/principals/link', { token }, session, browser)).status).toBe(201);
   const subject = await rights.as({ gpd_role: 'subject', sub: 'kim' });
-  const held = (await rights.call('/privacy/dsar', {}, subject)).json();
-  expect(held).toMatchObject({
+  const dsar = (await rights.call('/privacy/dsar', {}, subject)).json();
+  expect(dsar).toMatchObject({
     consent: {
       state: [{ purpose: PURPOSE, given: 'automation' }],
       history: [{ type: 'consent.doubted', class: 'undeclared_automation' }, { type: 'consent.granted' }],
     },
   });
-  expect(JSON.stringify(held)).not.toContain('principal_id');
-  const opened = () => rights.sql(`SELECT 1 FROM consent_openings WHERE seq = ${written.seq + 1}`);
+  expect(JSON.stringify(dsar)).not.toContain('principal_id');
+  const opened = () => rights.sql(`SELECT 1 FROM consent_openings WHERE seq = ${granted.seq + 1}`);
   expect(await opened()).toHaveLength(1);
   const dpo = await rights.as({ gpd_role: 'dpo', sub: 'olga' });
   expect((await rights.call('/privacy/erase', { principalId: 'kim' }, dpo)).status).toBe(200);

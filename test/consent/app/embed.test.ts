@@ -105,9 +105,9 @@ describe('the languages', () => {
   });
 
   it('are files of their own, for good at their version and for a while at another', async () => {
-    const own = await get(`/v1/embed/${manifest.version}/de.json`);
-    expect(own.json()).toMatchObject({ accept: 'Zustimmen', reject: 'Ablehnen' });
-    expect(own.headers).toMatchObject({
+    const german = await get(`/v1/embed/${manifest.version}/de.json`);
+    expect(german.json()).toMatchObject({ accept: 'Zustimmen', reject: 'Ablehnen' });
+    expect(german.headers).toMatchObject({
       'cache-control': 'public, max-age=31536000, immutable',
       'content-type': 'application/json; charset=utf-8',
       'access-control-allow-origin': '*',
@@ -126,9 +126,9 @@ describe('the languages', () => {
 
 describe('what the banner is told', () => {
   it('is the policy, the purposes and the tenant’s own words', async () => {
-    const fresh = await startApi();
-    const reply = await fresh.get(BANNER, fresh.keys.publishable, { origin: ORIGIN });
-    await fresh.stop();
+    const newApi = await startApi();
+    const reply = await newApi.get(BANNER, newApi.keys.publishable, { origin: ORIGIN });
+    await newApi.stop();
     expect(reply.status).toBe(200);
     expect(reply.headers).toMatchObject({
       'cache-control': 'no-store',
@@ -153,22 +153,22 @@ describe('what the banner is told', () => {
   });
 
   it('has the purpose that a tenant starts with in every language of the banner', async () => {
-    const fresh = await startApi();
-    const key = fresh.keys.publishable;
-    const told = async (language: string): Promise<string[]> => {
-      const reply = (await fresh.get(`${BANNER}?lang=${language}`, key)).json() as {
+    const newApi = await startApi();
+    const key = newApi.keys.publishable;
+    const readTexts = async (language: string): Promise<string[]> => {
+      const reply = (await newApi.get(`${BANNER}?lang=${language}`, key)).json() as {
         purposes: { title: string; description: string }[];
       };
       return reply.purposes.flatMap(({ title, description }) => [title, description]);
     };
     const all: string[] = [];
-    for (const language of manifest.languages) all.push(...(await told(language)));
+    for (const language of manifest.languages) all.push(...(await readTexts(language)));
     expect(new Set(all.filter((_text, at) => at % 2 === 1)).size).toBe(manifest.languages.length);
-    const [german = ''] = await told('de');
+    const [german = ''] = await readTexts('de');
     expect(german).toBe('Geräteerkennung');
-    const [shown] = await fresh.gpd.json<{ texts: string }[]>(['consent', 'banners', KID]);
+    const [shown] = await newApi.gpd.json<{ texts: string }[]>(['consent', 'banners', KID]);
     expect(shown?.texts).toContain(german);
-    await fresh.gpd.json([
+    await newApi.gpd.json([
       'consent',
       'purposes',
       'set',
@@ -179,8 +179,8 @@ describe('what the banner is told', () => {
       '--description',
       'Why.',
     ]);
-    await vi.waitFor(async () => expect(await told('de')).toEqual(['Only us', 'Why.']), SEEN_WITHIN);
-    await fresh.stop();
+    await vi.waitFor(async () => expect(await readTexts('de')).toEqual(['Only us', 'Why.']), SEEN_WITHIN);
+    await newApi.stop();
   });
 
   it('says when a header carries Global Privacy Control', async () => {
@@ -200,13 +200,13 @@ describe('what the banner is told', () => {
       'banner.policyUrl=https://shop.example/privacy',
       `banner.texts=${JSON.stringify(texts)}`,
     ];
-    const set = await api.gpd.json<{ settings: Record<string, unknown> }>([
+    const tenant = await api.gpd.json<{ settings: Record<string, unknown> }>([
       'tenants',
       'set',
       KID,
       ...settings,
     ]);
-    expect(set.settings['banner.texts']).toEqual(texts);
+    expect(tenant.settings['banner.texts']).toEqual(texts);
     await vi.waitFor(async () => {
       expect((await banner('?lang=de')).json()).toMatchObject({
         title: 'Ihre Wahl',
@@ -270,17 +270,17 @@ describe('banner.published', () => {
     expect(after).toHaveLength(before.length + 2);
     expect(after.at(-1)?.body).toMatchObject({ policyVersion: 1 });
 
-    const kept = await api.gpd.json<{ texts: string; textsSha256: string; seq: number }[]>([
+    const banners = await api.gpd.json<{ texts: string; textsSha256: string; seq: number }[]>([
       'consent',
       'banners',
       KID,
     ]);
-    expect(kept.map(({ textsSha256 }) => textsSha256).reverse()).toEqual(
+    expect(banners.map(({ textsSha256 }) => textsSha256).reverse()).toEqual(
       after.map(({ body }) => body['texts']),
     );
-    for (const { texts, textsSha256 } of kept)
+    for (const { texts, textsSha256 } of banners)
       expect(createHash('sha256').update(texts).digest('hex')).toBe(textsSha256);
-    expect(kept[0]?.texts).toContain('Please choose.');
+    expect(banners[0]?.texts).toContain('Please choose.');
   });
 
   it('survives a restart without being said again', async () => {

@@ -34,12 +34,12 @@ describe('a person erases what is theirs', () => {
   let entries: readonly { seq: number; hash: string }[];
   let stays: number;
   let token: string;
-  let written: string;
+  let lastEntry: string;
   beforeAll(async () => {
     stays = (await api.write('grant', { principalId: 'stays' })).seq;
     entries = (await api.write('grant', { principalId: 'anna', purposes: [PURPOSE, 'ads'] })).entries;
     const erased = await erase('anna');
-    written = readExport(await api.get('/v1/ledger/export')).at(-1)?.entry ?? '';
+    lastEntry = readExport(await api.get('/v1/ledger/export')).at(-1)?.entry ?? '';
     token = erased.token;
     expect(erased.receipt).toMatchObject({
       tenant: 'acme',
@@ -59,7 +59,7 @@ describe('a person erases what is theirs', () => {
         proof: { seq: head?.seq, hash: head?.hash },
       });
     }
-    expect(JSON.parse(written)).toMatchObject({ type: 'subject.erased', purpose: null });
+    expect(JSON.parse(lastEntry)).toMatchObject({ type: 'subject.erased', purpose: null });
     expectError(await api.post('/v1/consent/state', { principalId: 'anna' }, token), 'unauthenticated');
   });
 

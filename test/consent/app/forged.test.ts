@@ -26,8 +26,8 @@ it('a withdrawn row that says granted is 503 on check, batch and state, told and
   await api.write('grant', { principalId: 'anna' });
   const { seq } = await api.write('withdraw', { principalId: 'anna' });
   expect(await api.check('anna')).toMatchObject({ reason: 'withdrawn' });
-  const set = `choice = 'granted', expires_at = ${Date.now() + 1e9}`;
-  await execute(api.gpd.dataDir, `UPDATE consent_state SET ${set} WHERE seq = ${seq}`);
+  const assignments = `choice = 'granted', expires_at = ${Date.now() + 1e9}`;
+  await execute(api.gpd.dataDir, `UPDATE consent_state SET ${assignments} WHERE seq = ${seq}`);
   const one = { principalId: 'anna', purpose: PURPOSE };
   expectError(await api.post('/v1/consent/can-process', one), 'unavailable');
   const checks = [{ id: 'a', ...one }];

@@ -61,9 +61,9 @@ describe('history', () => {
   it('is whole on the command line, however long it is', async () => {
     for (let i = 0; i < 101; i += 1)
       await api.write(i % 2 === 0 ? 'grant' : 'deny', { principalId: 'long', purposes: ['ads', 'orders'] });
-    const said = await api.gpd.json<{ events: { seq: number }[] }>(['consent', 'history', KID, 'long']);
-    expect(said.events).toHaveLength(202);
-    expect(new Set(said.events.map(({ seq }) => seq)).size).toBe(202);
+    const history = await api.gpd.json<{ events: { seq: number }[] }>(['consent', 'history', KID, 'long']);
+    expect(history.events).toHaveLength(202);
+    expect(new Set(history.events.map(({ seq }) => seq)).size).toBe(202);
   });
 
   it('tells every event with its circumstances, newest first', async () => {
@@ -97,16 +97,16 @@ describe('history', () => {
     for (let i = 0; i < 7; i += 1) {
       seqs.unshift((await api.write(i % 2 === 0 ? 'grant' : 'withdraw', { principalId: 'ben' })).seq);
     }
-    const seen: number[][] = [];
+    const pages: number[][] = [];
     let cursor: string | null = null;
     do {
       const page: Page = await history('ben', cursor === null ? { limit: 3 } : { limit: 3, cursor });
-      seen.push(page.events.map(({ seq }) => seq));
+      pages.push(page.events.map(({ seq }) => seq));
       cursor = page.nextCursor;
       await api.write('grant', { principalId: 'ben' });
-    } while (cursor !== null && seen.length < 10);
-    expect(seen.flat()).toEqual(seqs);
-    expect(seen.map(({ length }) => length)).toEqual([3, 3, 1]);
+    } while (cursor !== null && pages.length < 10);
+    expect(pages.flat()).toEqual(seqs);
+    expect(pages.map(({ length }) => length)).toEqual([3, 3, 1]);
   });
 
   it('the last full page has no cursor', async () => {

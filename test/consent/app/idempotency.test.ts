@@ -13,9 +13,9 @@ afterAll(() => api.stop());
 
 const body = (principalId: string) => ({ principalId, purposes: [PURPOSE] });
 
-function write(key: string, sent: unknown, credential?: string, action: Action = 'grant'): Promise<Reply> {
+function write(key: string, fields: unknown, credential?: string, action: Action = 'grant'): Promise<Reply> {
   const headers = { 'idempotency-key': key, origin: ORIGIN };
-  return api.post(`/v1/consent/${action}`, sent, credential, headers);
+  return api.post(`/v1/consent/${action}`, fields, credential, headers);
 }
 
 const logSize = async (): Promise<number> => (await api.check('nobody-at-all')).proof.seq + 1;
@@ -45,9 +45,9 @@ describe('Idempotency-Key', () => {
     for (const retried of [body('gone'), { ...body('gone'), gpc: false }])
       expectError(await write('before-erasure', retried), 'erased');
     expect(await api.check('gone')).toMatchObject({ allowed: false, reason: 'erased' });
-    const kept = await execute(api.gpd.dataDir, "SELECT * FROM idempotency_keys WHERE caller = 'erased'");
-    expect(kept).toHaveLength(1);
-    expect(JSON.stringify(kept)).not.toMatch(/before-erasure|key_/);
+    const keyRows = await execute(api.gpd.dataDir, "SELECT * FROM idempotency_keys WHERE caller = 'erased'");
+    expect(keyRows).toHaveLength(1);
+    expect(JSON.stringify(keyRows)).not.toMatch(/before-erasure|key_/);
     expect((await write('after-erasure', body('gone'))).status).toBe(201);
     expectError(await write('before-erasure', body('gone')), 'erased');
     expect(await api.check('gone')).toMatchObject({ allowed: true });
@@ -65,11 +65,11 @@ describe('Idempotency-Key', () => {
     ['word on GPC', { ...body('d'), gpc: false }, 'grant'],
     ['policy version', { ...body('d'), policyVersion: 0 }, 'grant'],
     ['action', body('d'), 'withdraw'],
-  ])('another %s under it is 409, and nothing is written', async (what, other, action) => {
-    expect((await write(`other ${what}`.replaceAll(' ', '-'), body('d'))).status).toBe(201);
+  ])('another %s under it is 409, and nothing is written', async (change, other, action) => {
+    expect((await write(`other ${change}`.replaceAll(' ', '-'), body('d'))).status).toBe(201);
     const size = await logSize();
     expectError(
-      await write(`other ${what}`.replaceAll(' ', '-'), other, undefined, action),
+      await write(`other ${change}`.replaceAll(' ', '-'), other, undefined, action),
       'idempotency-conflict',
     );
     expect(await logSize()).toBe(size);
@@ -109,19 +109,19 @@ describe('Idempotency-Key', () => {
   });
 
   it('stores no key as it was sent', async () => {
-    const sent = 'order-erika@example.com';
-    await write(sent, body('n'));
+    const personalKey = 'order-erika@example.com';
+    await write(personalKey, body('n'));
     const all = JSON.stringify(await execute(api.gpd.dataDir, 'SELECT * FROM idempotency_keys'));
-    expect(all).not.toContain(sent);
+    expect(all).not.toContain(personalKey);
   });
 
   it('is a new one after 24 hours', async () => {
     const first = await write('old', body('l'));
     const newest = 'rowid = (SELECT max(rowid) FROM idempotency_keys)';
     const [row] = await execute(api.gpd.dataDir, `SELECT expires_at FROM idempotency_keys WHERE ${newest}`);
-    const left = Number(row?.['expires_at']) - Date.now();
-    expect(left).toBeGreaterThan(86_400_000 - 60_000);
-    expect(left).toBeLessThanOrEqual(86_400_000);
+    const remainingMs = Number(row?.['expires_at']) - Date.now();
+    expect(remainingMs).toBeGreaterThan(86_400_000 - 60_000);
+    expect(remainingMs).toBeLessThanOrEqual(86_400_000);
     await execute(api.gpd.dataDir, `UPDATE idempotency_keys SET expires_at = 1 WHERE ${newest}`);
     const again = await write('old', { ...body('l'), gpc: false });
     expect(again.status).toBe(201);

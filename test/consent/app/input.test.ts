@@ -15,16 +15,16 @@ afterAll(() => api.stop());
 const CHECK = '/v1/consent/can-process';
 const GRANT = '/v1/consent/grant';
 const ROUTES = [CHECK, '/v1/consent/can-process/batch', GRANT, '/v1/consent/state', '/v1/sessions'];
-/** Where more fields are known than a good body needs. */
+/** These routes know more fields than a good body needs. */
 const FIELDS: Readonly<Record<string, string>> = {
   [CHECK]: 'principalId, purpose, minSeq',
   [GRANT]: 'principalId, purposes, policyVersion, gpc, principalSecret, overGpc',
 };
 const MAX = 32_768;
 
-function send(path: string, body: string | Uint8Array, more: Omit<Ask, 'body'> = {}): Promise<Reply> {
-  const headers = { ...JSON_TYPE, ...bearer(api.keys.secret), ...more.headers };
-  return ask(api.gpd.url, path, { method: 'POST', ...more, headers, body });
+function send(path: string, body: string | Uint8Array, options: Omit<Ask, 'body'> = {}): Promise<Reply> {
+  const headers = { ...JSON_TYPE, ...bearer(api.keys.secret), ...options.headers };
+  return ask(api.gpd.url, path, { method: 'POST', ...options, headers, body });
 }
 
 /** A good body for a person, as the route wants it. */
@@ -157,8 +157,8 @@ it('a refusal names each wrong field and says what to write', async () => {
       'purposes.0.ttlDays: write a whole number',
     ],
   });
-  const many = await api.post('/v1/consent/history', { cursor: 'x', limit: 201 });
-  expect(expectError(many, 'invalid-request')).toMatchObject({
+  const reply = await api.post('/v1/consent/history', { cursor: 'x', limit: 201 });
+  expect(expectError(reply, 'invalid-request')).toMatchObject({
     details: ['principalId: is missing', 'cursor: the nextCursor of the page before', 'limit: at most 200'],
   });
 });

@@ -13,10 +13,10 @@ const COUNT = 260;
 const people = Array.from({ length: COUNT }, (_, i) => `person-${i}`);
 
 let api: Api;
-let written: readonly Written[];
+let grants: readonly Written[];
 beforeAll(async () => {
   api = await startApi();
-  written = await Promise.all(people.map((principalId) => api.write('grant', { principalId })));
+  grants = await Promise.all(people.map((principalId) => api.write('grant', { principalId })));
 });
 afterAll(() => api.stop());
 
@@ -34,10 +34,10 @@ async function checkpointOf(log: Api, size: number): Promise<string> {
 
 describe('a new log', () => {
   it('begins with its genesis and the first purpose', async () => {
-    const fresh = await startApi();
-    const reply = await fresh.get('/v1/ledger/export');
-    const vkey = (await fresh.get('/v1/ledger/vkey')).text;
-    await fresh.stop();
+    const newApi = await startApi();
+    const reply = await newApi.get('/v1/ledger/export');
+    const vkey = (await newApi.get('/v1/ledger/vkey')).text;
+    await newApi.stop();
     expect(reply.headers['content-type']).toMatch(/^application\/x-ndjson\b/);
     const lines = readExport(reply);
     const entries = lines.map(({ entry }) => JSON.parse(entry) as Record<string, unknown>);
@@ -59,13 +59,13 @@ describe('a new log', () => {
 
 describe(`${COUNT} grants at once`, () => {
   it('take a seq each, without a gap', async () => {
-    const seqs = written.map(({ seq }) => seq).sort((a, b) => a - b);
+    const seqs = grants.map(({ seq }) => seq).sort((a, b) => a - b);
     expect(seqs).toEqual(people.map((_, i) => i + 2));
     const lines = readExport(await api.get('/v1/ledger/export'));
     expect(lines.map(({ seq }) => seq)).toEqual(Array.from({ length: COUNT + 2 }, (_, i) => i));
     const leaves = lines.map(({ entry }) => leafOf(entry));
     expect(lines.map(({ hash }) => hash)).toEqual(leaves.map((leaf) => leaf.toString('hex')));
-    for (const { seq, hash } of written) expect(lines[seq]?.hash).toBe(hash);
+    for (const { seq, hash } of grants) expect(lines[seq]?.hash).toBe(hash);
   });
 
   it('are entries of one shape, which names nobody', async () => {
@@ -151,9 +151,12 @@ describe('ledger.public', () => {
   it('is off: nobody sees whether there is such a log', async () => {
     for (const part of PARTS) {
       const there = await open(KID, part);
-      const none = await open('nobody', part);
+      const unknown = await open('nobody', part);
       expectError(there, 'not-found');
-      expect({ status: none.status, text: none.text }).toEqual({ status: there.status, text: there.text });
+      expect({ status: unknown.status, text: unknown.text }).toEqual({
+        status: there.status,
+        text: there.text,
+      });
     }
   });
 

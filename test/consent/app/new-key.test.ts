@@ -25,7 +25,7 @@ afterAll(async () => {
   await api.stop();
 });
 
-/** By a connection of its own, as `gpd apikeys create` beside the server. */
+/** A connection besides the server's creates the key, as `gpd apikeys create` does. */
 async function createKey(scope: KeyScope): Promise<{ id: string; key: string }> {
   const key = createApiKeySecret(scope, randomBytes);
   const hash = hashSecret(key);

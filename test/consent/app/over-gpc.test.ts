@@ -45,7 +45,7 @@ describe('a grant under GPC', () => {
     const { problems } = JSON.parse((await api.gpd.cli(['consent', 'verify', KID, '--json'])).stdout) as {
       problems: { code: string }[];
     };
-    // Of the purposes that this test put in by SQL, and of nothing that a person said.
+    // This test inserted the purposes by SQL, so they alone differ from the log.
     expect(new Set(problems.map(({ code }) => code))).toEqual(new Set(['purpose-changed']));
   });
 
@@ -68,16 +68,16 @@ describe('a grant under GPC', () => {
   });
 
   it('from a session and from a browser with its secret; not by an operator', async () => {
-    const own = { purposes: ['news'], ...OVER };
+    const choice = { purposes: ['news'], ...OVER };
     const session = await api.session('dora');
-    expect((await api.post(GRANT, { principalId: 'dora', ...own }, session)).status).toBe(201);
+    expect((await api.post(GRANT, { principalId: 'dora', ...choice }, session)).status).toBe(201);
     const browser = createBrowser();
     const page = { origin: ORIGIN, 'sec-gpc': '1' };
-    expect((await api.post(GRANT, { ...browser, ...own }, api.keys.publishable, page)).status).toBe(201);
+    expect((await api.post(GRANT, { ...browser, ...choice }, api.keys.publishable, page)).status).toBe(201);
     for (const id of ['dora', browser.principalId])
       expect(await api.check(id, 'news')).toMatchObject({ reason: 'granted' });
     expectError(
-      await api.post(GRANT, { principalId: 'emil', ...own }, api.keys.operator),
+      await api.post(GRANT, { principalId: 'emil', ...choice }, api.keys.operator),
       'insufficient-scope',
     );
     expect(await api.check('emil', 'news')).toMatchObject({ reason: 'never-asked' });
@@ -131,7 +131,7 @@ describe('a bundle under GPC', () => {
     const { publicKey } = (await api.get(`/_fp/pubkey?kid=${KID}`, '')).json() as { publicKey: string };
     target = { kid: KID, publicKey: Buffer.from(publicKey, 'base64') };
   });
-  const sent = async (principalId: string, { seq, hash }: Written, purposes: string[]) =>
+  const visitWith = async (principalId: string, { seq, hash }: Written, purposes: string[]) =>
     post(
       api.gpd.url,
       createBundle(target, {
@@ -148,18 +148,18 @@ describe('a bundle under GPC', () => {
       (await api.post(GRANT, { principalId: 'jan', purposes: [PURPOSE], ...OVER })).status;
     await expect.poll(asks, SEEN_WITHIN).toBe(201);
     const yes = await over('kim', PURPOSE);
-    const { consentState } = expectCore(await sent('kim', yes, [PURPOSE, 'news', 'orders']), 'ok');
-    // Of `news` the ledger knows no such yes.
+    const { consentState } = expectCore(await visitWith('kim', yes, [PURPOSE, 'news', 'orders']), 'ok');
+    // The ledger has no such grant of `news`.
     expect(consentState).toMatchObject({ gpc: true, purposes: ['orders', PURPOSE], basis: 'asserted' });
     const plain = await api.write('grant', { principalId: 'lea' });
-    const told = expectCore(await sent('lea', plain, [PURPOSE, 'orders']), 'consent-missing');
-    expect(told.consentState.purposes).toEqual(['orders']);
-    expectCore(await sent('lea', yes, [PURPOSE]), 'consent-missing');
-    expectCore(await sent('kim', { ...yes, hash: 'f'.repeat(64) }, [PURPOSE]), 'consent-missing');
+    const refusal = expectCore(await visitWith('lea', plain, [PURPOSE, 'orders']), 'consent-missing');
+    expect(refusal.consentState.purposes).toEqual(['orders']);
+    expectCore(await visitWith('lea', yes, [PURPOSE]), 'consent-missing');
+    expectCore(await visitWith('kim', { ...yes, hash: 'f'.repeat(64) }, [PURPOSE]), 'consent-missing');
     const bare = createBundle(target, { consent: { purposes: [PURPOSE], gpc: true } });
     expectCore(await post(api.gpd.url, bare), 'consent-missing');
     await api.write('withdraw', { principalId: 'kim' });
-    expectCore(await sent('kim', yes, [PURPOSE]), 'consent-missing');
+    expectCore(await visitWith('kim', yes, [PURPOSE]), 'consent-missing');
   });
 });
 

@@ -90,18 +90,18 @@ describe('400 and 422 come before 403 of ownership', () => {
 describe('403 of ownership comes before 409', () => {
   it('a session with an Idempotency-Key that it used for another body', async () => {
     const headers = { 'idempotency-key': 'mine' };
-    const own = { principalId: 'own', purposes: [PURPOSE] };
-    expect((await api.post(GRANT, own, session, headers)).status).toBe(201);
+    const choice = { principalId: 'own', purposes: [PURPOSE] };
+    expect((await api.post(GRANT, choice, session, headers)).status).toBe(201);
     expectError(await api.post(GRANT, SOMEBODY_ELSE, session, headers), 'not-your-principal');
-    expectError(await api.post(GRANT, { ...own, gpc: true }, session, headers), 'idempotency-conflict');
+    expectError(await api.post(GRANT, { ...choice, gpc: true }, session, headers), 'idempotency-conflict');
   });
 
   it('a browser likewise', async () => {
     const headers = { 'idempotency-key': 'browser', origin: ORIGIN };
     const browser = createBrowser();
-    const own = { ...browser, purposes: [PURPOSE] };
-    expect((await api.post(GRANT, own, api.keys.publishable, headers)).status).toBe(201);
-    const stolen = { ...own, principalId: createBrowser().principalId };
+    const choice = { ...browser, purposes: [PURPOSE] };
+    expect((await api.post(GRANT, choice, api.keys.publishable, headers)).status).toBe(201);
+    const stolen = { ...choice, principalId: createBrowser().principalId };
     expectError(await api.post(GRANT, stolen, api.keys.publishable, headers), 'not-your-principal');
   });
 });

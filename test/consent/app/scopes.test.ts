@@ -138,7 +138,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-async function call(route: Route, who: Who, sent: Record<string, string> = {}): Promise<Reply> {
+async function call(route: Route, who: Who, extraHeaders: Record<string, string> = {}): Promise<Reply> {
   const [method = '', path = ''] = route.call.split(' ');
   // An erasure ends the sessions of the person.
   const leaving = route.call === ERASE && who === 'session';
@@ -146,7 +146,7 @@ async function call(route: Route, who: Who, sent: Record<string, string> = {}): 
   const headers = {
     ...(who === 'basic' ? { authorization: 'Basic dTpw' } : bearer(credential)),
     ...(who === 'publishable' ? { origin: ORIGIN } : {}),
-    ...sent,
+    ...extraHeaders,
   };
   if (!route.body) return ask(api.gpd.url, path, { method, headers });
   const body = JSON.stringify(route.body(who));
@@ -182,7 +182,7 @@ describe.each(ROUTES.map((route) => [route.call, route] as const))('%s in a page
 });
 
 it('nothing is written for those who are refused', async () => {
-  // Of a key is noted the day it was used, refused or not.
+  // A key stores the day of its last use, even when the request was refused.
   const dump = () => dumpDatabase(api.gpd.dataDir, ['api_keys']);
   const before = await dump();
   for (const route of ROUTES.filter(({ body }) => body)) {
@@ -209,14 +209,14 @@ describe('a key of another tenant', () => {
 
   it('writes to its own log and leaves this one as it was', async () => {
     await api.write('grant', { principalId: 'here-too' });
-    const own = (await api.get('/v1/ledger/export')).text;
+    const ownExport = (await api.get('/v1/ledger/export')).text;
     const reply = await api.post(
       '/v1/consent/withdraw',
       { principalId: 'here-too', purposes: [PURPOSE] },
       api.keys.foreign,
     );
     expect(reply.status).toBe(201);
-    expect((await api.get('/v1/ledger/export')).text).toBe(own);
+    expect((await api.get('/v1/ledger/export')).text).toBe(ownExport);
     expect(await api.check('here-too')).toMatchObject({ allowed: true });
   });
 

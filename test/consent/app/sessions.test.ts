@@ -33,9 +33,9 @@ describe('a principal session', () => {
 
   it('reads and writes what is its own', async () => {
     const token = await api.session('anna');
-    const own = { principalId: 'anna', purposes: [PURPOSE] };
+    const choice = { principalId: 'anna', purposes: [PURPOSE] };
     for (const action of ['deny', 'grant', 'withdraw']) {
-      expect((await api.post(`/v1/consent/${action}`, own, token)).status).toBe(201);
+      expect((await api.post(`/v1/consent/${action}`, choice, token)).status).toBe(201);
     }
     const history = await api.post('/v1/consent/history', { principalId: 'anna' }, token);
     expect(history.json()).toMatchObject({
@@ -75,8 +75,8 @@ describe('a principal session', () => {
     const other = await api.gpd.json<{ id: string; key: string }>(CREATE);
     const opened = await api.post('/v1/sessions', { principalId: 'dana' }, other.key);
     const { token: ending } = opened.json() as { token: string };
-    const own = { principalId: 'dana', purposes: [PURPOSE] };
-    expect((await api.post('/v1/consent/grant', own, ending)).status).toBe(201);
+    const choice = { principalId: 'dana', purposes: [PURPOSE] };
+    expect((await api.post('/v1/consent/grant', choice, ending)).status).toBe(201);
     await api.gpd.json(['apikeys', 'revoke', other.id]);
     for (const path of [
       '/v1/consent/withdraw',
@@ -84,7 +84,7 @@ describe('a principal session', () => {
       '/v1/principals/erase',
       '/v1/principals/link',
     ])
-      expectError(await api.post(path, own, ending), 'unauthenticated');
+      expectError(await api.post(path, choice, ending), 'unauthenticated');
     expect(await api.check('dana')).toMatchObject({ allowed: true });
     expect((await ask()).status).toBe(200);
   });

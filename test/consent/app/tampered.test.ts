@@ -37,22 +37,22 @@ async function checkpointLine(): Promise<string> {
 const sign = (seq: number) => api.get(`/v1/consent/proofs/${seq}`);
 
 describe('a log of which the last entry was taken', () => {
-  let kept = '';
+  let checkpoint = '';
   let seq = 0;
 
   it('is whole before', async () => {
     await api.write('grant', { principalId: 'anna' });
     ({ seq } = await api.write('withdraw', { principalId: 'anna' }));
     expect((await sign(seq)).status).toBe(200);
-    kept = (await api.get('/v1/ledger/checkpoint')).text;
-    expect(readCheckpoint(kept).size).toBe(seq + 1);
+    checkpoint = (await api.get('/v1/ledger/checkpoint')).text;
+    expect(readCheckpoint(checkpoint).size).toBe(seq + 1);
     expect(await verify()).toEqual({ code: 0, codes: [] });
     expect(await checkpointLine()).toBe('pass');
   });
 
   it('agrees with checkpoints that were kept elsewhere, as notes or as lines of a checkpoints.log', async () => {
     const file = join(api.gpd.dataDir, '..', 'kept.txt');
-    writeFileSync(file, `${kept}${kept}`);
+    writeFileSync(file, `${checkpoint}${checkpoint}`);
     expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });
     writeFileSync(file, readFileSync(join(api.gpd.dataDir, 'checkpoints.log')));
     expect(await verify('--against', file)).toEqual({ code: 0, codes: [] });

@@ -33,8 +33,8 @@ it('a tenant that goes is 401 for its own callers and leaves no row; nobody else
   const keys: Record<string, string> = { [KID]: await createKey(KID), [OTHER]: await createKey(OTHER) };
   const statuses = new Map<string, Set<number>>();
   let people = 0;
-  const note = (what: string, { status }: Reply): number => {
-    statuses.set(what, (statuses.get(what) ?? new Set()).add(status));
+  const note = (kind: string, { status }: Reply): number => {
+    statuses.set(kind, (statuses.get(kind) ?? new Set()).add(status));
     return status;
   };
   const check = async (kid: string): Promise<number> => {
@@ -70,17 +70,17 @@ it('a tenant that goes is 401 for its own callers and leaves no row; nobody else
       .map((target) => repeat(() => visit(target, kid === KID ? ORIGIN : OTHER_ORIGIN))),
   ]);
   /** Until each of the other tenant's callers has been told this. */
-  const told = (expected: Readonly<Record<string, number>>): Promise<void> =>
+  const untilAnswered = (expected: Readonly<Record<string, number>>): Promise<void> =>
     vi.waitFor(
       () => {
-        for (const [what, status] of Object.entries(expected))
-          expect(statuses.get(`${OTHER} ${what}`), what).toContain(status);
+        for (const [kind, status] of Object.entries(expected))
+          expect(statuses.get(`${OTHER} ${kind}`), kind).toContain(status);
       },
       { timeout: 20_000, interval: 20 },
     );
-  await told({ check: 200, batch: 200, write: 201, visit: 200 });
+  await untilAnswered({ check: 200, batch: 200, write: 201, visit: 200 });
   const removed = await gpd.json<{ removed: Record<string, number> }>(['tenants', 'remove', OTHER, '--yes']);
-  await told({ check: 401, batch: 401, write: 401, visit: 400 });
+  await untilAnswered({ check: 401, batch: 401, write: 401, visit: 400 });
   over = true;
   await Promise.all(asking);
 

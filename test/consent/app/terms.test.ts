@@ -38,9 +38,9 @@ describe('purposes', () => {
   };
 
   it('a new tenant has one, which heeds GPC', async () => {
-    const fresh = await startApi();
-    const { purposes } = (await fresh.get(PURPOSES)).json() as { purposes: object[] };
-    await fresh.stop();
+    const newApi = await startApi();
+    const { purposes } = (await newApi.get(PURPOSES)).json() as { purposes: object[] };
+    await newApi.stop();
     expect(purposes).toEqual([
       expect.objectContaining({ id: PURPOSE, gpc: 'opt-out', lawfulBasis: 'consent', ttlDays: 180 }),
     ]);
@@ -98,35 +98,37 @@ describe('policies', () => {
     );
 
   it('are versions 1, 2, … with the SHA-256 of the exact text, in the log; a material one asks everybody again', async () => {
-    const own = await startApi();
+    const ownApi = await startApi();
     const text = 'Wir speichern wenig.\r\n  Zoë 🐢\n';
     const sha256 = createHash('sha256').update(text).digest('hex');
-    const first = await publish(text, false, own);
+    const first = await publish(text, false, ownApi);
     expect(first.status).toBe(201);
     expect(first.json()).toMatchObject({ version: 1, sha256, material: false });
-    const second = await publish(text, true, own);
+    const second = await publish(text, true, ownApi);
     expect(second.json()).toMatchObject({ version: 2, sha256, material: true });
-    const { policies } = (await own.get(POLICIES, own.keys.publishable)).json() as { policies: object[] };
+    const { policies } = (await ownApi.get(POLICIES, ownApi.keys.publishable)).json() as {
+      policies: object[];
+    };
     expect(policies).toEqual([
       expect.objectContaining({ version: 1, sha256, material: false, text }),
       expect.objectContaining({ version: 2, sha256, material: true, text }),
     ]);
-    const logged = await entriesOfType('policy.published', own);
+    const logged = await entriesOfType('policy.published', ownApi);
     expect(logged.map(({ body }) => body)).toEqual([
       { version: 1, sha256, material: false },
       { version: 2, sha256, material: true },
     ]);
     expect(logged[0]).toMatchObject({ purpose: null });
 
-    await waitForVersion(2, own);
-    const { seq, hash } = await own.write('grant', { principalId: 'lou' });
-    expect(await own.check('lou')).toMatchObject({ allowed: true, policyVersion: 2 });
-    await publish('A comma more.', false, own);
-    await waitForVersion(3, own);
-    expect(await own.check('lou')).toMatchObject({ allowed: true, policyVersion: 2 });
-    await publish('We now sell everything.', true, own);
-    await waitForVersion(4, own);
-    expect(await own.check('lou')).toEqual({
+    await waitForVersion(2, ownApi);
+    const { seq, hash } = await ownApi.write('grant', { principalId: 'lou' });
+    expect(await ownApi.check('lou')).toMatchObject({ allowed: true, policyVersion: 2 });
+    await publish('A comma more.', false, ownApi);
+    await waitForVersion(3, ownApi);
+    expect(await ownApi.check('lou')).toMatchObject({ allowed: true, policyVersion: 2 });
+    await publish('We now sell everything.', true, ownApi);
+    await waitForVersion(4, ownApi);
+    expect(await ownApi.check('lou')).toEqual({
       allowed: false,
       reason: 'policy-outdated',
       proof: { seq, hash },
@@ -134,12 +136,12 @@ describe('policies', () => {
       expiresAt: null,
       given: 'unknown',
     });
-    await own.write('grant', { principalId: 'lou' });
-    expect(await own.check('lou')).toMatchObject({ allowed: true, policyVersion: 4 });
+    await ownApi.write('grant', { principalId: 'lou' });
+    expect(await ownApi.check('lou')).toMatchObject({ allowed: true, policyVersion: 4 });
     // A grant of an earlier text is recorded as that, and stays outdated.
-    await own.write('grant', { principalId: 'max', policyVersion: 3 });
-    expect(await own.check('max')).toMatchObject({ reason: 'policy-outdated', policyVersion: 3 });
-    await own.stop();
+    await ownApi.write('grant', { principalId: 'max', policyVersion: 3 });
+    expect(await ownApi.check('max')).toMatchObject({ reason: 'policy-outdated', policyVersion: 3 });
+    await ownApi.stop();
   });
 
   describe('with one version', () => {

@@ -100,17 +100,17 @@ describe('grant, deny, withdraw', () => {
         }
       }),
     );
-    const seen: string[] = [];
+    const outcomes: string[] = [];
     for (let n = 0; n < 25; n += 1) {
       for (const action of ['grant', 'withdraw'] as const) {
         const { seq } = await api.write(action, { principalId: 'fritz' });
         const { reason, proof } = await api.check('fritz');
-        seen.push(`${action}: ${reason} ${proof.seq - seq}`);
+        outcomes.push(`${action}: ${reason} ${proof.seq - seq}`);
       }
     }
     busy = false;
     await load;
-    expect([...new Set(seen)].sort()).toEqual(['grant: granted 0', 'withdraw: withdrawn 0']);
+    expect([...new Set(outcomes)].sort()).toEqual(['grant: granted 0', 'withdraw: withdrawn 0']);
   });
 });
 

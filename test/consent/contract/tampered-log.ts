@@ -33,7 +33,7 @@ const SECRET = Buffer.alloc(32, 3);
 const masterKey = createMasterKey(Buffer.alloc(32, 5), randomBytes);
 const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 
-/** What somebody can do who writes the database, and has no key. */
+/** An attacker here writes the database and has no key. */
 export function tamperedLogContract(make: MakeDatabase): void {
   describe('a log that somebody rewrote without its keys', () => {
     let db: TestDatabase;
@@ -71,7 +71,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
           return currentCheckpoint(await deps(), kid, head?.size ?? 0);
         },
         keep: async () => keepCheckpoints(await deps(), kid),
-        /** As another process, which has read nothing yet. */
+        /** A verifier of another process has read nothing yet. */
         async codes() {
           const trusted = { book: createCheckpointBook(dataDir, SECRET), keys: await keysOf() };
           const problems = (await verifyLog(database, kid, { trusted }))?.problems ?? [];
@@ -126,10 +126,10 @@ export function tamperedLogContract(make: MakeDatabase): void {
         await tx('consent_openings').where({ kid }).where('seq', '>=', size).delete();
         await tx('consent_state').where({ kid }).where('seq', '>=', size).delete();
         await tx('checkpoints').where({ kid }).delete();
-        const none = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
+        const noCheckpoint = { checkpoint: null, checkpoint_size: 0, checkpoint_at: 0 };
         await tx('ledger_heads')
           .where({ kid })
-          .update({ ...head, ...none });
+          .update({ ...head, ...noCheckpoint });
       });
     }
 
@@ -206,13 +206,13 @@ export function tamperedLogContract(make: MakeDatabase): void {
           for (const path of [file, `${file}.lock`]) rmSync(path);
         },
       ],
-    ])('is not signed where checkpoints.log %s', async (what, damage) => {
-      const kid = `file-${what.replaceAll(' ', '-')}`;
+    ])('is not signed where checkpoints.log %s', async (damageTitle, damage) => {
+      const kid = `file-${damageTitle.replaceAll(' ', '-')}`;
       const node = await createLog(kid);
       const whole = readFileSync(node.file);
       damage(node.file);
       // A node on PostgreSQL that was never there before begins with what the others signed.
-      const begins = what.includes('lock') && db.database.kind === 'postgres';
+      const begins = damageTitle.includes('lock') && db.database.kind === 'postgres';
       expect(await node.codes()).toEqual(begins ? [] : ['checkpoint-missing']);
       const after = createNode(kid, db.database, node.file.slice(0, -'/checkpoints.log'.length));
       if (begins) expect(await after.sign()).toMatchObject({ size: 6 });
@@ -440,7 +440,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       ],
     ];
 
-    // Of the same rows both databases have the same problems: where no SQL differs SQLite alone is asked.
+    // Both databases report the same problems of the same rows, so SQLite alone runs where no SQL differs.
     const isAsked = (): boolean => db.database.kind === 'sqlite';
 
     it.each(people)('shows %s', async (_what, name, tamper, codes) => {
@@ -522,8 +522,13 @@ export function tamperedLogContract(make: MakeDatabase): void {
       const kid = 'expired';
       const node = await createSealed(kid);
       const now = BEGIN + 10 * DAY;
-      const taken = await retain(db.database, { kid, days: 9, now: now - DAY + 2 * HOUR, macs: macOf(kid) });
-      expect(taken.decisions).toBe(2);
+      const retained = await retain(db.database, {
+        kid,
+        days: 9,
+        now: now - DAY + 2 * HOUR,
+        macs: macOf(kid),
+      });
+      expect(retained.decisions).toBe(2);
       expect(await node.codes()).toEqual([]);
       const entry = JSON.parse((await readEntries(other, kid, 0, 100)).at(-1)?.entry ?? '') as object;
       const before = new Date(BEGIN + 2 * HOUR).toISOString().replace('.000Z', 'Z');
@@ -573,7 +578,7 @@ export function tamperedLogContract(make: MakeDatabase): void {
       });
       expect(await node.codes()).toEqual(['entry-unauthenticated']);
       await expectUnsigned(node, 'entry-unauthenticated');
-      // What gpd appends after it shows how far ahead its time was.
+      // The next entry of gpd shows how far ahead the time of the forged one was.
       await savePurposes(db.database, { kid, stateMac: macOf(kid) }, [createFirstPurpose()], operatorAt(NOW));
       expect(await node.codes()).toEqual(['entry-unauthenticated', 'time-out-of-order']);
       await expectUnsigned(node, 'entry-unauthenticated');

@@ -28,11 +28,11 @@ export function termsContract(make: MakeDatabase): void {
         const imported = { recordedAt: at, evidence: undefined };
         return appender(other).append({ ...request, entries: [{ ...entry!, detail }], imported });
       };
-      const written = { entries: [expect.objectContaining({ purpose: 'ads' })] as unknown };
-      expect(await importing(null, 'granted')).toEqual(written);
-      expect(await importing(NOW - 5, 'granted')).toEqual(written);
+      const imported = { entries: [expect.objectContaining({ purpose: 'ads' })] as unknown };
+      expect(await importing(null, 'granted')).toEqual(imported);
+      expect(await importing(NOW - 5, 'granted')).toEqual(imported);
       expect(await importing(NOW - 5, 'granted')).toBe('outdated');
-      expect(await importing(NOW - 5, 'withdrawn')).toEqual(written);
+      expect(await importing(NOW - 5, 'withdrawn')).toEqual(imported);
       await appender(db.database).append(createRequest(kid, { now: NOW }));
       expect(await importing(NOW - 1, 'withdrawn')).toBe('outdated');
     });

@@ -22,26 +22,26 @@ const BEGIN = Math.floor(NOW / HOUR) * HOUR;
 const HOURS = 3;
 const LOG_CHECKS = CHECKS.filter(({ id }) => id === 'log.entries');
 
-/** The same database, on which `work` happens right before the nth query of a table, as it may beside a running server. */
+/** `work` runs right before the nth query of a table, as another writer may beside a running server. */
 function beside(database: Database, work: () => Promise<unknown>, table: string, nth = 1): Database {
-  let left = nth;
+  let remaining = nth;
   const gate = async (name: unknown): Promise<void> => {
     if (name !== table) return;
-    left -= 1;
-    if (left === 0) await work();
+    remaining -= 1;
+    if (remaining === 0) await work();
   };
   const watched = <K extends Knex>(knex: K): K =>
     new Proxy(knex, {
       apply(target, self, args: unknown[]) {
         const query = Reflect.apply(target, self, args) as Knex.QueryBuilder;
         const run = query.then.bind(query);
-        const late = async (): Promise<unknown> => {
+        const runAfterGate = async (): Promise<unknown> => {
           await gate(args[0]);
           return new Promise((done, failed) => void run(done, failed));
         };
         // A query runs when it is awaited.
         Reflect.set(query, 'then', (...answer: Parameters<Promise<unknown>['then']>) =>
-          late().then(...answer),
+          runAfterGate().then(...answer),
         );
         return query;
       },
@@ -137,11 +137,12 @@ export function verifyBesideContract(make: MakeDatabase): void {
       ['ledger_entries', 'ledger_entries'],
     ])(
       'a tenant that goes before the read of %s, and with it its %s, was not tampered with',
-      async (at, gone) => {
+      async (at, emptiedTable) => {
         const kid = await sealedTenant(`removed-${at}`);
         const remove = () =>
           db.database.transaction(async (tx) => {
-            for (const table of ['tenants', gone, 'decisions']) await tx(table).where({ kid }).delete();
+            for (const table of ['tenants', emptiedTable, 'decisions'])
+              await tx(table).where({ kid }).delete();
           });
         const found = await verifyLog(beside(other, remove, at), kid);
         expect(found?.problems ?? []).toEqual([]);
@@ -179,12 +180,12 @@ export function verifyBesideContract(make: MakeDatabase): void {
     it('a snapshot sees one moment, writes nothing and gives its connection back', async () => {
       const kid = await addTenant(db.database, 'moment');
       const count = (tx: Knex): Promise<unknown[]> => Promise.resolve(tx('sightings').where({ kid }));
-      const seen = await other.snapshot(async (tx) => {
+      const found = await other.snapshot(async (tx) => {
         const before = await count(tx);
         await createRecorder(db.database).record(createEntry({ kid, id: 'moment' }));
         return [before, await count(tx)];
       });
-      expect(seen).toEqual([[], []]);
+      expect(found).toEqual([[], []]);
       expect(await count(other.read)).toHaveLength(1);
       const fail = () =>
         other.snapshot(() => {

@@ -51,13 +51,13 @@ async function decide(signals?: Record<string, unknown>): Promise<ReturnType<typ
 describe('GET /v1/decisions/{requestId}', () => {
   it.each(['secret', 'read-only', 'operator'])('tells a %s key what the browser was told', async (scope) => {
     const before = Date.now();
-    const { transparencyToken, ...told } = await decide();
+    const { transparencyToken, ...answer } = await decide();
     expect(transparencyToken).toBeDefined();
-    const reply = await find(told.requestId, secretOf(`${KID} ${scope}`));
+    const reply = await find(answer.requestId, secretOf(`${KID} ${scope}`));
     expect(reply.status).toBe(200);
     const decision = heldDecisionSchema.strict().parse(reply.json());
-    const { rules, policyVersion, decidedAt, restricted, contestUrl, ...same } = decision;
-    expect(same).toEqual(told);
+    const { rules, policyVersion, decidedAt, restricted, contestUrl, ...storedAnswer } = decision;
+    expect(storedAnswer).toEqual(answer);
     expect(restricted).toBe(false);
     expect(contestUrl).toBe(`${gpd.url}/my-data?kid=${KID}#contest`);
     expect(policyVersion).not.toBe('');
@@ -126,10 +126,10 @@ describe('GET /v1/decisions/{requestId}', () => {
   it("404 for another tenant's decision as for none", async () => {
     const { requestId } = await decide();
     const foreign = await find(requestId, secretOf('other secret'));
-    const none = await find(`req_${'0'.repeat(26)}`, secretOf('other secret'));
+    const unknown = await find(`req_${'0'.repeat(26)}`, secretOf('other secret'));
     expectError(foreign, 'no-such-decision');
-    expectError(none, 'no-such-decision');
-    expect(foreign.text).toBe(none.text);
+    expectError(unknown, 'no-such-decision');
+    expect(foreign.text).toBe(unknown.text);
   });
 
   it.each([
@@ -159,12 +159,12 @@ describe('GET /v1/decisions/{requestId}', () => {
   });
 
   it('notes the use of a key to the day and no finer', async () => {
-    const used = async (): Promise<string | null | undefined> =>
+    const lastUsed = async (): Promise<string | null | undefined> =>
       (await gpd.json<{ id: string; lastUsedAt: string | null }[]>(['apikeys', 'list', KID])).find(
         (key) => key.id === keys.get(`${KID} secret`)?.id,
       )?.lastUsedAt;
     await find('x', secretOf(`${KID} secret`));
-    await vi.waitFor(async () => expect(await used()).toMatch(/^\d{4}-\d\d-\d\d$/), SEEN_WITHIN);
+    await vi.waitFor(async () => expect(await lastUsed()).toMatch(/^\d{4}-\d\d-\d\d$/), SEEN_WITHIN);
   });
 
   it('refuses a revoked key within 5 s, and only that one', async () => {

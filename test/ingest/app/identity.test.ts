@@ -119,8 +119,8 @@ describe('who it is', () => {
     ['a media query that is no word of ours', { media: { pointer: 'laser' } }],
     ['an endless text', { engine: { errorMessage: 'x'.repeat(5000) } }],
     ['graphics that are an array', { graphics: [] }],
-  ])('badly typed signals lead to unknown, never to a 500: %s', async (_name, wrong) => {
-    const body = await identify({ ...desktopChrome(), ...wrong });
+  ])('badly typed signals lead to unknown, never to a 500: %s', async (_name, wrongSignals) => {
+    const body = await identify({ ...desktopChrome(), ...wrongSignals });
     expect(body.class).toBe('unknown');
   });
 

@@ -147,11 +147,11 @@ const unopened: readonly (readonly [string, () => unknown])[] = [
 
 describe('a bundle that does not open', () => {
   it.each(unopened)('is decrypt-failed like a bad tag: %s', async (_name, make) => {
-    const sent = make() as { kid: string };
-    // Of the same tenant: whose pages may read the answer goes by the kid.
-    const bad = createBundle(sent.kid === other.kid ? other : acme);
+    const bundle = make() as { kid: string };
+    // The kid decides which pages may read the answer, so both bundles name the same tenant.
+    const bad = createBundle(bundle.kid === other.kid ? other : acme);
     const reference = await post(gpd.url, { ...bad, ct: flipByte(bad.ct, -1) }, { origin: ORIGIN });
-    const reply = await post(gpd.url, sent, { origin: ORIGIN });
+    const reply = await post(gpd.url, bundle, { origin: ORIGIN });
     const { requestId: _id, ...body } = expectCore(reply, 'decrypt-failed');
     const { requestId: _other, ...expected } = expectCore(reference, 'decrypt-failed');
     expect(body).toEqual(expected);

@@ -41,10 +41,10 @@ describe('the order of refusals', () => {
   });
 
   it('opening before freshness', async () => {
-    const stale = makePlaintext({ clientTs: 0 });
-    expectCore(await post(gpd.url, seal({ ...acme, kid: 'nobody' }, stale)), 'decrypt-failed');
-    expectCore(await post(gpd.url, sealUnder(KID, Buffer.alloc(32), stale)), 'unknown-key');
-    expectCore(await post(gpd.url, seal(acme, { ...stale, surplus: true })), 'decrypt-failed');
+    const staleText = makePlaintext({ clientTs: 0 });
+    expectCore(await post(gpd.url, seal({ ...acme, kid: 'nobody' }, staleText)), 'decrypt-failed');
+    expectCore(await post(gpd.url, sealUnder(KID, Buffer.alloc(32), staleText)), 'unknown-key');
+    expectCore(await post(gpd.url, seal(acme, { ...staleText, surplus: true })), 'decrypt-failed');
   });
 
   it('freshness before consent', async () => {

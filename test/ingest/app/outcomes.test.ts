@@ -107,12 +107,17 @@ describe('ingest outcomes', () => {
 
   it('gives a fresh cookie each time, whatever the browser sent', async () => {
     const inbound = 'A'.repeat(43);
-    const seen = new Set([inbound]);
-    const stale = createBundle(acme, { clientTs: 0 });
-    for (const bundle of [createBundle(acme), stale, createBundle({ ...acme, kid: 'nobody' }), stale]) {
-      seen.add(sessionOf(await post(gpd.url, bundle, { cookie: `gp_session=${inbound}` })));
+    const sessions = new Set([inbound]);
+    const staleBundle = createBundle(acme, { clientTs: 0 });
+    for (const bundle of [
+      createBundle(acme),
+      staleBundle,
+      createBundle({ ...acme, kid: 'nobody' }),
+      staleBundle,
+    ]) {
+      sessions.add(sessionOf(await post(gpd.url, bundle, { cookie: `gp_session=${inbound}` })));
     }
-    expect(seen.size).toBe(5);
+    expect(sessions.size).toBe(5);
   });
 
   it('405 for another method', async () => {
@@ -122,14 +127,14 @@ describe('ingest outcomes', () => {
   });
 
   it('writes for a 200 and for nothing else', async () => {
-    const used = createBundle(acme);
+    const usedBundle = createBundle(acme);
     const earlier = await dumpDatabase(gpd.dataDir);
-    expectCore(await post(gpd.url, used), 'ok');
+    expectCore(await post(gpd.url, usedBundle), 'ok');
     const before = await dumpDatabase(gpd.dataDir);
     expect(before).not.toEqual(earlier);
-    expectCore(await post(gpd.url, used), 'replay');
+    expectCore(await post(gpd.url, usedBundle), 'replay');
     expectCore(await post(gpd.url, createBundle(acme, { clientTs: 0 })), 'stale');
-    expectCore(await post(gpd.url, { ...used, ct: flipByte(used.ct, 0) }), 'decrypt-failed');
+    expectCore(await post(gpd.url, { ...usedBundle, ct: flipByte(usedBundle.ct, 0) }), 'decrypt-failed');
     expectCore(await post(gpd.url, sealUnder('nobody', Buffer.alloc(32), makePlaintext())), 'unknown-key');
     expectError(await post(gpd.url, '{}'), 'malformed-sealed-bundle');
     expect(await dumpDatabase(gpd.dataDir)).toEqual(before);

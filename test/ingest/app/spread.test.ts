@@ -33,21 +33,21 @@ function look({ kid, durable, network, day = TODAY }: Seen): Promise<KnownDevice
 
 let requests = 0;
 /** One sighting as ingest does it: look, then record. */
-async function sight(seen: Seen): Promise<Spread> {
+async function sight(sighting: Seen): Promise<Spread> {
   requests += 1;
   const id = requests;
-  const { kid, durable, network, day = TODAY } = seen;
-  const known = await look(seen);
+  const { kid, durable, network, day = TODAY } = sighting;
+  const knownDevice = await look(sighting);
   const entry = createEntry({
     kid,
     durable,
     network,
     day,
     id: String(id),
-    marked: known.marked,
+    marked: knownDevice.marked,
   });
   await createRecorder(file.database).record(entry);
-  return known.spread;
+  return knownDevice.spread;
 }
 
 const rows = (table: string, kid: string): Promise<readonly Record<string, unknown>[]> =>
@@ -55,33 +55,33 @@ const rows = (table: string, kid: string): Promise<readonly Record<string, unkno
 
 describe('networks of one id in a day', () => {
   it('the 21st shares it, and not the 20th', async () => {
-    const seen = { kid: 'many', durable: 'd' };
+    const device = { kid: 'many', durable: 'd' };
     const shared: boolean[] = [];
     for (let i = 1; i <= 22; i += 1)
-      shared.push(isShared(await sight({ ...seen, network: `n${i}` }), LIMITS));
+      shared.push(isShared(await sight({ ...device, network: `n${i}` }), LIMITS));
     expect(shared.indexOf(true)).toBe(20);
     expect(shared.slice(20)).toEqual([true, true]);
   });
 
   it('are counted once each, whatever the number of visits', async () => {
-    const seen = { kid: 'again', durable: 'd' };
-    for (let i = 0; i < 12; i += 1) await sight({ ...seen, network: `n${i % 3}` });
+    const device = { kid: 'again', durable: 'd' };
+    for (let i = 0; i < 12; i += 1) await sight({ ...device, network: `n${i % 3}` });
     expect(await rows('network_days', 'again')).toEqual([
       { kid: 'again', durable: 'd', day: TODAY, networks: 3 },
     ]);
-    expect((await look({ ...seen, network: 'n1' })).spread).toMatchObject({
+    expect((await look({ ...device, network: 'n1' })).spread).toMatchObject({
       networksToday: 3,
       pairsOfWeek: 3,
     });
-    expect((await look({ ...seen, network: 'new' })).spread).toMatchObject({
+    expect((await look({ ...device, network: 'new' })).spread).toMatchObject({
       networksToday: 4,
       pairsOfWeek: 4,
     });
   });
 
   it('are counted once when many visits come in one turn', async () => {
-    const seen = { kid: 'crowd', durable: 'd' };
-    await Promise.all(Array.from({ length: 30 }, (_, i) => sight({ ...seen, network: `n${i % 5}` })));
+    const device = { kid: 'crowd', durable: 'd' };
+    await Promise.all(Array.from({ length: 30 }, (_, i) => sight({ ...device, network: `n${i % 5}` })));
     expect(await rows('network_days', 'crowd')).toEqual([
       { kid: 'crowd', durable: 'd', day: TODAY, networks: 5 },
     ]);
@@ -89,8 +89,8 @@ describe('networks of one id in a day', () => {
 
   it('belong to one id, one tenant and one day', async () => {
     for (let i = 0; i < 5; i += 1) await sight({ kid: 'own', durable: 'd', network: `n${i}` });
-    const spread = async (seen: Partial<Seen>): Promise<Spread> =>
-      (await look({ kid: 'own', durable: 'd', network: 'x', ...seen })).spread;
+    const spread = async (sighting: Partial<Seen>): Promise<Spread> =>
+      (await look({ kid: 'own', durable: 'd', network: 'x', ...sighting })).spread;
     expect(await spread({})).toMatchObject({ networksToday: 6, pairsOfWeek: 6 });
     expect(await spread({ durable: 'e' })).toMatchObject({ networksToday: 1, pairsOfWeek: 1 });
     expect(await spread({ kid: 'foreign' })).toMatchObject({ networksToday: 1, pairsOfWeek: 1 });
@@ -100,9 +100,9 @@ describe('networks of one id in a day', () => {
 
 describe('pairs of a week', () => {
   it('are those of today and the six days before', async () => {
-    const seen = { kid: 'week', durable: 'd' };
-    for (let back = 0; back < 10; back += 1) await sight({ ...seen, network: 'n', day: TODAY - back });
-    expect((await look({ ...seen, network: 'n' })).spread.pairsOfWeek).toBe(7);
+    const device = { kid: 'week', durable: 'd' };
+    for (let back = 0; back < 10; back += 1) await sight({ ...device, network: 'n', day: TODAY - back });
+    expect((await look({ ...device, network: 'n' })).spread.pairsOfWeek).toBe(7);
   });
 
   it('of a tenant are those of all its ids', async () => {

@@ -12,7 +12,7 @@ import { type Gpd, startGpd } from '../../support/server.ts';
 let gpd: Gpd;
 let secret: string;
 let otherSecret: string;
-/** Of the server's clock and of the browsers that visit it. */
+/** The server's clock and the browsers' clocks are ahead by this many milliseconds. */
 let aheadMs = 0;
 
 const keyOf = async (kid: string): Promise<string> =>
@@ -48,8 +48,8 @@ function send({ after, session, signals, tenant = 0, consent }: Sent = {}): Prom
   return post(gpd.url, bundle, { origin: ORIGIN, ...(session && { cookie: `gp_session=${session}` }) });
 }
 
-async function visit(sent: Sent = {}) {
-  const reply = await send(sent);
+async function visit(options: Sent = {}) {
+  const reply = await send(options);
   return { ...expectCore(reply, 'ok'), session: sessionOf(reply) };
 }
 
@@ -83,7 +83,7 @@ describe('a bundle that supersedes an earlier one', () => {
   it('is refused without the session of that request, and keeps the one there is', async () => {
     const [mine, theirs] = [await visit(), await visit()];
     const after = mine.requestId;
-    const wrong: readonly Sent[] = [
+    const refusals: readonly Sent[] = [
       { after },
       { after, session: theirs.session },
       { after, session: `${mine.session.slice(0, -2)}AA` },
@@ -92,8 +92,8 @@ describe('a bundle that supersedes an earlier one', () => {
       { after: '', session: mine.session },
       { after, session: mine.session, tenant: 1 },
     ];
-    for (const sent of wrong) {
-      const reply = await send(sent);
+    for (const options of refusals) {
+      const reply = await send(options);
       expectError(reply, 'unauthenticated');
       // A page may read why.
       expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
@@ -146,9 +146,9 @@ describe('a person whose session has two decisions', () => {
     const second = await visit({ signals, after: first.requestId, session: first.session });
     const third = await visit({ signals, after: second.requestId, session: second.session });
     expect(first.needsAttestation).toBe(true);
-    const told = (await me('export', first)).text;
-    expect(told).toContain(`"supersededBy":"${second.requestId}"`);
-    expect(told).toContain(`"supersededBy":"${third.requestId}"`);
+    const exportText = (await me('export', first)).text;
+    expect(exportText).toContain(`"supersededBy":"${second.requestId}"`);
+    expect(exportText).toContain(`"supersededBy":"${third.requestId}"`);
     expect((await me('forget', first)).json()).toMatchObject({ forgotten: true, shared: true });
     for (const { requestId } of [first, second, third])
       expect(await decision(requestId)).toMatchObject({ error: 'no-such-decision' });
@@ -166,23 +166,23 @@ describe('a person whose session has two decisions', () => {
 });
 
 describe('a request is no longer superseded', () => {
-  const refused = async (sent: Sent): Promise<void> => {
-    expectError(await send(sent), 'unauthenticated');
+  const refused = async (options: Sent): Promise<void> => {
+    expectError(await send(options), 'unauthenticated');
   };
 
   it('half an hour after it', async () => {
-    const [inTime, late] = [await visit(), await visit()];
+    const [inTime, afterLimit] = [await visit(), await visit()];
     aheadMs = 29 * MINUTE;
     const { requestId: after, session } = inTime;
     const second = await visit({ after, session });
     aheadMs = 31 * MINUTE;
-    await refused({ after: late.requestId, session: late.session });
+    await refused({ after: afterLimit.requestId, session: afterLimit.session });
     // Each request has its own half hour.
     expectCore(await send({ after: second.requestId, session: second.session }), 'ok');
     aheadMs = 0;
     // A clock that was set back.
     await refused({ after: second.requestId, session: second.session });
-    expect(await decision(late.requestId)).not.toHaveProperty('supersededBy');
+    expect(await decision(afterLimit.requestId)).not.toHaveProperty('supersededBy');
   });
 
   it('after 32 others in a row', async () => {
@@ -193,29 +193,29 @@ describe('a request is no longer superseded', () => {
   });
 
   it('once it is linked to a principal that the bundle does not prove', async () => {
-    const asked = (path: string, body: object, key: string, headers = {}) =>
+    const callAs = (path: string, body: object, key: string, headers = {}) =>
       postJson(gpd.url, path, body, { authorization: `Bearer ${key}`, ...headers });
-    const grant = await asked(
+    const grant = await callAs(
       '/v1/consent/grant',
       { principalId: 'anna', purposes: ['device-identification'] },
       secret,
     );
     const { seq, hash } = grant.json() as { seq: number; hash: string };
     const first = await visit();
-    const { token } = (await asked('/v1/sessions', { principalId: 'anna' }, secret)).json() as {
+    const { token } = (await callAs('/v1/sessions', { principalId: 'anna' }, secret)).json() as {
       token: string;
     };
     const browser = { origin: ORIGIN, cookie: `gp_session=${first.session}` };
     const body = { token: first.transparencyToken };
-    expect((await asked('/v1/principals/link', body, token, browser)).status).toBe(201);
-    const sent = { after: first.requestId, session: first.session };
+    expect((await callAs('/v1/principals/link', body, token, browser)).status).toBe(201);
+    const takeover = { after: first.requestId, session: first.session };
     const receipt = { purposes: ['device-identification'], gpc: false, version: 3, issuedAt: Date.now() };
-    await refused(sent);
-    await refused({ ...sent, consent: { ...receipt, principalId: 'anna' } });
-    await refused({ ...sent, consent: { ...receipt, principalId: 'ben', proof: { seq, hash } } });
+    await refused(takeover);
+    await refused({ ...takeover, consent: { ...receipt, principalId: 'anna' } });
+    await refused({ ...takeover, consent: { ...receipt, principalId: 'ben', proof: { seq, hash } } });
     expect(await decision(first.requestId)).not.toHaveProperty('supersededBy');
     const second = await visit({
-      ...sent,
+      ...takeover,
       consent: { ...receipt, principalId: 'anna', proof: { seq, hash } },
     });
     expect(await decision(first.requestId)).toMatchObject({ supersededBy: second.requestId });

@@ -6,7 +6,7 @@ import { desktopChrome } from '../../support/samples.ts';
 import { createBundle } from '../../support/seal.ts';
 import { startGpd } from '../../support/server.ts';
 
-/** Who serves no worker file is told by doctor: a verdict looks the same without it. */
+/** A missing worker file changes no verdict, so only doctor can report it. */
 
 it('bundles without a worker are counted by hour, and doctor tells where most are', async () => {
   const gpd = await startGpd({ tenants: [{ kid: KID, origins: [ORIGIN] }] });

@@ -112,8 +112,8 @@ export function decisionContract(make: MakeDatabase): void {
           recorder.record(createEntry({ kid: 'both', id: `b${i}`, durable: null, datedAt: 2000 + i })),
         ),
       );
-      const gone = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW)));
-      expect(gone[0]! + gone[1]!).toBe(2000);
+      const purgedCounts = await Promise.all([db.database, other].map((node) => purgeNonces(node, NOW)));
+      expect(purgedCounts[0]! + purgedCounts[1]!).toBe(2000);
       expect(await nonces()).toEqual([]);
     });
 

@@ -9,7 +9,7 @@ const UNKNOWN = { seen: false, neverAutomation: false, marked: false };
 
 const clock = (): number => NOW;
 
-/** What is known of a device on a network it was never on. */
+/** @returns the device as it is known on a network where it has never been */
 async function ask(database: Database, kid: string, durable: string, network = 'elsewhere', day = DAY) {
   return createLookup(database)({ kid, durable, network, day });
 }
@@ -54,18 +54,18 @@ export function deviceContract(make: MakeDatabase): void {
     it('answers a thousand questions of one turn in their order', async () => {
       const recorder = createRecorder(db.database);
       const networks = (i: number): number => (i % 10 === 0 ? 1 + ((i / 10) % 7) : 0);
-      const known = Array.from({ length: 1000 }, (_, i) =>
+      const entries = Array.from({ length: 1000 }, (_, i) =>
         Array.from({ length: networks(i) }, (_, n) =>
           createEntry({ kid: 'k6', id: `d${i}-${n}`, durable: `d${i}`, network: `n${n}` }),
         ),
       ).flat();
-      await Promise.all(known.map((entry) => recorder.record(entry)));
+      await Promise.all(entries.map((entry) => recorder.record(entry)));
       const answers = await lookUpDevices(
         other.read,
         createTotals(clock),
         Array.from({ length: 1000 }, (_, i) => ({ kid: 'k6', durable: `d${i}`, network: 'new', day: DAY })),
       );
-      expect(answers.map(({ seen, spread }) => [seen, spread.pairsOfWeek])).toEqual(
+      expect(answers.map(({ seen: isSeen, spread }) => [isSeen, spread.pairsOfWeek])).toEqual(
         answers.map((_, i) => [i % 10 === 0, networks(i) + 1]),
       );
     });
@@ -78,7 +78,7 @@ export function deviceContract(make: MakeDatabase): void {
         createTotals(clock),
         ['seen', 'none', 'seen'].map((durable) => ({ ...query, durable })),
       );
-      expect(answers.map(({ seen }) => seen)).toEqual([true, false, true]);
+      expect(answers.map(({ seen: isSeen }) => isSeen)).toEqual([true, false, true]);
     });
 
     it('takes any text as an id', async () => {

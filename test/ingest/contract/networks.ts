@@ -30,10 +30,10 @@ export function networkContract(make: MakeDatabase): void {
         return eraseRows(tx, { ...target });
       });
     const pairsOf = async (kid: string): Promise<number> => {
-      const asked = { kid, durable: 'nobody', network: 'nowhere', day: DAY };
-      return (await createLookup(other)(asked)).spread.tenantPairsOfWeek;
+      const query = { kid, durable: 'nobody', network: 'nowhere', day: DAY };
+      return (await createLookup(other)(query)).spread.tenantPairsOfWeek;
     };
-    const left = (table: string, kid: string): Promise<readonly string[]> =>
+    const remainingNames = (table: string, kid: string): Promise<readonly string[]> =>
       other.read(table).where({ kid }).orderBy('durable').pluck('durable');
 
     it('takes what the device counted from the total of its tenant, and nothing of others', async () => {
@@ -46,7 +46,7 @@ export function networkContract(make: MakeDatabase): void {
       await visit(kid, 'gone-too', 'n5', DAY - 2);
       for (const network of ['n1', 'n6']) await visit(kid, 'stays', network);
       await visit(neighbour, 'gone', 'n1');
-      // What other nodes counted lies in shards of their own.
+      // Other nodes count in shards of their own.
       const shards = [9, 10].map((shard) => ({ kid, day: DAY, shard, pairs: 100 }));
       await db.database.transaction((tx) => tx('network_totals').insert(shards));
       expect(await pairsOf(kid)).toBe(207);
@@ -65,7 +65,7 @@ export function networkContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => tx('legal_holds').insert(hold));
       await erase(kid, 'held');
       expect(await pairsOf(kid)).toBe(1);
-      expect(await left('network_days', kid)).toEqual(['held']);
+      expect(await remainingNames('network_days', kid)).toEqual(['held']);
     });
 
     it('takes every day that is stored, on a server that was off or whose clock was ahead too', async () => {
@@ -75,8 +75,8 @@ export function networkContract(make: MakeDatabase): void {
       }
       await erase(kid, 'gone');
       for (const table of ['network_days', 'network_marks']) {
-        expect(new Set(await left(table, kid)), table).toEqual(new Set(['stays']));
-        expect(await left(table, kid), table).toHaveLength(6);
+        expect(new Set(await remainingNames(table, kid)), table).toEqual(new Set(['stays']));
+        expect(await remainingNames(table, kid), table).toHaveLength(6);
       }
     });
 

@@ -54,14 +54,14 @@ export function recorderContract(make: MakeDatabase): void {
       const device = { kid, durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, kid);
       const sight = (id: string, network = 'n'): Promise<Recorded> => {
-        const asked = { ...device, network };
+        const query = { ...device, network };
         return recorder.record({
-          claim: createEntry({ ...asked, id }).claim,
-          device: asked,
-          decide(known) {
+          claim: createEntry({ ...query, id }).claim,
+          device: query,
+          decide(knownDevice) {
             const signals = [{ name: 'gpu', value: 'keyed' }];
             const summary = { signals, joint: 'j', expiresAt: NOW + DAY };
-            return createEntry({ ...asked, id, marked: known?.marked === true, summary });
+            return createEntry({ ...query, id, marked: knownDevice?.marked === true, summary });
           },
         });
       };
@@ -84,40 +84,43 @@ export function recorderContract(make: MakeDatabase): void {
       const recorder = createWholeRecorder(db.database, () => performance.now());
       const device = { kid: 'settled', durable: 'd', network: 'n', day: DAY };
       await ensureTenant(db.database, 'settled');
-      const known: (KnownDevice | null)[] = [];
-      const sight = (id: string, asked: DeviceQuery | null = device): Promise<Recorded> =>
+      const knownDevices: (KnownDevice | null)[] = [];
+      const sight = (id: string, query: DeviceQuery | null = device): Promise<Recorded> =>
         recorder.record({
           claim: createEntry({ ...device, id }).claim,
-          device: asked,
-          decide(what) {
-            known.push(what);
-            return createEntry({ ...device, id, marked: what?.marked ?? false });
+          device: query,
+          decide(knownDevice) {
+            knownDevices.push(knownDevice);
+            return createEntry({ ...device, id, marked: knownDevice?.marked ?? false });
           },
         });
       await Promise.all([sight('s1'), sight('s2')]);
-      const written = await sight('s3');
+      const recorded = await sight('s3');
       await sight('s4', null);
-      expect(known.map((what) => what && [what.seen, what.marked])).toEqual([
+      expect(knownDevices.map((entry) => entry && [entry.seen, entry.marked])).toEqual([
         [false, false],
         [false, false],
         [true, true],
         null,
       ]);
-      expect(written).toMatchObject({ kid: 'settled', verdict: { requestId: 'req_s3' } });
+      expect(recorded).toMatchObject({ kid: 'settled', verdict: { requestId: 'req_s3' } });
       expect(await counts(other, 'settled')).toEqual([4, 1, 1, 4]);
     });
 
     it('tells each sighting of a batch what is known of its own device', async () => {
       const recorder = createWholeRecorder(db.database, () => performance.now());
-      const told = new Map<string, string>();
+      const summaries = new Map<string, string>();
       const sight = (id: string, kid: string, durable: string | null): Promise<Recorded> =>
         recorder.record({
           claim: createEntry({ kid, id }).claim,
           device: durable === null ? null : { kid, durable, network: 'n', day: DAY },
-          decide(known) {
-            const { pairsOfWeek = 0, tenantPairsOfWeek = 0 } = known?.spread ?? {};
-            told.set(id, known ? `${known.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody');
-            return createEntry({ kid, id, durable, network: 'n', marked: known?.marked ?? false });
+          decide(knownDevice) {
+            const { pairsOfWeek = 0, tenantPairsOfWeek = 0 } = knownDevice?.spread ?? {};
+            summaries.set(
+              id,
+              knownDevice ? `${knownDevice.seen} ${pairsOfWeek} ${tenantPairsOfWeek}` : 'nobody',
+            );
+            return createEntry({ kid, id, durable, network: 'n', marked: knownDevice?.marked ?? false });
           },
         });
       await ensureTenant(db.database, 'own-c');
@@ -136,7 +139,7 @@ export function recorderContract(make: MakeDatabase): void {
         sight('m5', 'own-b', 'e'),
         sight('m6', 'own-c', 'd'),
       ]);
-      expect(Object.fromEntries(told)).toEqual({
+      expect(Object.fromEntries(summaries)).toEqual({
         m1: 'nobody',
         m2: 'true 3 5',
         m3: 'true 2 1',
@@ -160,7 +163,7 @@ export function recorderContract(make: MakeDatabase): void {
         },
       };
       await ensureTenant(db.database, 'anew');
-      const written = await createWholeRecorder(twice, () => performance.now()).record({
+      const recorded = await createWholeRecorder(twice, () => performance.now()).record({
         claim: createEntry({ kid: 'anew', id: 'r' }).claim,
         device: { kid: 'anew', durable: 'd', network: 'n', day: DAY },
         decide() {
@@ -168,7 +171,7 @@ export function recorderContract(make: MakeDatabase): void {
           return createEntry({ kid: 'anew', id: `r${rounds}` });
         },
       });
-      expect(written).toMatchObject({ verdict: { requestId: 'req_r2' } });
+      expect(recorded).toMatchObject({ verdict: { requestId: 'req_r2' } });
       expect(await findDecision(other, 'anew', 'req_r1')).toBeNull();
       expect((await findDecision(other, 'anew', 'req_r2'))?.verdict).toMatchObject({ requestId: 'req_r2' });
     });
@@ -339,8 +342,8 @@ export function recorderContract(make: MakeDatabase): void {
       const answers = await Promise.all(entries.map((entry) => recorder.record(entry)));
       expect(new Set(answers)).toEqual(new Set(['recorded']));
       expect(await counts(other, 'many')).toEqual([1000, 10, 10, 1000]);
-      const seen = await other.read('sightings').where({ kid: 'many' }).pluck('seen');
-      expect(seen).toEqual(Array(10).fill(100));
+      const seenCounts = await other.read('sightings').where({ kid: 'many' }).pluck('seen');
+      expect(seenCounts).toEqual(Array(10).fill(100));
     });
 
     it('is idle when all that was handed over is written', async () => {

@@ -33,8 +33,8 @@ export function visitorIdContract(make: MakeDatabase): void {
       createRecorder(database, () => performance.now()).record({
         claim: createEntry({ kid, id }).claim,
         device: { kid, durable: DEVICE, network: 'n', day: DAY },
-        decide: (known) =>
-          createEntry({ kid, id, durable: DEVICE, decidedAt, marked: known?.marked ?? false }),
+        decide: (knownDevice) =>
+          createEntry({ kid, id, durable: DEVICE, decidedAt, marked: knownDevice?.marked ?? false }),
       });
 
     const target = (kid: string): RowTarget => ({
@@ -75,12 +75,12 @@ export function visitorIdContract(make: MakeDatabase): void {
     it('leads to its device where the visit commits in the middle of an erasure', async () => {
       const kid = await addTenant(db.database, 'within-erasure');
       await visit(db.database, kid, 'a');
-      const held = await heldVisit(kid, 'b');
+      const openVisit = await heldVisit(kid, 'b');
       const erased = erase(other, kid);
       await someoneWaits(other);
-      await held.commit();
+      await openVisit.commit();
       await erased;
-      // Which of the two was first is the database's to say.
+      // The database decides which of the two came first.
       if ((await decisions(kid)).length > 0) expect(await reached(kid)).toBe(DEVICE);
       else expect(await reached(kid)).toBeNull();
     });
@@ -89,10 +89,10 @@ export function visitorIdContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'beside-retention');
       const day = 86_400_000;
       await visit(db.database, kid, 'a', NOW - 40 * day);
-      const held = await heldVisit(kid, 'b');
+      const openVisit = await heldVisit(kid, 'b');
       const retained = retain(other, { kid, days: 30, now: NOW });
       await someoneWaits(other);
-      await held.commit();
+      await openVisit.commit();
       await retained;
       expect(await decisions(kid)).toEqual(['req_b']);
       expect(await reached(kid)).toBe(DEVICE);
@@ -105,9 +105,9 @@ export function visitorIdContract(make: MakeDatabase): void {
       await db.database.transaction((tx) => placeHold(tx, { ...hold, basis: 'case 1', createdAt: NOW }));
       await retain(db.database, { kid, days: 30, now: NOW + 90 * 86_400_000 });
       expect(await reached(kid)).toBe(DEVICE);
-      const { counts, others } = await erase(db.database, kid);
+      const { counts, others: needles } = await erase(db.database, kid);
       expect(counts['visitor-index']).toEqual({ erased: 0, retained: 1, basis: 'case 1' });
-      expect(others).toEqual([]);
+      expect(needles).toEqual([]);
       expect(await reached(kid)).toBe(DEVICE);
       await db.database.transaction((tx) => releaseHold(tx, hold));
       expect((await erase(db.database, kid)).counts['visitor-index']).toEqual({ erased: 1, retained: 0 });

@@ -55,11 +55,16 @@ describe.concurrent('durable before the 200', () => {
       `SELECT (SELECT count(*) FROM nonces) AS nonces, (SELECT count(*) FROM decisions) AS decisions,
         (SELECT count(*) FROM sightings) AS sightings, (SELECT count(*) FROM visitor_index) AS indexed`,
     );
-    const written = Number(count?.['nonces']);
-    expect(count).toEqual({ nonces: written, decisions: written, sightings: written, indexed: written });
-    const told = [...nonces].filter(([, status]) => status === 200);
-    expect(written).toBeGreaterThanOrEqual(told.length);
-    for (const [plaintext] of told.slice(0, 30)) {
+    const storedCount = Number(count?.['nonces']);
+    expect(count).toEqual({
+      nonces: storedCount,
+      decisions: storedCount,
+      sightings: storedCount,
+      indexed: storedCount,
+    });
+    const accepted = [...nonces].filter(([, status]) => status === 200);
+    expect(storedCount).toBeGreaterThanOrEqual(accepted.length);
+    for (const [plaintext] of accepted.slice(0, 30)) {
       expectCore(await post(again.url, seal(acme, plaintext)), 'replay');
     }
     await again.stop();

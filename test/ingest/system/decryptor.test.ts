@@ -36,19 +36,19 @@ interface World {
   readonly entry?: URL | null;
   readonly processors?: number;
   /** Generations that are live no more. */
-  readonly ended?: readonly number[];
+  readonly endedGenerations?: readonly number[];
   readonly tenant?: Tenant;
 }
 
-const begun: Decryptor[] = [];
+const running: Decryptor[] = [];
 afterEach(async () => {
-  await Promise.all(begun.splice(0).map((opening) => opening.stop()));
+  await Promise.all(running.splice(0).map((opening) => opening.stop()));
 });
 
 /** The tenant of this thread opens with the older key alone: which thread opened something shows in what it opens. */
-function start({ entry = BUILT, processors = 2, ended = [], tenant }: World = {}) {
+function start({ entry = BUILT, processors = 2, endedGenerations = [], tenant }: World = {}) {
   const faults: unknown[] = [];
-  const used: string[] = [];
+  const usedKeys: string[] = [];
   const here = tenant ?? createIngestTenant([older.scalar]);
   const deps = {
     tenants: (kid: string) => {
@@ -56,15 +56,15 @@ function start({ entry = BUILT, processors = 2, ended = [], tenant }: World = {}
       return kid === 'acme' ? here : undefined;
     },
     noteOpened: (kid: string, generation: number) => {
-      used.push(`${kid} ${generation}`);
-      return !ended.includes(generation);
+      usedKeys.push(`${kid} ${generation}`);
+      return !endedGenerations.includes(generation);
     },
     onFault: (error: unknown) => faults.push(error),
   };
   const opening = chooseDecryptor(entry, deps, processors);
-  begun.push(opening);
+  running.push(opening);
   opening.setKeys(new Map([['acme', keys]]));
-  return { opening, faults, used };
+  return { opening, faults, used: usedKeys };
 }
 
 /** Until the thread is ready, this one opens, and at once. */
@@ -76,7 +76,7 @@ async function ready(world: World = {}) {
 
 describe('opening in a thread', () => {
   it('answers what this thread would, in the order of the bodies', async () => {
-    const { opening, used } = await ready();
+    const { opening, used: usedKeys } = await ready();
     const [ours, text] = [sealSymmetric('acme', shared, Buffer.from('shared'), random), 'text '];
     const cases: readonly (readonly [Buffer, Unsealed | null])[] = Array.from({ length: 100 }, (_, i) => [
       [sealed(`${text}${i}`), opened(`${text}${i}`)] as const,
@@ -91,8 +91,8 @@ describe('opening in a thread', () => {
     ]).flat();
     const answers = await Promise.all(cases.map(async ([raw]) => opening.open(raw)));
     expect(answers).toEqual(cases.map(([, answer]) => answer));
-    const count = (what: string): number => used.filter((entry) => entry === what).length;
-    expect([count('acme 2'), count('acme 1'), used.length]).toEqual([100, 100, 200]);
+    const count = (keyName: string): number => usedKeys.filter((entry) => entry === keyName).length;
+    expect([count('acme 2'), count('acme 1'), usedKeys.length]).toEqual([100, 100, 200]);
   });
 
   it('opens with the keys that it was told last, and forgets a tenant that has gone', async () => {
@@ -108,8 +108,8 @@ describe('opening in a thread', () => {
     expect(await opening.open(sealed('gone', older))).toEqual(shut());
   });
 
-  it('takes nothing from a generation whose grace ended since the thread was told', async () => {
-    const { opening } = await ready({ ended: [1] });
+  it('takes nothing from a generation whose grace endedGenerations since the thread was told', async () => {
+    const { opening } = await ready({ endedGenerations: [1] });
     expect(await opening.open(sealed('late', older))).toEqual(shut());
     expect(await opening.open(sealed('in time'))).toEqual(opened('in time'));
   });
@@ -149,7 +149,7 @@ describe('opening in a thread', () => {
     expect(await Promise.all(answers.map(async (answer) => answer))).toEqual(
       texts.map((text) => opened(text)),
     );
-    expect(String(faults.at(-1))).toContain('has ended with');
+    expect(String(faults.at(-1))).toContain('has endedGenerations with');
     expect(opening.open(sealed('after', older))).toEqual(opened('after'));
   });
 
@@ -171,7 +171,7 @@ describe('opening in a thread', () => {
     ]);
   });
 
-  it('starts the thread again after it has ended, with the keys of then', async () => {
+  it('starts the thread again after it has endedGenerations, with the keys of then', async () => {
     const flag = join(tempDir('thread'), 'ended-once');
     const endsOnce = `import { existsSync, writeFileSync } from 'node:fs';
       import { parentPort } from 'node:worker_threads';

@@ -90,8 +90,8 @@ describe('an id seen too widely', () => {
     ['one pair of 5,000: below 2^-12', spread(1, 1, 5000), false],
     ['two pairs of 5,000: above 2^-12', spread(1, 2, 5000), true],
     ['two pairs of 4,999: too few to say', spread(1, 2, 4999), false],
-  ])('%s', (_name, seen, shared) => {
-    expect(isShared(seen, limits)).toBe(shared);
+  ])('%s', (_name, spread, shared) => {
+    expect(isShared(spread, limits)).toBe(shared);
   });
 
   it('obeys the settings', () => {
@@ -105,8 +105,9 @@ describe('the chance that a second network of the day is another device', () => 
   const chance = (
     networksToday: number,
     tenantPairsOfWeek: number,
-    { pairsOfWeek = networksToday, seen = true, marked = false } = {},
-  ): number => collisionChance({ seen, marked, spread: { networksToday, pairsOfWeek, tenantPairsOfWeek } });
+    { pairsOfWeek = networksToday, seen: isSeen = true, marked = false } = {},
+  ): number =>
+    collisionChance({ seen: isSeen, marked, spread: { networksToday, pairsOfWeek, tenantPairsOfWeek } });
 
   it('is above 1 % from the first pair on, and grows with the tenant', () => {
     const byPairs = [0, 1, 10, 100, 4999].map((pairs) => Number(chance(2, pairs).toFixed(3)));

@@ -9,7 +9,7 @@ import {
   iPhone,
   safari,
 } from './support/browsers.ts';
-import { all, type Change, groups, header, nothing, patched, set, uaData } from './support/changes.ts';
+import { all, type Change, groups, header, nothing, patched, setFields, uaData } from './support/changes.ts';
 import { AUTOMATION_FIRES, globals } from './support/fires-automation.ts';
 
 /** A: a program drives this browser. No defense exempts any of them. */
@@ -26,13 +26,13 @@ describe('fires', () => {
 
 const OLD_GREASE = '" Not A;Brand";v="99", "Chromium";v="109", "Google Chrome";v="109"';
 const SILENT: readonly (readonly [string, string, () => Browser, Change])[] = [
-  ['A1', 'webdriver false', chrome, set('page', { webdriver: false })],
-  ['A1', 'webdriver missing: LibreWolf takes it away', firefox, set('page', { webdriver: null })],
+  ['A1', 'webdriver false', chrome, setFields('page', { webdriver: false })],
+  ['A1', 'webdriver missing: LibreWolf takes it away', firefox, setFields('page', { webdriver: null })],
   [
     'A2',
     'Electron is a real app',
     chrome,
-    set('page', {
+    setFields('page', {
       userAgent:
         'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Slack/4.4 Chrome/141.0.0.0 Electron/38.0 Safari/537.36',
     }),
@@ -65,16 +65,16 @@ const SILENT: readonly (readonly [string, string, () => Browser, Change])[] = [
   ['A4', 'not Chromium', firefox, header('sec-ch-ua', OLD_GREASE)],
   ['A4', 'Chrome on iOS is not Chromium', iPhone, header('sec-ch-ua', OLD_GREASE)],
   ['A5', 'no worker', chrome, groups({ worker: null })],
-  ['A5', 'no client hints in the worker', chrome, set('worker', { uaData: null })],
+  ['A5', 'no client hints in the worker', chrome, setFields('worker', { uaData: null })],
   [
     'A5',
     'no brands in the page either',
     chrome,
-    all(uaData({ brands: [] }), set('worker', { uaData: { brands: [], platform: 'Windows' } })),
+    all(uaData({ brands: [] }), setFields('worker', { uaData: { brands: [], platform: 'Windows' } })),
   ],
   ['A5', 'no client hints at all', safari, nothing],
-  ['A6', 'a frame that is there when it should be', chrome, set('frame', { srcdocPreattached: false })],
-  ['A6', 'a frame that does not say', chrome, set('frame', { srcdocPreattached: null })],
+  ['A6', 'a frame that is there when it should be', chrome, setFields('frame', { srcdocPreattached: false })],
+  ['A6', 'a frame that does not say', chrome, setFields('frame', { srcdocPreattached: null })],
 ];
 
 describe('stays silent', () => {
@@ -87,8 +87,8 @@ describe('stays silent', () => {
 
 describe('demoted', () => {
   const A5 = AUTOMATION_FIRES.find(([id]) => id === 'A5')?.[2] as Change;
-  const A6 = set('frame', { srcdocPreattached: true });
-  const M2 = set('tells', { cdp: true });
+  const A6 = setFields('frame', { srcdocPreattached: true });
+  const M2 = setFields('tells', { cdp: true });
   const T8 = patched('userAgent');
 
   it('A5 beside M2 is the device mode of developer tools: unknown', () => {
@@ -99,15 +99,15 @@ describe('demoted', () => {
   });
 
   it('A5 beside M2 seen in the worker alone is the same', () => {
-    expect(changed(chrome, all(A5, set('worker', { cdp: true }))).class).toBe('unknown');
+    expect(changed(chrome, all(A5, setFields('worker', { cdp: true }))).class).toBe('unknown');
   });
 
   it.each([
-    ['A1', set('page', { webdriver: true })],
-    ['another M', set('page', { chromeObject: false })],
+    ['A1', setFields('page', { webdriver: true })],
+    ['another M', setFields('page', { chromeObject: false })],
     ['a T that no tools and no add-on explain', header('sec-ch-ua-platform', '"Linux"')],
-  ])('A5 and M2 beside %s are automation all the same', (_name, more) => {
-    expect(changed(chrome, all(A5, M2, more)).class).toBe('undeclared_automation');
+  ])('A5 and M2 beside %s are automation all the same', (_name, other) => {
+    expect(changed(chrome, all(A5, M2, other)).class).toBe('undeclared_automation');
   });
 
   it('A6 with only T8 beside it is a script-blocking extension: T', () => {
@@ -117,7 +117,7 @@ describe('demoted', () => {
   });
 
   it('W rows beside A6 and T8 change nothing', () => {
-    const judged = changed(chrome, all(A6, T8, set('time', { zone: 'UTC' })));
+    const judged = changed(chrome, all(A6, T8, setFields('time', { zone: 'UTC' })));
     expect(judged.class).toBe('unknown');
   });
 
@@ -130,8 +130,8 @@ describe('demoted', () => {
       all(T8, header('user-agent', 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/140.0.0.0')),
     ],
     ['another T alone', header('sec-ch-ua-platform', '"Linux"')],
-  ])('A6 beside %s stays automation', (_name, more) => {
-    expect(changed(chrome, all(A6, more)).class).toBe('undeclared_automation');
+  ])('A6 beside %s stays automation', (_name, other) => {
+    expect(changed(chrome, all(A6, other)).class).toBe('undeclared_automation');
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { classify, combine } from '../../../src/ingest/verdict/classify.ts';
 import type { Rule } from '../../../src/ingest/verdict/rule.ts';
 import { changed, chrome, judge } from './support/browsers.ts';
-import { all, header, ja4, patched, set } from './support/changes.ts';
+import { all, header, ja4, patched, setFields } from './support/changes.ts';
 
 /** signals.md section 2: how the rules that fired become a class and a score. */
 
@@ -65,7 +65,11 @@ describe('the score', () => {
   it('is the sum of what is said of the rules, whenever no cap was hit', () => {
     const judged = changed(
       chrome,
-      all(set('tells', { cdp: true }), set('time', { zone: 'UTC' }), header('sec-ch-ua-platform', '"macOS"')),
+      all(
+        setFields('tells', { cdp: true }),
+        setFields('time', { zone: 'UTC' }),
+        header('sec-ch-ua-platform', '"macOS"'),
+      ),
     );
     expect(judged.ids).toEqual(['T3', 'M2', 'W6']);
     expect(judged.score).toBeCloseTo(judged.rules.reduce((sum, { weight }) => sum + weight, 0));
@@ -74,9 +78,9 @@ describe('the score', () => {
 
 describe('a demotion', () => {
   it('looks at the other strong rules that fired, not at itself and not at weak ones', () => {
-    const seen: string[][] = [];
-    const demote = (others: readonly Rule[]): null => {
-      seen.push(others.map(({ id }) => id).sort());
+    const otherIds: string[][] = [];
+    const demote = (otherRules: readonly Rule[]): null => {
+      otherIds.push(otherRules.map(({ id }) => id).sort());
       return null;
     };
     classify(facts, [
@@ -87,7 +91,7 @@ describe('a demotion', () => {
       silent,
     ]);
     // Later calls ask what would have been without a rule.
-    expect(seen[0]).toEqual(['M2', 'T8']);
+    expect(otherIds[0]).toEqual(['M2', 'T8']);
   });
 
   it.each<readonly [Rule['kind'], string, number]>([
@@ -112,7 +116,7 @@ describe('N1', () => {
   });
 
   it('counts as T: with an M it is automation', () => {
-    const judged = changed(chrome, all(ja4(handshake), set('page', { chromeObject: false })));
+    const judged = changed(chrome, all(ja4(handshake), setFields('page', { chromeObject: false })));
     expect(judged).toMatchObject({ class: 'undeclared_automation', strong: ['N1', 'M6'] });
   });
 });
@@ -125,7 +129,7 @@ describe('inconsistency', () => {
         ja4('t13d1715h2_5b57614c22b0_3d5424432f57'),
         header('sec-ch-ua-platform', '"macOS"'),
         patched('userAgent', 'platform', 'webdriver'),
-        set('tells', { cdp: true }),
+        setFields('tells', { cdp: true }),
       ),
     );
     expect(judged.strong).toEqual(['T3', 'T8', 'N1', 'M2']);

@@ -6,7 +6,7 @@ import { createConsentState, NOW } from '../../support/make.ts';
 
 /** Classification, identity, a verified agent and a reviewer's override become one verdict (contract 3.4). */
 
-const KNOWN: KnownDevice = {
+const KNOWN_DEVICE: KnownDevice = {
   seen: false,
   neverAutomation: false,
   marked: false,
@@ -57,7 +57,7 @@ function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
     requestId: 'req_1',
     now: NOW,
     identity: { durable: 'd', visitorId: 'v', epoch: 1 },
-    known: KNOWN,
+    known: KNOWN_DEVICE,
     classification: HUMAN,
     defenses: [],
     declaredAgentId: null,
@@ -70,7 +70,7 @@ function verdict(over: Partial<DecideInput>): ReturnType<typeof decide> {
   });
 }
 
-const overridden = { known: { ...KNOWN, neverAutomation: true } };
+const overridden = { known: { ...KNOWN_DEVICE, neverAutomation: true } };
 
 describe('declared_agent', () => {
   it.each([HUMAN, AUTOMATION, TAMPERED, TWO_MEDIUM])(
@@ -166,7 +166,7 @@ describe('attestation and confidence', () => {
   it.each([
     ['nobody', { identity: null, needsAttestation: true }, 0, false],
     ['a first sighting', {}, 0.6, false],
-    ['a repeat', { known: { ...KNOWN, seen: true } }, 0.99, false],
+    ['a repeat', { known: { ...KNOWN_DEVICE, seen: true } }, 0.99, false],
     ['a shared id', { needsAttestation: true }, 0.6, true],
   ])('%s', (_name, over, confidence, needsAttestation) => {
     expect(verdict(over)).toMatchObject({ confidence, needsAttestation });

@@ -11,7 +11,7 @@ import {
   judge,
   safari,
 } from './support/browsers.ts';
-import { all, type Change, drawnBy, header, nothing, patched, set, uaData } from './support/changes.ts';
+import { all, type Change, drawnBy, header, nothing, patched, setFields, uaData } from './support/changes.ts';
 
 /** signals.md section 3: three concordant marks with the right engine, otherwise "I am Tor" would be a bypass. */
 
@@ -19,12 +19,12 @@ const seed = Number(announcedSeed('defenses')) % 2 ** 31;
 
 /** The six marks of resistFingerprinting, put on one by one. */
 const RFP_MARKS: Readonly<Record<string, Change>> = {
-  canvas: set('graphics', { canvasFlatBadPixels: 16_384 }),
+  canvas: setFields('graphics', { canvasFlatBadPixels: 16_384 }),
   renderer: drawnBy('Mozilla'),
-  clock: set('time', { clockStepMs: 16.67 }),
-  zone: set('time', { zone: 'UTC' }),
-  touch: set('page', { maxTouchPoints: 5 }),
-  screen: set('screen', {
+  clock: setFields('time', { clockStepMs: 16.67 }),
+  zone: setFields('time', { zone: 'UTC' }),
+  touch: setFields('page', { maxTouchPoints: 5 }),
+  screen: setFields('screen', {
     width: 1400,
     height: 900,
     innerWidth: 1400,
@@ -60,8 +60,8 @@ describe('resistFingerprinting', () => {
   });
 
   it.each<readonly [string, Change]>([
-    ['Reykjavik', set('time', { zone: 'Atlantic/Reykjavik' })],
-    ['a clock of 16.6 ms', set('time', { clockStepMs: 16.6 })],
+    ['Reykjavik', setFields('time', { zone: 'Atlantic/Reykjavik' })],
+    ['a clock of 16.6 ms', setFields('time', { clockStepMs: 16.6 })],
   ])('has %s as a mark', (_name, mark) => {
     const two = marks('canvas', 'touch');
     expect(changed(firefox, two).facts.defenses).toEqual([]);
@@ -69,14 +69,14 @@ describe('resistFingerprinting', () => {
   });
 
   it.each<readonly [string, Change]>([
-    ['another time zone', set('time', { zone: 'Etc/GMT+3' })],
-    ['a clock of 1 ms', set('time', { clockStepMs: 1 })],
+    ['another time zone', setFields('time', { zone: 'Etc/GMT+3' })],
+    ['a clock of 1 ms', setFields('time', { clockStepMs: 1 })],
     [
       'five touch points of a touch screen',
-      all(set('page', { maxTouchPoints: 5 }), set('media', { pointer: 'coarse' })),
+      all(setFields('page', { maxTouchPoints: 5 }), setFields('media', { pointer: 'coarse' })),
     ],
     ['another renderer', drawnBy('Mozilla Renderer')],
-    ['a canvas that reads back right', set('graphics', { canvasFlatBadPixels: 0 })],
+    ['a canvas that reads back right', setFields('graphics', { canvasFlatBadPixels: 0 })],
   ])('has no mark in %s', (_name, change) => {
     const judged = changed(firefox, all(marks('canvas', 'screen'), change));
     expect(judged.facts.defenses).toEqual([]);
@@ -88,7 +88,7 @@ describe('the screen of resistFingerprinting', () => {
   const SIDES = ['width', 'height', 'innerWidth', 'innerHeight', 'outerWidth', 'outerHeight'];
 
   it.each(SIDES)('is one size: not where %s differs', (side) => {
-    const odd = all(two, marks('screen'), set('screen', { [side]: 700 }));
+    const odd = all(two, marks('screen'), setFields('screen', { [side]: 700 }));
     expect(changed(firefox, odd).facts.defenses).toEqual([]);
   });
 
@@ -96,14 +96,14 @@ describe('the screen of resistFingerprinting', () => {
     ['widths', { width: null, innerWidth: null, outerWidth: null }],
     ['heights', { height: null, innerHeight: null, outerHeight: null }],
   ])('is none where no %s are told', (_name, sizes) => {
-    const untold = all(two, marks('screen'), set('screen', sizes));
+    const untold = all(two, marks('screen'), setFields('screen', sizes));
     expect(changed(firefox, untold).facts.defenses).toEqual([]);
   });
 });
 
 /** Its name in two places, noise in two ways: each is one of four marks. */
 const BRAVE_MARKS: readonly (readonly [string, Change])[] = [
-  ['its own mark', set('page', { brave: true })],
+  ['its own mark', setFields('page', { brave: true })],
   [
     'its brand',
     uaData({
@@ -113,10 +113,10 @@ const BRAVE_MARKS: readonly (readonly [string, Change])[] = [
       ],
     }),
   ],
-  ['GPC', set('page', { gpc: true })],
-  ['an unstable canvas', set('graphics', { canvasStable: false })],
-  ['a canvas that reads back wrong', set('graphics', { canvasFlatBadPixels: 1 })],
-  ['unstable audio', set('graphics', { audioStable: false })],
+  ['GPC', setFields('page', { gpc: true })],
+  ['an unstable canvas', setFields('graphics', { canvasStable: false })],
+  ['a canvas that reads back wrong', setFields('graphics', { canvasFlatBadPixels: 1 })],
+  ['unstable audio', setFields('graphics', { audioStable: false })],
 ];
 /** Two names are one mark, and so are two of the canvas. */
 const KIND = [0, 0, 1, 2, 2, 3];
@@ -124,8 +124,8 @@ const KIND = [0, 0, 1, 2, 2, 3];
 describe('Brave', () => {
   it('is recognised by any three of its four marks, and by no two', () => {
     const plain = all(
-      set('page', { gpc: false }),
-      set('graphics', { canvasStable: true, canvasFlatBadPixels: 0, audioStable: true }),
+      setFields('page', { gpc: false }),
+      setFields('graphics', { canvasStable: true, canvasFlatBadPixels: 0, audioStable: true }),
     );
     fc.assert(
       fc.property(fc.subarray([...BRAVE_MARKS.keys()]), (worn) => {
@@ -138,10 +138,10 @@ describe('Brave', () => {
   });
 
   it.each<readonly [string, Change]>([
-    ['has no hints', set('page', { uaData: null })],
+    ['has no hints', setFields('page', { uaData: null })],
     ['has other brands', uaData({ brands: [{ brand: 'Chromium', version: '141' }] })],
   ])('is not a Chromium with GPC and noise that %s', (_name, change) => {
-    const noisy = all(set('page', { gpc: true }), set('graphics', { audioStable: false }));
+    const noisy = all(setFields('page', { gpc: true }), setFields('graphics', { audioStable: false }));
     expect(changed(chrome, all(noisy, change)).facts.defenses).toEqual([]);
   });
 
@@ -152,7 +152,7 @@ describe('Brave', () => {
   it('is not recognised by its name alone', () => {
     const named = changed(
       brave,
-      set('graphics', {
+      setFields('graphics', {
         canvasFlatBadPixels: 0,
         canvasStable: true,
         audioStable: true,
@@ -164,7 +164,7 @@ describe('Brave', () => {
   it('is not recognised by its noise alone', () => {
     const noisy = changed(
       chrome,
-      set('graphics', {
+      setFields('graphics', {
         canvasFlatBadPixels: 9,
         canvasStable: false,
         audioStable: false,
@@ -190,7 +190,7 @@ describe('Brave', () => {
 
   it('needs no GPC: under it nobody is identified anyway', () => {
     for (const gpc of [null, false]) {
-      expect(changed(brave, set('page', { gpc: gpc })).facts.defenses).toEqual(['brave']);
+      expect(changed(brave, setFields('page', { gpc: gpc })).facts.defenses).toEqual(['brave']);
     }
   });
 });
@@ -203,14 +203,14 @@ describe('what a defense exempts', () => {
 
   it('is nothing for a person without it', () => {
     const linux = { platform: 'Linux x86_64' };
-    const disguised = changed(firefox, all(set('page', linux), set('worker', linux)));
+    const disguised = changed(firefox, all(setFields('page', linux), setFields('worker', linux)));
     expect(disguised).toMatchObject({ class: 'unknown', strong: ['T2'] });
   });
 
   it('an extension has its own pattern: only read-outs are patched', () => {
     const judged = changed(
       chrome,
-      all(patched('canvas', 'audio', 'webgl'), set('graphics', { canvasStable: false })),
+      all(patched('canvas', 'audio', 'webgl'), setFields('graphics', { canvasStable: false })),
     );
     expect(judged).toMatchObject({ class: 'human', strong: [], inconsistency: 0 });
   });

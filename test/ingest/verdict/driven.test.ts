@@ -11,15 +11,15 @@ import {
   linuxChrome,
   safari,
 } from './support/browsers.ts';
-import { all, type Change, groups, named, set } from './support/changes.ts';
+import { all, type Change, groups, named, setFields } from './support/changes.ts';
 import { DRIVEN_FIRES } from './support/fires-driven.ts';
 
 /** Presses, times, permissions, a turned screen: what a driver leaves in a browser that shows no other mark. */
 
-const forceless = set('input', { forceless: true });
-const offGrid = set('input', { offGrid: true });
-const onGrid = set('input', { offGrid: false });
-const turned = set('screen', { width: 600, height: 900, orientation: 'landscape-primary' });
+const forceless = setFields('input', { forceless: true });
+const offGrid = setFields('input', { offGrid: true });
+const onGrid = setFields('input', { offGrid: false });
+const turnedScreen = setFields('screen', { width: 600, height: 900, orientation: 'landscape-primary' });
 
 const MOBILE_WINDOWS =
   'Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36';
@@ -27,17 +27,17 @@ const MOBILE_WINDOWS =
 type Row = readonly [string, string, () => Browser, Change];
 
 const SILENT: readonly Row[] = [
-  ['A8', 'a press with force', chrome, set('input', { forceless: false })],
-  ['A8', 'no press', chrome, set('input', { forceless: null })],
+  ['A8', 'a press with force', chrome, setFields('input', { forceless: false })],
+  ['A8', 'no press', chrome, setFields('input', { forceless: null })],
   ['A8', 'Firefox', firefox, forceless],
   ['A8', 'Safari', safari, forceless],
-  ['A9', 'permissions that a person gave', chrome, set('tells', { granted: 5, barred: 0 })],
-  ['A9', 'a strict policy of an employer', chrome, set('tells', { granted: 1, barred: 4 })],
-  ['A9', 'three of four', chrome, set('tells', { granted: 2, barred: 3 })],
-  ['A9', 'Firefox', firefox, set('tells', { granted: 2, barred: 4 })],
+  ['A9', 'permissions that a person gave', chrome, setFields('tells', { granted: 5, barred: 0 })],
+  ['A9', 'a strict policy of an employer', chrome, setFields('tells', { granted: 1, barred: 4 })],
+  ['A9', 'three of four', chrome, setFields('tells', { granted: 2, barred: 3 })],
+  ['A9', 'Firefox', firefox, setFields('tells', { granted: 2, barred: 4 })],
   ['T14', 'its own clock on Windows', chrome, offGrid],
-  ['T14', 'Windows whose clock is as coarse', chrome, all(onGrid, set('time', { clockStepMs: 15.6 }))],
-  ['T14', 'Windows whose clock is not known', chrome, all(onGrid, set('time', { clockStepMs: null }))],
+  ['T14', 'Windows whose clock is as coarse', chrome, all(onGrid, setFields('time', { clockStepMs: 15.6 }))],
+  ['T14', 'Windows whose clock is not known', chrome, all(onGrid, setFields('time', { clockStepMs: null }))],
   ['T14', 'Windows that tells no times', chrome, all(onGrid, groups({ time: null }))],
   ['T14', 'Firefox on Windows', firefox, onGrid],
   ['T14', 'Linux', linuxChrome, onGrid],
@@ -45,38 +45,43 @@ const SILENT: readonly Row[] = [
     'T15',
     'a tall screen',
     chrome,
-    set('screen', { width: 1080, height: 1920, orientation: 'portrait-primary' }),
+    setFields('screen', { width: 1080, height: 1920, orientation: 'portrait-primary' }),
   ],
-  ['T15', 'a screen turned upside down', chrome, set('screen', { orientation: 'landscape-secondary' })],
+  ['T15', 'a screen turned upside down', chrome, setFields('screen', { orientation: 'landscape-secondary' })],
   [
     'T15',
     'a screen as wide as high',
     chrome,
-    set('screen', { width: 900, height: 900, orientation: 'portrait-primary' }),
+    setFields('screen', { width: 900, height: 900, orientation: 'portrait-primary' }),
   ],
   [
     'T15',
     'a screen that does not say',
     chrome,
-    set('screen', { width: 600, height: 900, orientation: null }),
+    setFields('screen', { width: 600, height: 900, orientation: null }),
   ],
-  ['T15', 'a screen without a width', chrome, all(turned, set('screen', { width: null }))],
+  ['T15', 'a screen without a width', chrome, all(turnedScreen, setFields('screen', { width: null }))],
   [
     'T15',
     'a screen without a height',
     chrome,
-    set('screen', { width: 600, height: null, orientation: 'portrait-primary' }),
+    setFields('screen', { width: 600, height: null, orientation: 'portrait-primary' }),
   ],
-  ['T15', 'a phone that names the system of a desktop', chrome, all(turned, named(MOBILE_WINDOWS, 'Win32'))],
-  ['T15', 'a phone', androidChrome, all(turned, set('screen', { turns: true }))],
-  ['T15', 'a phone that asks for the desktop site', androidDesktopMode, set('screen', { turns: true })],
-  ['T15', 'an iPad with the name of a Mac', iPad, set('screen', { turns: true })],
-  ['T15', 'resistFingerprinting, which always says landscape', firefoxRfp, turned],
-  ['M12', 'no answer', chrome, set('tells', { activated: null })],
-  ['M12', 'WebKitGTK, where it is so for people', safari, set('tells', { activated: true })],
+  [
+    'T15',
+    'a phone that names the system of a desktop',
+    chrome,
+    all(turnedScreen, named(MOBILE_WINDOWS, 'Win32')),
+  ],
+  ['T15', 'a phone', androidChrome, all(turnedScreen, setFields('screen', { turns: true }))],
+  ['T15', 'a phone that asks for the desktop site', androidDesktopMode, setFields('screen', { turns: true })],
+  ['T15', 'an iPad with the name of a Mac', iPad, setFields('screen', { turns: true })],
+  ['T15', 'resistFingerprinting, which always says landscape', firefoxRfp, turnedScreen],
+  ['M12', 'no answer', chrome, setFields('tells', { activated: null })],
+  ['M12', 'WebKitGTK, where it is so for people', safari, setFields('tells', { activated: true })],
 ];
 
-const DEVTOOLS = set('tells', { cdp: true });
+const DEVTOOLS = setFields('tells', { cdp: true });
 const linuxFirefox = () => firefox('X11; Linux x86_64', 'Linux x86_64');
 
 /** Chromium stamps the events of Wayland itself. */
@@ -86,8 +91,8 @@ const ON_WAYLAND: readonly (readonly [string, () => Browser, Change, string])[] 
   ['times of its own beside developer tools', linuxChrome, all(offGrid, DEVTOOLS), 'unknown'],
   ['Windows', chrome, offGrid, 'human'],
   ['Firefox', linuxFirefox, offGrid, 'human'],
-  ['no hints', linuxChrome, all(offGrid, set('page', { uaData: null })), 'human'],
-  ['too few events', linuxChrome, set('input', { offGrid: null }), 'human'],
+  ['no hints', linuxChrome, all(offGrid, setFields('page', { uaData: null })), 'human'],
+  ['too few events', linuxChrome, setFields('input', { offGrid: null }), 'human'],
 ];
 
 const OF_KIND = { A: 'undeclared_automation', T: 'unknown', M: 'unknown' } as const;

@@ -1,31 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import { classByRules, classify, explain, RULES } from '../../../src/ingest/verdict/classify.ts';
 import { type Browser, changed, chrome, judge } from './support/browsers.ts';
-import { all, type Change, drawnBy, groups, patched, set } from './support/changes.ts';
+import { all, type Change, drawnBy, groups, patched, setFields } from './support/changes.ts';
 
-/** What would have changed the class: as if the rule had not fired, for those whom it concerns. */
+/** A counterfactual says what class the people concerned would have had without the rule. */
 
-const CDP = set('tells', { cdp: true });
+const CDP = setFields('tells', { cdp: true });
 const PATCHED = patched('userAgent');
-const NO_OBJECT = set('page', { chromeObject: false });
-const TWO_ANSWERS = set('tells', { notificationMismatch: true });
-const WEBDRIVER = set('page', { webdriver: true });
-const PREATTACHED = set('frame', { srcdocPreattached: true });
-const NO_BRANDS = set('worker', { uaData: { brands: [] } });
-const NO_POINTER = set('media', { pointer: 'none', hover: false });
+const NO_OBJECT = setFields('page', { chromeObject: false });
+const TWO_ANSWERS = setFields('tells', { notificationMismatch: true });
+const WEBDRIVER = setFields('page', { webdriver: true });
+const PREATTACHED = setFields('frame', { srcdocPreattached: true });
+const NO_BRANDS = setFields('worker', { uaData: { brands: [] } });
+const NO_POINTER = setFields('media', { pointer: 'none', hover: false });
 const SOFTWARE = drawnBy('llvmpipe');
-const OUTGROWN = set('screen', {
+const OUTGROWN = setFields('screen', {
   innerWidth: 1920,
   innerHeight: 1080,
   outerWidth: 1990,
   outerHeight: 1168,
 });
-const UTC = set('time', { zone: 'UTC' });
+const UTC = setFields('time', { zone: 'UTC' });
 const NO_SCREEN = groups({ screen: null });
 
 type Recorded = Parameters<typeof explain>[0];
 
-/** As a verdict keeps it. */
+/** A verdict stores these parts of a judgement. */
 const recordedOf = ({ rules, facts, counterfactual }: ReturnType<typeof judge>): Recorded => ({
   rules,
   incomplete: facts.incomplete,
@@ -79,14 +79,14 @@ describe('the explanation', () => {
     ['M5 and M9, which state one fact', [NO_POINTER, SOFTWARE]],
     ['T13 and M1 beside M2, which state two', [OUTGROWN, CDP]],
   ])('tells the truth about %s: without the rule it is as it says', (_name, changes) => {
-    const { said, browser } = explained(...changes);
+    const { said: explanation, browser } = explained(...changes);
     const { facts, class: actual } = judge(browser);
     for (const { id } of RULES) {
       const without = classify(
         facts,
         RULES.filter((rule) => rule.id !== id),
       ).class;
-      const claim = said.decisive.find((entry) => entry.id === id)?.class ?? actual;
+      const claim = explanation.decisive.find((entry) => entry.id === id)?.class ?? actual;
       expect({ id, class: claim }).toEqual({ id, class: without });
     }
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { applyPolicy, classify, RULES } from '../../../src/ingest/verdict/classify.ts';
 import { type Browser, changed, chrome, judge } from './support/browsers.ts';
-import { all, type Change, drawnBy, type Shown, set } from './support/changes.ts';
+import { all, type Change, drawnBy, type Shown, setFields } from './support/changes.ts';
 import { AUTOMATION_FIRES } from './support/fires-automation.ts';
 import { DRIVEN_FIRES } from './support/fires-driven.ts';
 import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.ts';
@@ -64,8 +64,8 @@ function rulesByField(): Map<string, Set<string>> {
   const rules = new Map<string, Set<string>>();
   for (const shown of CASES)
     for (const field of restsOn(shown)) {
-      const set = rules.get(field) ?? new Set();
-      rules.set(field, set.add(shown[0]));
+      const ruleIds = rules.get(field) ?? new Set();
+      rules.set(field, ruleIds.add(shown[0]));
     }
   return rules;
 }
@@ -74,7 +74,7 @@ const RULES_BY_FIELD = rulesByField();
 
 const factOf = (id: string): string => RULES.find((rule) => rule.id === id)?.fact ?? id;
 
-/** Of a field that several facts rest on: which rules do, and why each of them counts. */
+/** Several facts rest on each of these fields; the reasons say why each rule counts. */
 const INDEPENDENT: readonly { readonly fields: string; readonly rules: string; readonly why: string }[] = [
   {
     fields: 'page.userAgent worker.userAgent page.platform page.uaData.platform',
@@ -153,7 +153,7 @@ describe('a fact', () => {
 
   const recorded = (...changes: readonly Change[]): (readonly [string, string, number])[] =>
     changed(chrome, all(...changes)).rules.map(({ id, kind, weight }) => [id, kind, weight]);
-  const noPointer = set('media', { pointer: 'none', hover: false });
+  const noPointer = setFields('media', { pointer: 'none', hover: false });
   const swiftShader = drawnBy('ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device))');
 
   it('is scored once; a lesser rule is on record with no weight', () => {
@@ -169,7 +169,7 @@ describe('a fact', () => {
   it.each<readonly [string, readonly Change[], readonly (readonly [string, string, number])[]]>([
     [
       'the heavier kind counts',
-      [set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1990, outerHeight: 1168 })],
+      [setFields('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1990, outerHeight: 1168 })],
       [
         ['T13', 'T', 0.3],
         ['M1', 'W', 0],
@@ -186,7 +186,7 @@ describe('a fact', () => {
     ['a rule whose fellow is silent counts', [drawnBy('llvmpipe')], [['W5', 'W', 0.02]]],
     [
       'two facts are two',
-      [noPointer, set('tells', { notificationMismatch: true })],
+      [noPointer, setFields('tells', { notificationMismatch: true })],
       [
         ['M4', 'M', 0.15],
         ['M5', 'M', 0.15],

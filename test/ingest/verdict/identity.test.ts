@@ -145,7 +145,7 @@ describe('what a browser makes useless is left out', () => {
     ['screen under RFP', firefox('140.0'), size, rfp, true],
     ['touch points under RFP', firefox('140.0'), touch, rfp, true],
     ['touch points of Firefox', firefox('140.0'), touch, PLAIN, false],
-  ])('%s', (_what, userAgent, changes, defenses, same) => {
+  ])('%s', (_what, userAgent, changes, defenses, isSame) => {
     const base: Changes = {
       page: { userAgent },
       graphics: { canvasStable: (changes?.['graphics'] as { canvasStable?: boolean })?.canvasStable ?? true },
@@ -156,7 +156,7 @@ describe('what a browser makes useless is left out', () => {
         { ...(base?.[group] as object), ...(changes?.[group] as object) },
       ]),
     );
-    expect(durable(changed, defenses) === durable(base, defenses)).toBe(same);
+    expect(durable(changed, defenses) === durable(base, defenses)).toBe(isSame);
   });
 
   it('tells Firefox apart by two tiers of cores only', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MEDIUM_RULES, WEAK_RULES } from '../../../src/ingest/verdict/medium-rules.ts';
 import { changed, chrome } from './support/browsers.ts';
-import { all, named, set } from './support/changes.ts';
+import { all, named, setFields } from './support/changes.ts';
 import { MEDIUM_FIRES, PAIRED_FIRES, WEAK_FIRES } from './support/fires-medium.ts';
 
 /** M: odd, yet people have it too, so one alone is unknown. W: it only moves the score. */
@@ -14,12 +14,15 @@ describe('M fires beside another', () => {
   });
 
   it('M10 beside M2 is automation: the worker answers for itself, as it never does under developer tools', () => {
-    const judged = changed(chrome, set('tells', { cdp: true, debugsPageAlone: true }));
+    const judged = changed(chrome, setFields('tells', { cdp: true, debugsPageAlone: true }));
     expect(judged).toMatchObject({ class: 'undeclared_automation', strong: ['M2', 'M10'] });
   });
 
   it('but a debugger on page and worker is a person with developer tools open', () => {
-    const tools = all(set('tells', { cdp: true, debugsPageAlone: false }), set('worker', { cdp: true }));
+    const tools = all(
+      setFields('tells', { cdp: true, debugsPageAlone: false }),
+      setFields('worker', { cdp: true }),
+    );
     expect(changed(chrome, tools)).toMatchObject({ class: 'unknown', strong: ['M2'] });
   });
 });

@@ -74,8 +74,8 @@ function* changesOf(make: () => Browser): Generator<readonly [string, Judged]> {
   }
 }
 
-const isAccused = ({ class: said, rules }: Judged): boolean =>
-  said === 'undeclared_automation' && rules.every(({ kind }) => kind !== 'A');
+const isAccused = ({ class: className, rules }: Judged): boolean =>
+  className === 'undeclared_automation' && rules.every(({ kind }) => kind !== 'A');
 
 describe('one fact', () => {
   it.each(BROWSERS)('that changes in %s is never automation without a rule of kind A', (_name, make) => {

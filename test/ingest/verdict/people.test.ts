@@ -9,7 +9,7 @@ import {
   insecure,
   named,
   patched,
-  set,
+  setFields,
   uaData,
 } from './support/changes.ts';
 
@@ -80,8 +80,11 @@ describe('people', () => {
 const SWIFTSHADER =
   'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)';
 const virtual = drawnBy(SWIFTSHADER);
-const remote = set('media', { pointer: 'none', hover: false });
-const tools = all(set('tells', { cdp: true, debugsPageAlone: false }), set('worker', { cdp: true }));
+const remote = setFields('media', { pointer: 'none', hover: false });
+const tools = all(
+  setFields('tells', { cdp: true, debugsPageAlone: false }),
+  setFields('worker', { cdp: true }),
+);
 const SAFARI =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15';
 const IPHONE =
@@ -106,16 +109,16 @@ const PROTECTED: readonly (readonly [string, Change])[] = [
     'developer tools on a remote desktop without graphics',
     all(tools, remote, drawnBy('llvmpipe (LLVM 19.1.7)')),
   ],
-  ['developer tools beside a second screen', all(tools, set('screen', { outerWidth: 1990 }))],
+  ['developer tools beside a second screen', all(tools, setFields('screen', { outerWidth: 1990 }))],
   [
     'developer tools and a page whose worker lost its brands',
-    all(renamed(SAFARI), set('worker', { uaData: { brands: [] } })),
+    all(renamed(SAFARI), setFields('worker', { uaData: { brands: [] } })),
   ],
   [
     'a virtual machine with a name of another system',
-    all(virtual, set('page', { platform: 'Linux x86_64' })),
+    all(virtual, setFields('page', { platform: 'Linux x86_64' })),
   ],
-  ['a virtual machine beside a second screen', all(virtual, set('screen', { outerWidth: 1990 }))],
+  ['a virtual machine beside a second screen', all(virtual, setFields('screen', { outerWidth: 1990 }))],
   ['a virtual machine behind a proxy that strips headers', all(virtual, header('sec-ch-ua', undefined))],
   [
     'a virtual machine with an add-on that hides the language',
@@ -138,7 +141,7 @@ const bare = all(remote, drawnBy('llvmpipe (LLVM 19.1.7)'));
 
 /** An add-on patches the page and the request; the worker and the detailed browser data keep their name. */
 const byAddOn = all(
-  set('page', { userAgent: WINDOWS, platform: 'Win32' }),
+  setFields('page', { userAgent: WINDOWS, platform: 'Win32' }),
   header('user-agent', WINDOWS),
   patched('userAgent', 'platform'),
 );
@@ -162,7 +165,7 @@ const RENAMED: readonly (readonly [string, readonly string[], Change])[] = [
   [
     'a switch, seen by the mouse too',
     ['T14', 'T2', 'T4', 'T10'],
-    all(bySwitch, set('input', { offGrid: false }), tools, bare),
+    all(bySwitch, setFields('input', { offGrid: false }), tools, bare),
   ],
 ];
 
@@ -174,13 +177,13 @@ describe('people whose browser names another system', () => {
   it.each<readonly [string, Change]>([
     ['the emptied data alone, as headless browsers have it', uaData(emptied)],
     ['replaced functions alone', patched('userAgent')],
-    ['another name for the worker alone', set('worker', { userAgent: WINDOWS, platform: 'Win32' })],
-    ['an oddity that no name explains', all(bySwitch, set('page', { chromeObject: false }))],
+    ['another name for the worker alone', setFields('worker', { userAgent: WINDOWS, platform: 'Win32' })],
+    ['an oddity that no name explains', all(bySwitch, setFields('page', { chromeObject: false }))],
     [
       'lists that name different browsers',
       all(bySwitch, uaData({ fullVersionList: [{ brand: 'Other', version: '1' }] })),
     ],
-    ['a debugger on the page alone', all(bySwitch, set('tells', { cdp: true, debugsPageAlone: true }))],
+    ['a debugger on the page alone', all(bySwitch, setFields('tells', { cdp: true, debugsPageAlone: true }))],
   ])('is automation with neither pointer nor graphics beside %s', (_name, change) => {
     expect(changed(browsers.linuxChrome, all(bare, change)).class).toBe('undeclared_automation');
   });
@@ -192,20 +195,20 @@ describe('what protects them is no way around the rules', () => {
       'software graphics in a window that its screen does not hold',
       all(
         virtual,
-        set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1936, outerHeight: 1168 }),
+        setFields('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1936, outerHeight: 1168 }),
       ),
     ],
     [
       'a name of another system and a debugger on the page alone',
-      all(renamed(SAFARI), set('tells', { debugsPageAlone: true })),
+      all(renamed(SAFARI), setFields('tells', { debugsPageAlone: true })),
     ],
     [
       "an iPhone's name, size and touch, and a worker that no phone view leaves like that",
       all(
         renamed(IPHONE),
-        set('media', { pointer: 'coarse', hover: false }),
-        set('page', { maxTouchPoints: 5 }),
-        set('screen', { width: 390, height: 844, outerWidth: 390, outerHeight: 844 }),
+        setFields('media', { pointer: 'coarse', hover: false }),
+        setFields('page', { maxTouchPoints: 5 }),
+        setFields('screen', { width: 390, height: 844, outerWidth: 390, outerHeight: 844 }),
       ),
     ],
     ['a request that was patched, with a debugger', all(tools, header('sec-ch-ua-platform', '"macOS"'))],

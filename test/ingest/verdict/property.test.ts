@@ -86,9 +86,15 @@ const headers = fc.dictionary(
 describe('random signals', () => {
   it('never throw, whatever the headers', () => {
     fc.assert(
-      fc.property(bundle, headers, fc.boolean(), fc.option(fc.string()), (signals, sent, https, ja4) => {
-        expectSane(send(signals, { headers: sent, https, ja4 }));
-      }),
+      fc.property(
+        bundle,
+        headers,
+        fc.boolean(),
+        fc.option(fc.string()),
+        (signals, sentHeaders, https, ja4) => {
+          expectSane(send(signals, { headers: sentHeaders, https, ja4 }));
+        },
+      ),
       { seed, numRuns: 800 },
     );
   });
@@ -153,9 +159,9 @@ describe('an incomplete bundle', () => {
 
 describe('a badly typed bundle', () => {
   it.each(GROUPS)('is unknown, never human: %s', (name) => {
-    const wrong =
+    const wrongValues =
       name === 'fonts' ? ['XYZ', 5, [], 'g'] : ['x', 5, [], true, { [names[name]?.[0] ?? '']: { deep: 1 } }];
-    for (const value of wrong) {
+    for (const value of wrongValues) {
       const judged = send({ ...chrome().signals, [name]: value });
       expect(judged.class).toBe('unknown');
       expect(judged.facts.signals[name]).toBeNull();
@@ -173,8 +179,8 @@ describe('a badly typed bundle', () => {
     ['a width that is text', { screen: { width: '1920' } }],
     ['NaN', { screen: { width: Number.NaN } }],
     ['infinity', { time: { clockStepMs: Number.POSITIVE_INFINITY } }],
-  ])('is unknown with %s', (_name, wrong) => {
-    expect(send({ ...chrome().signals, ...wrong }).class).toBe('unknown');
+  ])('is unknown with %s', (_name, wrongSignals) => {
+    expect(send({ ...chrome().signals, ...wrongSignals }).class).toBe('unknown');
   });
 
   it('of inherited names is not read', () => {

@@ -78,7 +78,7 @@ describe('the screen', () => {
   const chrome =
     'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36';
 
-  /** As Gecko does it: a CSS pixel is 60 units, a device pixel a whole number of them. */
+  /** Gecko divides a CSS pixel into 60 units and gives a device pixel a whole number of them. */
   const zoomed = (sizes: readonly [number, number], zoom: number, scale = 1) => {
     const units = Math.max(1, Math.round(60 / scale / zoom));
     const [width, height] = sizes.map((size) => Math.round((size * units) / 60));

@@ -7,7 +7,7 @@ import {
   windowOutgrowsScreen,
 } from '../../../src/ingest/verdict/rule.ts';
 import { androidChrome, type Browser, changed, chrome } from './support/browsers.ts';
-import { all, type Change, drawnBy, groups, header, named, set } from './support/changes.ts';
+import { all, type Change, drawnBy, groups, header, named, setFields } from './support/changes.ts';
 
 /** People with developer tools open, as the measured matrix shows them: never automation. */
 
@@ -15,16 +15,16 @@ const IPHONE =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
 
 const debuggerOpen: Change = all(
-  set('tells', { cdp: true, debugsPageAlone: false }),
-  set('worker', { cdp: true }),
+  setFields('tells', { cdp: true, debugsPageAlone: false }),
+  setFields('worker', { cdp: true }),
 );
 
 const phoneView = (width: number, height: number): Change =>
   all(
     debuggerOpen,
-    set('worker', { uaData: { brands: [], platform: 'Windows' } }),
-    set('media', { pointer: 'coarse', hover: false }),
-    set('screen', {
+    setFields('worker', { uaData: { brands: [], platform: 'Windows' } }),
+    setFields('media', { pointer: 'coarse', hover: false }),
+    setFields('screen', {
       width,
       height,
       innerWidth: width,
@@ -32,19 +32,19 @@ const phoneView = (width: number, height: number): Change =>
       outerWidth: width,
       outerHeight: height,
     }),
-    set('page', { maxTouchPoints: 1 }),
+    setFields('page', { maxTouchPoints: 1 }),
   );
 
-const docked: Change = set('screen', { innerWidth: 1200, outerWidth: 1920 });
+const docked: Change = setFields('screen', { innerWidth: 1200, outerWidth: 1920 });
 
 describe('developer tools', () => {
   it('showing a page as an iPhone is no automation', () => {
     const asPhone = all(phoneView(390, 844), named(IPHONE, 'Win32'), header('user-agent', IPHONE));
     expect(changed(chrome, asPhone).class).toBe('unknown');
     // The platform of the phone reaches the page and not its worker; outside that view it is T1.
-    const ofPage = set('page', { platform: 'iPhone' });
+    const ofPage = setFields('page', { platform: 'iPhone' });
     expect(changed(chrome, all(asPhone, ofPage)).class).toBe('unknown');
-    const staged = all(asPhone, ofPage, set('screen', { outerWidth: 1920, outerHeight: 1080 }));
+    const staged = all(asPhone, ofPage, setFields('screen', { outerWidth: 1920, outerHeight: 1080 }));
     expect(changed(chrome, staged).strong).toContain('T1');
   });
 
@@ -60,10 +60,10 @@ describe('developer tools', () => {
   });
 
   it('do not excuse a phone that they do not show like that', () => {
-    const staged = all(phoneView(390, 844), set('screen', { outerWidth: 1920, outerHeight: 1080 }));
+    const staged = all(phoneView(390, 844), setFields('screen', { outerWidth: 1920, outerHeight: 1080 }));
     const branded = all(
       phoneView(390, 844),
-      set('worker', { uaData: { brands: [{ brand: 'a', version: '1' }] } }),
+      setFields('worker', { uaData: { brands: [{ brand: 'a', version: '1' }] } }),
     );
     for (const view of [staged, branded]) {
       const disguised = all(view, named(IPHONE, 'Win32'), header('user-agent', IPHONE));
@@ -81,8 +81,8 @@ const SIZES = {
   outerHeight: 1080,
 };
 const sized = (sizes: Partial<Record<keyof typeof SIZES, number | null>>): Change =>
-  set('screen', { ...SIZES, ...sizes });
-const coarse = set('media', { pointer: 'coarse' });
+  setFields('screen', { ...SIZES, ...sizes });
+const coarse = setFields('media', { pointer: 'coarse' });
 const factsOf = (make: () => Browser, ...changes: readonly Change[]): Facts =>
   changed(make, all(...changes)).facts;
 
@@ -109,7 +109,7 @@ describe('a page that is staged', () => {
     const touched = all(
       coarse,
       sized({ outerWidth: 700, outerHeight: 700 }),
-      set('screen', { [name]: null }),
+      setFields('screen', { [name]: null }),
     );
     expect(isStaged(factsOf(chrome, touched))).toBe(false);
   });
@@ -128,16 +128,16 @@ describe('a window larger than its screen', () => {
 });
 
 describe('the phone that a debugger shows', () => {
-  const shown = all(debuggerOpen, sized({}), coarse, set('worker', { uaData: { brands: [] } }));
-  const branded = set('worker', { uaData: { brands: [{ brand: 'a', version: '1' }] } });
-  const ofDesktop = set('page', { platform: 'Win32' });
+  const shown = all(debuggerOpen, sized({}), coarse, setFields('worker', { uaData: { brands: [] } }));
+  const branded = setFields('worker', { uaData: { brands: [{ brand: 'a', version: '1' }] } });
+  const ofDesktop = setFields('page', { platform: 'Win32' });
 
   it('is a phone, touched, with a debugger, and as large as its window', () => {
     expect(isPhoneView(factsOf(androidChrome, shown))).toBe(true);
     for (const without of [
       named('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0', 'x'),
-      set('media', { pointer: 'fine' }),
-      all(set('tells', { cdp: false }), set('worker', { cdp: false })),
+      setFields('media', { pointer: 'fine' }),
+      all(setFields('tells', { cdp: false }), setFields('worker', { cdp: false })),
       sized({ outerWidth: 2000 }),
       sized({ width: null }),
       branded,
@@ -156,13 +156,13 @@ describe('the phone that a debugger shows', () => {
   it.each(['Linux armv81', 'Linux aarch64', 'iPhone', 'iPad'])(
     'is none on %s, which is a phone',
     (platform) => {
-      const phone = set('page', { platform });
+      const phone = setFields('page', { platform });
       expect(isStagedPhone(factsOf(androidChrome, shown, branded, phone))).toBe(false);
     },
   );
 
   it('is staged whatever follows the name of a desktop', () => {
-    const odd = set('page', { platform: 'MacIntel iPhone' });
+    const odd = setFields('page', { platform: 'MacIntel iPhone' });
     expect(isStagedPhone(factsOf(androidChrome, shown, branded, odd))).toBe(true);
   });
 });

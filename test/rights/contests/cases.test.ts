@@ -151,12 +151,12 @@ describe('a case', () => {
     await reviewer.ask(RITA, contestId, 'Which screen reader do you use?');
     expect((await answer(caseKey.toLowerCase(), 'NVDA')).json()).toMatchObject({ answer: 'NVDA' });
     expectError(await answer(caseKey, 'NVDA'), 'case-closed');
-    const more = { days: 20, reason: 'The maker of the tool was asked.' };
-    const { dueAt, extendedFrom } = await reviewer.extend(RITA, contestId, more);
+    const extension = { days: 20, reason: 'The maker of the tool was asked.' };
+    const { dueAt, extendedFrom } = await reviewer.extend(RITA, contestId, extension);
     expect((await view(caseKey)).json()).toMatchObject({
       dueAt: new Date(extendedFrom ?? 0).toISOString(),
       extendedTo: new Date(dueAt).toISOString(),
-      extensionReason: more.reason,
+      extensionReason: extension.reason,
     });
     const ruling = { contestId, outcome: 'overturned', version: null } as const;
     const found = 'The first reviewer found a screen reader.';
@@ -174,7 +174,7 @@ describe('a case', () => {
 
   it('is not told by any other key, and every refusal is the same', async () => {
     const { caseKey } = await filed(await rights.visit({ bot: true }));
-    const wrong = [
+    const unknownKeys = [
       '',
       'x',
       `${caseKey}0`,
@@ -183,8 +183,8 @@ describe('a case', () => {
       'a'.repeat(20_000),
     ];
     const replies = [
-      ...(await Promise.all(wrong.map(view))),
-      ...(await Promise.all(wrong.map((key) => answer(key, 'a')))),
+      ...(await Promise.all(unknownKeys.map(view))),
+      ...(await Promise.all(unknownKeys.map((key) => answer(key, 'a')))),
     ];
     for (const reply of replies) expectError(reply, 'no-such-case');
     expect(new Set(replies.map(({ text }) => text)).size).toBe(1);
@@ -200,18 +200,18 @@ describe('a case', () => {
     const row = (
       await rights.sql(`SELECT case_hash, sealed FROM contests WHERE request_id = '${visit.requestId}'`)
     )[0];
-    const held = [String(row?.['case_hash']), String(row?.['sealed']).slice(0, 48)];
+    const storedValues = [String(row?.['case_hash']), String(row?.['sealed']).slice(0, 48)];
     const bytes = (): Buffer[] =>
       ['gpd.db', 'gpd.db-wal'].map((name) => readFileSync(join(rights.gpd.dataDir, name)));
     const found = (texts: readonly string[]): string[] =>
       texts.filter((text) => bytes().some((file) => file.includes(text)));
     // The negative control.
-    expect(found(held)).toEqual(held);
+    expect(found(storedValues)).toEqual(storedValues);
     const token = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
     const receipt = await rights.call('/privacy/erase', { requestId: visit.requestId }, token);
     expect(receipt.json()).toMatchObject({ incomplete: false });
     const plain = [caseKey, caseKey.replaceAll('-', ''), STATEMENT, 'left.bytes@example.org'];
-    expect(found([...held, ...plain])).toEqual([]);
+    expect(found([...storedValues, ...plain])).toEqual([]);
     expectError(await view(caseKey), 'no-such-case');
   });
 });

@@ -26,17 +26,17 @@ const subjectOf = (visit: Visit, sub = 'anna'): Promise<string> =>
   rights.as({ gpd_role: 'subject', sub, gpd_visitor: visit.visitorId });
 const reviewer = (sub = 'rita'): Promise<string> => rights.as({ gpd_role: 'reviewer', sub });
 
-async function file(visit: Visit, more: object = {}, sub?: string): Promise<Record_> {
-  const body = { requestId: visit.requestId, ...more };
+async function file(visit: Visit, fields: object = {}, sub?: string): Promise<Record_> {
+  const body = { requestId: visit.requestId, ...fields };
   const reply = await rights.call('/privacy/contest', body, await subjectOf(visit, sub));
   expect({ status: reply.status, text: reply.text }).toMatchObject({ status: 202 });
   return reply.json() as Record_;
 }
 
-const resolve = async (contestId: string, outcome: string, token?: string, more: object = {}) =>
+const resolve = async (contestId: string, outcome: string, token?: string, fields: object = {}) =>
   rights.call(
     '/privacy/contest/resolve',
-    { contestId, outcome, reason: REASON, ...more },
+    { contestId, outcome, reason: REASON, ...fields },
     token ?? (await reviewer()),
   );
 
@@ -101,11 +101,11 @@ describe('a contest', () => {
     expect(later.answer).toMatchObject(calm);
     expect(later.answer.suspectScore).toBeLessThanOrEqual(0.2);
     const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
-    const held = (await rights.call('/privacy/dsar', {}, subject)).json() as {
+    const dsar = (await rights.call('/privacy/dsar', {}, subject)).json() as {
       decisions: readonly { readonly requestId: string }[];
     };
     // No rule made a person of them, so none is named.
-    expect(held.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
+    expect(dsar.decisions.find(({ requestId }) => requestId === later.requestId)).toMatchObject({
       overridden: true,
       whatWouldHaveChanged: {
         text: 'A review decided. The rules alone would have said “an automated visit”.',

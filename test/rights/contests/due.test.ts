@@ -20,9 +20,9 @@ describe('the periods of other laws', () => {
   it.each([
     ['ccpa', 45, 45],
     ['dpdp', 90, 0],
-  ] as const)('%s: %i days, and %i more', (profile, days, more) => {
+  ] as const)('%s: %i days, and %i more', (profile, days, extendDays) => {
     expect(PERIODS[profile].dueAt(AT)).toBe(AT + days * DAY);
-    expect(PERIODS[profile].extendDays).toBe(more);
+    expect(PERIODS[profile].extendDays).toBe(extendDays);
   });
 
   it('nothing is due later than the longest of them', () => {
@@ -45,7 +45,7 @@ describe('what is left', () => {
     [-23 * HOUR, { late: true, unit: 'hours', n: 23 }],
     [-DAY, { late: true, unit: 'days', n: 1 }],
     [-2 * DAY + 1, { late: true, unit: 'days', n: 1 }],
-  ] as const)('%d ms', (left, expected) => {
-    expect(untilDue(NOW + left, NOW)).toEqual(expected);
+  ] as const)('%d ms', (remainingMs, expected) => {
+    expect(untilDue(NOW + remainingMs, NOW)).toEqual(expected);
   });
 });

@@ -45,7 +45,7 @@ async function open(days: number) {
   if (!tenant) throw new Error('the tenant is missing');
   const { api } = services.rights;
 
-  /** What they read of their contests; the words of a refusal where they are told nothing. */
+  /** A claimant reads either their contests or the code of the refusal. */
   const contestsOf = async (who: Claimant) => {
     const dsar = await api.gather(await api.identify(who));
     return dsar?.head.contests ?? 'no-data';

@@ -46,21 +46,21 @@ describe('extending', () => {
   const longer = { days: 61, reason: 'more' };
 
   it('moves the due date once, keeps the first, and lets the clock tell again', () => {
-    const told = { ...open(), dueNotice: 1 };
-    const extended = extendContest(told, 'rita', longer, at);
+    const notified = { ...open(), dueNotice: 1 };
+    const extended = extendContest(notified, 'rita', longer, at);
     expect(extended).toMatchObject({
-      dueAt: told.dueAt + 61 * DAY,
-      extendedFrom: told.dueAt,
+      dueAt: notified.dueAt + 61 * DAY,
+      extendedFrom: notified.dueAt,
       extensionReason: 'more',
       dueNotice: 0,
-      version: told.version + 1,
+      version: notified.version + 1,
     });
     expect(code(() => extendContest(extended, 'rita', longer, at))).toBe('stale-version');
   });
 
   it('is refused when it is late, resolved, held by another, one’s own, or more than the law allows', () => {
-    const late = { ...at, now: open().dueAt + 1 };
-    expect(code(() => extendContest(open(), 'rita', longer, late))).toBe('stale-version');
+    const afterDue = { ...at, now: open().dueAt + 1 };
+    expect(code(() => extendContest(open(), 'rita', longer, afterDue))).toBe('stale-version');
     const resolved = resolveContest(open(), { ...rule, by: 'rita' }, NOW);
     expect(code(() => extendContest(resolved, 'rita', longer, at))).toBe('already-resolved');
     const claimed = claimContest(open(), rita, NOW);
@@ -133,8 +133,8 @@ describe('deciding', () => {
       proposal: { reason: 'first', by: 'rita', label: 'Rita' },
     });
     // Four eyes were switched off meanwhile.
-    const alone = resolveContest(proposed, { ...rule, by: 'rita' }, NOW);
-    expect(alone).toMatchObject({ status: 'resolved', proposal: null });
+    const resolved = resolveContest(proposed, { ...rule, by: 'rita' }, NOW);
+    expect(resolved).toMatchObject({ status: 'resolved', proposal: null });
   });
 
   it('any order of steps by any people ends in one outcome at most, and never by who filed it', () => {

@@ -83,7 +83,7 @@ export function casesContract(make: MakeDatabase): void {
       await expect(file('h')).rejects.toMatchObject({ code: 'too-many-cases' });
       at(DAY + HOUR);
       await file('i');
-      // What earlier days counted is gone.
+      // The marks of earlier days have been deleted.
       const marks = (await rows()).map((row) => row.case_network).filter((mark) => mark !== null);
       expect(marks).toHaveLength(1);
     });
@@ -145,22 +145,22 @@ export function casesContract(make: MakeDatabase): void {
         linksOf: null,
         requestRef: (id: string) => id,
       };
-      const { others } = await db.database.transaction(async (tx) => {
+      const { others: needles } = await db.database.transaction(async (tx) => {
         await lockHead(tx, kid);
         const keep = { openContests: false, override: false };
         return eraseRows(tx, { ...target, keep });
       });
-      // What the search for left bytes looks for.
-      expect(others).toEqual([hashCaseKey(SECRET, caseKey), expect.stringMatching(/^[A-Za-z0-9+/]{48}$/)]);
+      // The erasure searches the files for these values.
+      expect(needles).toEqual([hashCaseKey(SECRET, caseKey), expect.stringMatching(/^[A-Za-z0-9+/]{48}$/)]);
       const queries: string[] = [];
       const note = ({ sql }: { readonly sql: string }): number => queries.push(sql);
       db.database.read.on('query', note);
-      const wrong = [caseKey, `${caseKey.slice(0, -1)}Z`, '', 'not a key', 'ü'.repeat(3000)];
-      for (const key of wrong)
+      const unknownKeys = [caseKey, `${caseKey.slice(0, -1)}Z`, '', 'not a key', 'ü'.repeat(3000)];
+      for (const key of unknownKeys)
         for (const act of [() => cases.view(key), () => cases.answer(key, 'answer')])
           await expect(act()).rejects.toMatchObject({ code: 'no-such-case' });
       db.database.read.removeListener('query', note);
-      expect(queries).toHaveLength(2 * wrong.length);
+      expect(queries).toHaveLength(2 * unknownKeys.length);
       expect(new Set(queries).size).toBe(1);
       expect(queries[0]).toContain('case_hash');
     });

@@ -21,7 +21,7 @@ import { createEntry, NOW } from '../../support/make.ts';
 import { createRecorder } from '../../support/recorder.ts';
 import { WORDS } from './contest-texts.ts';
 
-/** What another node commits while an erasure waits for it. */
+/** Another node commits while an erasure waits for its lock. */
 export function eraseBesideContract(make: MakeDatabase): void {
   describe('an erasure beside others', () => {
     let db: TestDatabase;
@@ -62,8 +62,8 @@ export function eraseBesideContract(make: MakeDatabase): void {
     it.each([
       ['the device', { durables: ['mine'] }],
       ['the request', { requests: ['req_a'] }],
-    ])('takes the override of a ruling that commits meanwhile, by %s', async (what, over) => {
-      const kid = await addTenant(db.database, `ruled-${what.slice(4)}`);
+    ])('takes the override of a ruling that commits meanwhile, by %s', async (title, over) => {
+      const kid = await addTenant(db.database, `ruled-${title.slice(4)}`);
       await createRecorder(db.database).record(createEntry({ kid, id: 'a', durable: 'mine' }));
       const filing = { kid, contestId: `con_${kid}`, requestId: 'req_a', durable: 'mine', class: 'unknown' };
       const contest = fileContest({ ...filing, filedBy: 'anna', statement: null }, NOW);

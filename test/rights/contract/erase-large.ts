@@ -31,15 +31,15 @@ export function eraseLargeContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const record = (kid: string, id: string, more: object = {}) =>
-      createRecorder(db.database).record(createEntry({ kid, id, durable: 'mine', ...more }));
+    const record = (kid: string, id: string, fields: object = {}) =>
+      createRecorder(db.database).record(createEntry({ kid, id, durable: 'mine', ...fields }));
     const within = (work: Parameters<Database['transaction']>[0]) => db.database.transaction(work);
     const file = (kid: string, id: string) => {
       const filing = { kid, contestId: `con_${kid}_${id}`, requestId: `req_${id}`, durable: 'mine' };
       const contest = fileContest({ ...filing, class: 'unknown', filedBy: 'anna', statement: null }, NOW);
       return within((tx) => insertContest(tx, WORDS, contest));
     };
-    const left = (kid: string, table = 'decisions'): Promise<string[]> =>
+    const remainingIds = (kid: string, table = 'decisions'): Promise<string[]> =>
       other.read(table).where({ kid }).orderBy('request_id').pluck('request_id');
     const service = (database: Database, kid: string) =>
       createEraseService({
@@ -77,8 +77,8 @@ export function eraseLargeContract(make: MakeDatabase): void {
       await file(kid, 'm');
       await file(kid, 'n');
       await service(other, kid).resume();
-      expect(await left(kid)).toEqual(['req_n']);
-      expect(await left(kid, 'contests')).toEqual(['req_n']);
+      expect(await remainingIds(kid)).toEqual(['req_n']);
+      expect(await remainingIds(kid, 'contests')).toEqual(['req_n']);
       expect(await other.read('sightings').where({ kid }).pluck('seen')).toEqual([1]);
     });
 
@@ -92,11 +92,11 @@ export function eraseLargeContract(make: MakeDatabase): void {
       await eraser.erase(requestOf(kid));
       await place();
       await service(other, kid).resume();
-      expect(await left(kid)).toEqual([]);
+      expect(await remainingIds(kid)).toEqual([]);
       for (const id of ['c', 'd']) await record(kid, id);
       const receipt = await service(other, kid).erase(requestOf(kid));
       expect(scopesOf(receipt)).toMatchObject({ decisions: 'retained 2', sightings: 'retained 1' });
-      expect(await left(kid)).toEqual(['req_c', 'req_d']);
+      expect(await remainingIds(kid)).toEqual(['req_c', 'req_d']);
     });
 
     it('the seals of its hours hold after each step, on two nodes at once', async () => {
@@ -121,7 +121,7 @@ export function eraseLargeContract(make: MakeDatabase): void {
       expect(await sealProblems(other, kid)).toEqual([]);
       await anchorVerdicts(db.database, kid, BEGIN + 9 * HOUR);
       await Promise.all([db.database, other].map((node) => service(node, kid).resume()));
-      expect(await left(kid)).toHaveLength(225);
+      expect(await remainingIds(kid)).toHaveLength(225);
       expect(await sealProblems(other, kid)).toEqual([]);
       expect(await other.read('verdict_seals').where({ kid })).toHaveLength(3);
     });

@@ -103,8 +103,8 @@ export function erasePlanContract(make: MakeDatabase): void {
       const tenant = erasedTenant(kid);
       const receipt = await eraser.erase({ tenant, target, requestedBy: 'dpo', actor, keep });
       expect(asErased(receipt.scopes, true)).toEqual(scopeResults(plan));
-      const waits = db.database.kind === 'postgres' && plan.storage?.erased === 1;
-      expect(receipt.incomplete).toBe(waits);
+      const isIncomplete = db.database.kind === 'postgres' && plan.storage?.erased === 1;
+      expect(receipt.incomplete).toBe(isIncomplete);
       return plan;
     }
 
@@ -192,14 +192,14 @@ export function erasePlanContract(make: MakeDatabase): void {
       { of: 'nobody', target: NOTHING, expected: { backups: expect.objectContaining({ retained: 0 }) } },
     ])(
       'tells the numbers of the receipt: $of',
-      async ({ of, target, keep = KEEP_NOTHING, held, expected }) => {
+      async ({ of, target, keep = KEEP_NOTHING, held: heldRequest, expected }) => {
         for (const [way, largeAbove] of [
           ['at-once', 500],
           ['in-steps', 1],
         ] as const) {
           const kid = await addTenant(db.database, `plan-${of.replaceAll(' ', '-')}-${way}`);
           await fill(kid);
-          if (held !== undefined) await hold(kid, held);
+          if (heldRequest !== undefined) await hold(kid, heldRequest);
           expect(await compare(kid, target, keep, largeAbove), way).toMatchObject(expected);
         }
       },
@@ -211,10 +211,10 @@ export function erasePlanContract(make: MakeDatabase): void {
       const writer = await holdTransaction(db.database, (tx) => lockHead(tx, kid));
       const target = { ...DEVICES, principal: PAUL, linksOf: PAUL.ref };
       const plan = () => planErasure(other, { kid, target, keep: KEEP_NOTHING });
-      const told = await Promise.race([plan(), sleep(5000, null, { ref: false })]);
+      const plannedScopes = await Promise.race([plan(), sleep(5000, null, { ref: false })]);
       await writer.commit();
-      expect(told).toMatchObject({ decisions: { erased: 6 }, consent: { erased: 2 } });
-      expect(await plan()).toEqual(told);
+      expect(plannedScopes).toMatchObject({ decisions: { erased: 6 }, consent: { erased: 2 } });
+      expect(await plan()).toEqual(plannedScopes);
     });
   });
 }

@@ -115,8 +115,8 @@ export function noticesContract(make: MakeDatabase): void {
       const row = { kid, subject: 's', requested_by: 'dpo', scopes: '[]', refs: '{}', step: 'logged' };
       await db.database.transaction(async (tx) => {
         for (let n = 0; n < 500; n++) {
-          const told = { receipt_id: `era_many_${n}`, erased_at: NOW + n, noticed: true };
-          await tx('erasures').insert({ ...row, ...told });
+          const noticed = { receipt_id: `era_many_${n}`, erased_at: NOW + n, noticed: true };
+          await tx('erasures').insert({ ...row, ...noticed });
         }
         await tx('erasures').insert({ ...row, receipt_id: 'era_many_z', erased_at: NOW + 500 });
       });

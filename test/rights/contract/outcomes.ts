@@ -32,13 +32,13 @@ async function holdAfter<T>(database: Database, run: (holding: Database) => Prom
     release = resolve;
   });
   let ran: Promise<T> | undefined;
-  await new Promise<void>((held, reject) => {
+  await new Promise<void>((onLocked, reject) => {
     ran = run({
       ...database,
       transaction: (work) =>
         database.transaction(async (tx) => {
           const result = await work(tx);
-          held();
+          onLocked();
           await released;
           return result;
         }),
@@ -53,7 +53,7 @@ async function holdAfter<T>(database: Database, run: (holding: Database) => Prom
   };
 }
 
-/** What became of decisions, by both databases. */
+/** Both databases must pass this suite. */
 export function outcomesContract(make: MakeDatabase): void {
   describe('outcomes of decisions', () => {
     let db: TestDatabase;
@@ -119,12 +119,14 @@ export function outcomesContract(make: MakeDatabase): void {
     it('one of many reports at once is stored, and counted once', async () => {
       const { decide, report, counts, rows } = await house('race');
       await decide('x');
-      const given = ['fraud', 'false-alarm', 'chargeback', 'fraud', 'passed-step-up', 'other'] as const;
-      const made = await Promise.all(given.map((one, i) => report('x', one, i % 2 ? other : db.database)));
-      expect(made.filter((one) => one?.created)).toHaveLength(1);
+      const outcomes = ['fraud', 'false-alarm', 'chargeback', 'fraud', 'passed-step-up', 'other'] as const;
+      const reports = await Promise.all(
+        outcomes.map((one, i) => report('x', one, i % 2 ? other : db.database)),
+      );
+      expect(reports.filter((one) => one?.created)).toHaveLength(1);
       const [stored] = await rows();
       expect(await rows()).toHaveLength(1);
-      for (const one of made) expect(one).toMatchObject({ outcome: stored, at: NOW });
+      for (const one of reports) expect(one).toMatchObject({ outcome: stored, at: NOW });
       const sum = ((await counts()) ?? []).reduce((total, n) => total + n, 0);
       expect(sum).toBe(stored === 'other' ? 0 : 1);
     });
@@ -212,16 +214,16 @@ export function outcomesContract(make: MakeDatabase): void {
       await rule('cleared', 'overturned');
       await rule('unknown', 'upheld');
       const rules = ['A1', 'M2'];
-      const none = { incomplete: false, fixed: null, right: 0, wrong: 0 };
+      const unresolved = { incomplete: false, fixed: null, right: 0, wrong: 0 };
       const found = await readPatterns(other, 'gather');
       expect(found).toHaveLength(5);
       expect(found).toEqual(
         expect.arrayContaining([
-          { ...none, rules, decisions: 6, right: 2, wrong: 1 },
-          { ...none, rules, decisions: 1, wrong: 1, fixed: 'human' },
-          { ...none, rules, decisions: 1, fixed: 'declared_agent' },
-          { ...none, rules: [], decisions: 1 },
-          { ...none, rules: ['M2'], decisions: 1 },
+          { ...unresolved, rules, decisions: 6, right: 2, wrong: 1 },
+          { ...unresolved, rules, decisions: 1, wrong: 1, fixed: 'human' },
+          { ...unresolved, rules, decisions: 1, fixed: 'declared_agent' },
+          { ...unresolved, rules: [], decisions: 1 },
+          { ...unresolved, rules: ['M2'], decisions: 1 },
         ]),
       );
     });
@@ -252,7 +254,7 @@ export function outcomesContract(make: MakeDatabase): void {
       expect((await retain(db.database, { kid: 'sealed', days: 0, now: NOW + 2 * HOUR })).decisions).toBe(1);
       expect(await rows()).toEqual([]);
       expect(await report('x', 'chargeback')).toBeNull();
-      // Of nobody: it stays.
+      // The device of that outcome belongs to nobody known, so the row stays.
       expect(await counts()).toEqual([0, 0, 1, 0]);
     });
 

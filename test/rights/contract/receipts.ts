@@ -13,7 +13,7 @@ import { NOW } from '../../support/make.ts';
 import { readErasures } from '../support/eraser.ts';
 
 const HELD_BACK = 'ref-of-anna';
-/** As a page fault or a partial restore leaves them, and JSON of another shape. */
+/** A page fault, a partial restore or JSON of another shape leaves rows like these. */
 const DAMAGE = {
   era_b1: { scopes: `[{"scope":"sightings","basis":"${HELD_BACK}` },
   era_c1: { refs: `${HELD_BACK}"}]` },
@@ -32,8 +32,8 @@ export function receiptContract(make: MakeDatabase): void {
       const kid = { a: 'aaa', b: 'bbb', c: 'ccc' }[receiptId[4] as 'a' | 'b' | 'c'];
       const erasure = { receiptId, kid, subject: 's', requestedBy: 'dpo', erasedAt, step } as const;
       const keep = { openContests: false, override: false };
-      const more = { scopes: scopeResults(emptyTally()), refs: [], keep };
-      return db.database.transaction((tx) => insertErasure(tx, { ...erasure, ...more }));
+      const fields = { scopes: scopeResults(emptyTally()), refs: [], keep };
+      return db.database.transaction((tx) => insertErasure(tx, { ...erasure, ...fields }));
     };
     const stepOf = async (step: string): Promise<string[]> =>
       (await db.database
@@ -71,7 +71,7 @@ export function receiptContract(make: MakeDatabase): void {
     afterEach(() => db.close());
 
     it('the receipt of a request is the latest of its subject, or one since then that names the request', async () => {
-      const own = (receiptId: string, over: Partial<StoredErasure> = {}) => {
+      const insertReceipt = (receiptId: string, over: Partial<StoredErasure> = {}) => {
         const keep = { openContests: false, override: false };
         const plain = {
           kid: 'aaa',
@@ -94,16 +94,16 @@ export function receiptContract(make: MakeDatabase): void {
           })
         )?.receiptId ?? null;
       expect(await find()).toBeNull();
-      // Of its device: only the reference leads there, and only within the time.
+      // The receipt of a device is found by its reference alone, and only within the time limit.
       const refs = ['ref-of-2', 'ref_of-1'].map((ref) => ({ kind: 'request' as const, ref }));
-      await own('era_a2', { subject: 'device', refs });
+      await insertReceipt('era_a2', { subject: 'device', refs });
       expect(await find()).toBe('era_a2');
       expect(await find({ since: NOW + 1 })).toBeNull();
       expect(await find({ ref: 'ref_of' })).toBeNull();
       expect(await find({ kid: 'bbb' })).toBeNull();
-      await own('era_a3', { erasedAt: NOW + 1 });
-      await own('era_a4', { erasedAt: NOW + 1 });
-      await own('era_a5', { kid: 'bbb', erasedAt: NOW + 9 });
+      await insertReceipt('era_a3', { erasedAt: NOW + 1 });
+      await insertReceipt('era_a4', { erasedAt: NOW + 1 });
+      await insertReceipt('era_a5', { kid: 'bbb', erasedAt: NOW + 9 });
       expect(await find()).toBe('era_a4');
       expect(await find({ since: NOW + 9 })).toBe('era_a4');
     });
@@ -146,8 +146,8 @@ export function receiptContract(make: MakeDatabase): void {
       ]);
       const status = eraser().status('era_c1');
       await expect(status).rejects.toThrow('era_c1');
-      const told = [...failures, await status.catch((error: unknown) => error)];
-      expect(inspect(told, { depth: 9, showHidden: true })).not.toContain(HELD_BACK);
+      const errors = [...failures, await status.catch((error: unknown) => error)];
+      expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain(HELD_BACK);
     });
 
     it('a tenant’s list has the others, and names it', async () => {

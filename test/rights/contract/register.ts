@@ -27,7 +27,7 @@ export function registerContract(make: MakeDatabase): void {
       class: 'unknown',
     };
     const erasure = { subject: 's', erased_at: NOW, scopes: '[]', refs: '{}' };
-    const held = [{ scope: 'decisions', action: 'retained', count: 2, basis: 'Proceedings 12/26.' }];
+    const heldScopes = [{ scope: 'decisions', action: 'retained', count: 2, basis: 'Proceedings 12/26.' }];
     const refs = JSON.stringify({
       refs: [{ kind: 'durable', ref: 'D' }],
       keep: { openContests: false, override: false },
@@ -79,7 +79,7 @@ export function registerContract(make: MakeDatabase): void {
       after = next;
     }
     expect(paged).toEqual(all);
-    // What a hold kept is open until a later receipt of the same device kept nothing.
+    // An entry stays open until a later receipt of the same device retains nothing.
     const row = { ...erasure, kid, requested_by: 'dpo', step: 'done', refs };
     const add = (id: string, at: number, scopes: object[], of = refs) =>
       database.transaction((tx) =>
@@ -96,9 +96,9 @@ export function registerContract(make: MakeDatabase): void {
       const { state, doneAt } = requests.find(({ number }) => number === id) ?? {};
       return { state, doneAt };
     };
-    await add('era_held', NOW + 1, held);
+    await add('era_held', NOW + 1, heldScopes);
     expect(await stateOf('era_held')).toEqual({ state: 'partly', doneAt: null });
-    await add('era_still', NOW + 2, held);
+    await add('era_still', NOW + 2, heldScopes);
     await add('era_other', NOW + 3, [], refs.replace('"D"', '"E"'));
     expect(await stateOf('era_held')).toEqual({ state: 'partly', doneAt: null });
     await add('era_rest', NOW + 4, []);

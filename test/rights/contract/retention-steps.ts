@@ -31,7 +31,10 @@ interface Statement {
   readonly bindings: readonly unknown[];
 }
 
-/** What SQLite prepares once a connection passes knex by: there SQLite itself says what it runs, with its values. */
+/**
+ * A transaction that bypasses knex fires no query event, so SQLite itself reports each statement with its
+ * values.
+ */
 async function watchStatements(tx: Knex.Transaction, ran: Statement[]): Promise<void> {
   if (hasRowLocks(tx)) {
     tx.on('query', (query: Statement) => ran.push(query));
@@ -44,7 +47,7 @@ async function watchStatements(tx: Knex.Transaction, ran: Statement[]): Promise<
   });
 }
 
-/** What retention reads and locks a step: time alone makes rows due, and a step must not read them all again. */
+/** A step of retention must not read and lock again the rows that an earlier step has passed. */
 export function retentionStepsContract(make: MakeDatabase): void {
   describe('the steps of retention', () => {
     let db: TestDatabase;
@@ -107,7 +110,7 @@ export function retentionStepsContract(make: MakeDatabase): void {
         sightings: 600,
         visitorIndex: 600,
       });
-      // As at the beginning of a large run.
+      // The statistics are those of the beginning of a large run.
       await addDecisions(kid, 6000);
       await addDevices(kid, 6000);
       await addLinks(kid, 6000);
@@ -144,13 +147,13 @@ export function retentionStepsContract(make: MakeDatabase): void {
       const slow: Database = {
         ...db.database,
         quietMs: () => Number.POSITIVE_INFINITY,
-        transaction: (work, how) =>
+        transaction: (work, options) =>
           db.database.transaction(async (tx) => {
             steps += 1;
             const done = await work(tx);
             for (const until = performance.now() + 40; performance.now() < until; );
             return done;
-          }, how),
+          }, options),
       };
       expect(await retain(slow, rulesOf(kid))).toMatchObject({ decisions: 1500 });
       // One says so in the log, and on SQLite one looks at what the tables hold now.
@@ -164,26 +167,26 @@ export function retentionStepsContract(make: MakeDatabase): void {
       const kid = await addTenant(db.database, 'step-commits');
       await addDecisions(kid, 300);
       if (db.database.kind === 'sqlite') return;
-      const waits: unknown[] = [];
+      const commitModes: unknown[] = [];
       const watched: Database = {
         ...db.database,
-        transaction: (work, how) =>
+        transaction: (work, options) =>
           db.database.transaction(async (tx) => {
             const [row] = rowsOf<Record<string, string>>(await tx.raw('SHOW synchronous_commit'));
-            waits.push(row?.['synchronous_commit']);
+            commitModes.push(row?.['synchronous_commit']);
             return work(tx);
-          }, how),
+          }, options),
       };
       await retain(watched, rulesOf(kid));
-      expect(waits).toEqual(['on', 'off', 'off']);
+      expect(commitModes).toEqual(['on', 'off', 'off']);
     });
 
     // ADR 0053: what partitions would give back, as long as VACUUM follows the deletions.
     it('leaves room that the days after it fill', async () => {
-      const own = await make();
-      const { database } = own;
+      const fixture = await make();
+      const { database } = fixture;
       const kid = await addTenant(database, 'turnover');
-      const [kept, turns, perDay] = [10, 20, 120];
+      const [daysKept, turns, perDay] = [10, 20, 120];
       const begin = NOW - 100 * DAY;
       const addDay = (day: number) => {
         const rows = ids(perDay).map((id): Bindings => {
@@ -203,18 +206,18 @@ export function retentionStepsContract(make: MakeDatabase): void {
         const pages = await database.read.raw('PRAGMA page_count');
         return rowsOf<{ page_count: number }>(pages)[0]?.page_count ?? 0;
       };
-      for (let day = 0; day < kept; day += 1) await addDay(day);
+      for (let day = 0; day < daysKept; day += 1) await addDay(day);
       const before = await sizeOf();
       let after = 0;
-      for (let day = kept; day < kept + turns; day += 1) {
+      for (let day = daysKept; day < daysKept + turns; day += 1) {
         await addDay(day);
         const now = begin + day * DAY + HOUR;
-        expect(await retain(database, { kid, days: kept, now })).toMatchObject({ decisions: perDay });
+        expect(await retain(database, { kid, days: daysKept, now })).toMatchObject({ decisions: perDay });
         after = await sizeOf();
       }
       // Three times as many went through it; a day more than is kept is there at once.
       expect(after / before).toBeLessThan(1.3);
-      await own.close();
+      await fixture.close();
     });
 
     it('takes devices nobody can contest a decision of while the log is at work', async () => {

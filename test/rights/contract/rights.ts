@@ -51,8 +51,8 @@ export function rightsContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const record = (kid: string, id: string, more: object = {}) =>
-      createRecorder(db.database).record(createEntry({ kid, id, ...more }));
+    const record = (kid: string, id: string, fields: object = {}) =>
+      createRecorder(db.database).record(createEntry({ kid, id, ...fields }));
     const contestOn = (kid: string, id: string, durable = 'durable-1'): Contest =>
       fileContest(
         {
@@ -69,13 +69,13 @@ export function rightsContract(make: MakeDatabase): void {
     const file = (contest: Contest) => db.database.transaction((tx) => insertContest(tx, WORDS, contest));
     /** Devices that both a sighting and a visitorId lead to. */
     const durablesLeft = async (kid: string): Promise<readonly string[]> => {
-      const [seen, indexed] = await Promise.all(
+      const [scanned, indexed] = await Promise.all(
         ['sightings', 'visitor_index'].map((table) =>
           other.read(table).where({ kid }).orderBy('durable').pluck('durable'),
         ),
       );
-      expect(indexed).toEqual(seen);
-      return seen as string[];
+      expect(indexed).toEqual(scanned);
+      return scanned as string[];
     };
     const target = (kid: string, over: Partial<RowTarget>): RowTarget => ({
       kid,
@@ -119,7 +119,7 @@ export function rightsContract(make: MakeDatabase): void {
         (await other.read('contests').where({ kid }).first()) as ContestRow;
       const by = { by: 'rita', label: 'Rita', at: NOW };
       const proposal = { outcome: 'upheld', reason: 'proposed words', ...by } as const;
-      const written = (kid: string): Contest => ({
+      const contestOf = (kid: string): Contest => ({
         ...contestOn(kid, 'w'),
         statement: 'stated words',
         question: 'asked words',
@@ -138,7 +138,7 @@ export function rightsContract(make: MakeDatabase): void {
 
       it('opens for its own contest and under its own key alone; without a key nothing is written', async () => {
         const kid = await addTenant(db.database, 'moved-words');
-        const [one, two] = [written(kid), { ...contestOn(kid, 'v'), statement: 'of another' }];
+        const [one, two] = [contestOf(kid), { ...contestOn(kid, 'v'), statement: 'of another' }];
         for (const contest of [one, two]) await file(contest);
         const { sealed } = (await other
           .read('contests')
@@ -216,7 +216,7 @@ export function rightsContract(make: MakeDatabase): void {
         insertOverride(tx, { kid, durable: 'durable-1', requestId: 'req_d2', at: NOW }),
       );
       const keep = { openContests: true, override: true };
-      const { counts, others } = await erase(kid, {
+      const { counts, others: needles } = await erase(kid, {
         durables: ['durable-1'],
         requests: ['req_d2'],
         keep,
@@ -225,16 +225,16 @@ export function rightsContract(make: MakeDatabase): void {
         expect(counts[scope]).toMatchObject({ erased: 0, retained: 1, basis: DEFENCE_BASIS });
       expect(counts.sightings).toMatchObject({ erased: 1 });
       // They stand in what is kept: nobody has to look for them, or to write the file anew.
-      expect(others).toEqual([]);
+      expect(needles).toEqual([]);
       expect(await findDecision(other, kid, 'req_d2')).toMatchObject({ restricted: true });
     });
 
     it('reaches what hangs on a contest whose decision retention took before', async () => {
       const kid = await addTenant(db.database, 'orphan');
       await file(contestOn(kid, 'gone', 'mine'));
-      const told = { kid, webhook: 'w', principal: 'ref of req_gone', at: NOW, sealed: 's' };
+      const message = { kid, webhook: 'w', principal: 'ref of req_gone', at: NOW, sealed: 's' };
       await db.database.transaction(async (tx) => {
-        await enqueue(tx, [{ ...told, event: 'contest.resolved', requestId: null }]);
+        await enqueue(tx, [{ ...message, event: 'contest.resolved', requestId: null }]);
         await linkRequest(tx, { kid, requestId: 'req_gone', principal: 'p', linkedAt: NOW });
       });
       const { counts, requests } = await erase(kid, { durables: ['mine'] });
@@ -315,8 +315,8 @@ export function rightsContract(make: MakeDatabase): void {
       await file(contestOn(kid, 'l1', 'l1'));
       const override = { kid, durable: 'l1', requestId: 'req_l1', at: NOW };
       await db.database.transaction((tx) => insertOverride(tx, override));
-      const others = Array.from({ length: 70_000 }, (_, i) => `req_no${i}`);
-      const linked = [...others, 'req_l1', 'req_l2'];
+      const unrelatedIds = Array.from({ length: 70_000 }, (_, i) => `req_no${i}`);
+      const linked = [...unrelatedIds, 'req_l1', 'req_l2'];
       const reach = { durable: null, linked };
       expect(await countDecisions(other, kid, reach)).toBe(2);
       expect(await readContests(other, WORDS, kid, reach)).toMatchObject([{ requestId: 'req_l1' }]);

@@ -52,7 +52,7 @@ async function readSchema({ kind, read }: Database): Promise<Schema> {
   for (const { name, col, pk } of rowsOf<{ name: string; col: string; pk: number }>(
     await read.raw(sql.columns),
   )) {
-    // What the migrations themselves need.
+    // Knex keeps its own tables for the migrations.
     if (name.startsWith('knex_')) continue;
     columns.set(name, (columns.get(name) ?? new Set()).add(col));
     if (Number(pk) > 0) keys.set(name, [...(keys.get(name) ?? []), col]);
@@ -110,38 +110,38 @@ export function subjectDataContract(make: MakeDatabase): void {
 
     it('has autovacuum follow each of its tables, and one that a later migration makes', async () => {
       if (db.database.kind === 'sqlite') return;
-      const own = await make();
+      const fixture = await make();
       const followed = async (): Promise<readonly string[]> => {
-        const options = await own.database.read.raw(
+        const options = await fixture.database.read.raw(
           `SELECT relname AS name FROM pg_class WHERE relnamespace = current_schema()::regnamespace
             AND 'autovacuum_vacuum_scale_factor=0.02' = ANY(reloptions) ORDER BY relname COLLATE "C"`,
         );
         return rowsOf<{ name: string }>(options).map(({ name }) => name);
       };
       expect(await followed()).toEqual([...TABLES].sort());
-      await own.database.longTransaction(async (tx) => {
+      await fixture.database.longTransaction(async (tx) => {
         await tx.raw('CREATE TABLE later (kid text)');
         await setUpTables(tx);
       });
       expect(await followed()).toEqual([...TABLES, 'later'].sort());
-      await own.close();
+      await fixture.close();
     });
 
     // Guards against: PostgreSQL showed the durable id and the whole verdict of an erased person to whoever asked for its statistics.
     it('lets PostgreSQL sample no value that tells people apart', async () => {
       if (db.database.kind === 'sqlite') return;
-      const own = await make();
-      const { database } = own;
+      const fixture = await make();
+      const { database } = fixture;
       // Few values, which tell nobody apart.
-      const few = ['kid', 'class', 'status', 'outcome', 'resolved_role', 'proposed_outcome'];
-      few.push('webhook', 'event', 'state', 'purpose', 'choice', 'scope', 'requested_by', 'step');
+      const allowedColumns = ['kid', 'class', 'status', 'outcome', 'resolved_role', 'proposed_outcome'];
+      allowedColumns.push('webhook', 'event', 'state', 'purpose', 'choice', 'scope', 'requested_by', 'step');
       const sampled = async (tables: readonly string[]) =>
         rowsOf<{ name: string }>(
           await database.read.raw(
             `SELECT attrelid::regclass || '.' || attname AS name FROM pg_attribute
               WHERE attrelid::regclass::text = ANY(?) AND atttypid IN ('text'::regtype, 'bytea'::regtype)
                 AND attstattarget IS DISTINCT FROM 0 AND attname <> ALL(?)`,
-            [[...tables], few],
+            [[...tables], allowedColumns],
           ),
         );
       expect(await sampled(tablesWhere(({ names }) => names.length > 0))).toEqual([]);
@@ -172,7 +172,7 @@ export function subjectDataContract(make: MakeDatabase): void {
         tx.raw('ALTER TABLE decisions ALTER COLUMN durable SET STATISTICS 100'),
       );
       expect(await found('often')).toBe(1);
-      await own.close();
+      await fixture.close();
     });
 
     it('knows what goes with the row of another, and with the tenant', () => {
@@ -195,13 +195,13 @@ export function subjectDataContract(make: MakeDatabase): void {
 
     describe('what expires', () => {
       const kid = 'expires';
-      const left = async (tables: readonly TableName[]): Promise<TableName[]> => {
+      const nonEmptyTables = async (tables: readonly TableName[]): Promise<TableName[]> => {
         const found: TableName[] = [];
         for (const table of tables) if (await db.database.read(table).first()) found.push(table);
         return found;
       };
       const timed = tablesWhere(({ expires }) => expires.includes('time'));
-      const kept = tablesWhere(
+      const keptTables = tablesWhere(
         ({ names, expires }) => names.length > 0 && expires.every((by) => by === 'act'),
       );
 
@@ -210,14 +210,14 @@ export function subjectDataContract(make: MakeDatabase): void {
         // Drafts hang on it.
         await insertRow(db.database, 'contests', kid);
         // A hold keeps what is of its own device.
-        for (const table of [...timed, ...kept])
+        for (const table of [...timed, ...keptTables])
           await insertRow(db.database, table, kid, table === 'legal_holds' ? { durable: 'held' } : {});
-        expect(await left([...timed, ...kept])).toEqual([...timed, ...kept]);
+        expect(await nonEmptyTables([...timed, ...keptTables])).toEqual([...timed, ...keptTables]);
         const house = createHouse(db.database);
         expect(await house.round()).toEqual([]);
         await house.stop();
-        expect(await left(timed)).toEqual([]);
-        expect(await left(kept)).toEqual(kept);
+        expect(await nonEmptyTables(timed)).toEqual([]);
+        expect(await nonEmptyTables(keptTables)).toEqual(keptTables);
       });
     });
 
@@ -244,7 +244,7 @@ export function subjectDataContract(make: MakeDatabase): void {
     it('ends with its decision, and not while a contest leads to it', async () => {
       const kid = 'along';
       await addTenant(db.database, kid);
-      const late = { kid, days: 30, now: 1000 * DAY };
+      const retention = { kid, days: 30, now: 1000 * DAY };
       const ofDevice = ['sightings', 'credentials', 'visitor_index'] as const;
       const ofRequest = ['decisions', 'signal_summaries', 'webhook_outbox'] as const;
       for (const table of [...ofRequest, ...ofDevice]) await insertRow(db.database, table, kid);
@@ -254,27 +254,31 @@ export function subjectDataContract(make: MakeDatabase): void {
         status: 'open',
         request_id: 'other',
       });
-      await retain(db.database, late);
-      const left = async () => {
+      await retain(db.database, retention);
+      const countRows = async () => {
         const counts = [];
         for (const table of [...ofRequest, ...ofDevice])
           counts.push(await countOf(db.database.read(table).where({ kid })));
         return counts;
       };
-      expect(await left()).toEqual([0, 0, 0, 1, 1, 1]);
+      expect(await countRows()).toEqual([0, 0, 0, 1, 1, 1]);
       await db.database.transaction((tx) => tx('contests').where({ kid }).delete());
-      await retain(db.database, late);
-      expect(await left()).toEqual([0, 0, 0, 0, 0, 0]);
+      await retain(db.database, retention);
+      expect(await countRows()).toEqual([0, 0, 0, 0, 0, 0]);
     });
 
     it('is what doctor asks for: any table that was dropped is missing', async () => {
-      const own = await make();
-      expect(await missingTables(own.database)).toEqual([]);
-      await own.database.transaction(async (tx) => {
+      const fixture = await make();
+      expect(await missingTables(fixture.database)).toEqual([]);
+      await fixture.database.transaction(async (tx) => {
         for (const table of ['verdict_seals', 'legal_holds', 'links']) await tx.raw(`DROP TABLE ${table}`);
       });
-      expect((await missingTables(own.database)).sort()).toEqual(['legal_holds', 'links', 'verdict_seals']);
-      await own.close();
+      expect((await missingTables(fixture.database)).sort()).toEqual([
+        'legal_holds',
+        'links',
+        'verdict_seals',
+      ]);
+      await fixture.close();
     });
   });
 }

@@ -49,14 +49,14 @@ interface Decision {
 // Each starts the program, and the first of them makes a key of 3072 bits.
 vi.setConfig({ testTimeout: 120_000 });
 
-let held: Held;
+let subject: Held;
 beforeAll(async () => {
-  held = await holdSomebody();
+  subject = await holdSomebody();
 });
 
 async function exportTo(name: string, ...flags: string[]): Promise<Exported> {
   const file = join(tempDir('out'), name);
-  const ran = await held.cli('dsar', 'export', '--tenant', KID, '--out', file, '--json', ...flags);
+  const ran = await subject.cli('dsar', 'export', '--tenant', KID, '--out', file, '--json', ...flags);
   expect(ran).toMatchObject({ code: 0 });
   return JSON.parse(ran.stdout) as Exported;
 }
@@ -73,7 +73,7 @@ interface Export {
 }
 const exported = (directory: string): Export => JSON.parse(read(directory, 'export.json')) as Export;
 
-/** By RFC 4180, and strictly. */
+/** This strict parser follows RFC 4180. */
 function parseCsv(text: string): string[][] {
   const records: string[][] = [];
   let rest = text;
@@ -106,12 +106,17 @@ const noUnzip = missingTool('unzip', '-v');
 
 describeWithTool('gpd dsar export', noUnzip, () => {
   it('packs everything behind a visitorId, for its owner only', async () => {
-    const made = await exportTo('a.zip', `--visitor=${VISITOR}`);
-    const bytes = readFileSync(made.file);
-    expect(made).toMatchObject({ decisions: 5, size: bytes.length, sha256: hash(bytes), encrypted: false });
-    expect((statSync(made.file).mode & 0o777).toString(8)).toBe('600');
-    expect(readdirSync(join(made.file, '..'))).toEqual(['a.zip']);
-    const directory = unpack(made.file);
+    const dsarFile = await exportTo('a.zip', `--visitor=${VISITOR}`);
+    const bytes = readFileSync(dsarFile.file);
+    expect(dsarFile).toMatchObject({
+      decisions: 5,
+      size: bytes.length,
+      sha256: hash(bytes),
+      encrypted: false,
+    });
+    expect((statSync(dsarFile.file).mode & 0o777).toString(8)).toBe('600');
+    expect(readdirSync(join(dsarFile.file, '..'))).toEqual(['a.zip']);
+    const directory = unpack(dsarFile.file);
     expect(readdirSync(directory).sort()).toEqual(FILES);
     const { subject, decisions, contests, override, consent } = exported(directory);
     expect(decisions.map((one) => one.requestId)).toEqual([4, 3, 2, 1, 0].map(requestId));
@@ -206,11 +211,11 @@ describeWithTool('gpd dsar export', noUnzip, () => {
   });
 
   it('writes who exported what into the audit log, by reference', async () => {
-    const before = (await dumpDatabase(held.dataDir))['audit_log'] ?? [];
+    const before = (await dumpDatabase(subject.dataDir))['audit_log'] ?? [];
     await exportTo('audit.zip', `--visitor=${VISITOR}`);
-    const rows = (await dumpDatabase(held.dataDir))['audit_log'] ?? [];
-    const [row = '{}', ...more] = rows.filter((one) => !before.includes(one));
-    expect(more).toEqual([]);
+    const rows = (await dumpDatabase(subject.dataDir))['audit_log'] ?? [];
+    const [row = '{}', ...otherRows] = rows.filter((one) => !before.includes(one));
+    expect(otherRows).toEqual([]);
     expect(JSON.parse(row)).toMatchObject({
       kid: KID,
       role: 'operator',
@@ -226,14 +231,14 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
   let directory: string;
   let certificate: string;
   beforeAll(async () => {
-    const made = await exportTo('signed.zip', `--visitor=${VISITOR}`);
-    directory = unpack(made.file);
-    const printed = await held.cli('dsar', 'certificate', '--json');
+    const dsarFile = await exportTo('signed.zip', `--visitor=${VISITOR}`);
+    directory = unpack(dsarFile.file);
+    const printed = await subject.cli('dsar', 'certificate', '--json');
     const value = JSON.parse(printed.stdout) as { certificate: string; fingerprint: string };
-    expect(value.fingerprint).toBe(made.signer);
+    expect(value.fingerprint).toBe(dsarFile.signer);
     certificate = write(join(directory, 'signer.pem'), value.certificate);
     expect(run('openssl', ['x509', '-in', certificate, '-noout', '-fingerprint', '-sha256'])).toContain(
-      made.signer,
+      dsarFile.signer,
     );
   });
 
@@ -297,10 +302,10 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
     ],
   ])('--encrypt-to %s: signed first, then encrypted, opened by openssl', async (_name, flags) => {
     const { certificate: to, key } = createRecipient(...flags);
-    const made = await exportTo('e.zip.p7m', `--visitor=${VISITOR}`, '--encrypt-to', to);
-    expect(made.encrypted).toBe(true);
-    const bytes = readFileSync(made.file);
-    expect(hash(bytes)).toBe(made.sha256);
+    const dsarFile = await exportTo('e.zip.p7m', `--visitor=${VISITOR}`, '--encrypt-to', to);
+    expect(dsarFile.encrypted).toBe(true);
+    const bytes = readFileSync(dsarFile.file);
+    expect(hash(bytes)).toBe(dsarFile.sha256);
     for (const plain of ['PK\u0003\u0004', 'export.json', VISITOR]) expect(bytes.includes(plain)).toBe(false);
     const zip = join(tempDir('opened'), 'e.zip');
     run('openssl', [
@@ -309,7 +314,7 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
       '-inform',
       'DER',
       '-in',
-      made.file,
+      dsarFile.file,
       '-recip',
       to,
       '-inkey',
@@ -328,7 +333,7 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
         '-inform',
         'DER',
         '-in',
-        made.file,
+        dsarFile.file,
         '-inkey',
         other.key,
         '-recip',
@@ -338,12 +343,12 @@ describeWithTool('the signature of an archive', noOpenssl ?? noUnzip, () => {
   });
 
   it('is by the same identity after the master key was changed, and the key stands in the clear nowhere', async () => {
-    const ran = await held.cli('keys', 'rewrap', '--yes', '--json');
+    const ran = await subject.cli('keys', 'rewrap', '--yes', '--json');
     expect(ran).toMatchObject({ code: 0 });
-    const made = await exportTo('rewrapped.zip', `--visitor=${VISITOR}`);
-    const opened = unpack(made.file);
+    const dsarFile = await exportTo('rewrapped.zip', `--visitor=${VISITOR}`);
+    const opened = unpack(dsarFile.file);
     verify(join(opened, 'manifest.json'), join(opened, 'manifest.p7s'), '-CAfile', certificate);
-    const dump = JSON.stringify((await dumpDatabase(held.dataDir))['meta']);
+    const dump = JSON.stringify((await dumpDatabase(subject.dataDir))['meta']);
     expect(dump).toContain('BEGIN CERTIFICATE');
     expect(dump).not.toContain('PRIVATE KEY');
   });

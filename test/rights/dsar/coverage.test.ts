@@ -40,7 +40,7 @@ it('an export reads every table that the map of a person says it contains, and n
   const personal = tablesWhere(({ names, with: owner }) => names.length > 0 && owner === undefined).filter(
     (table) => read.has(table),
   );
-  // What hangs on a decision is in it.
+  // The export contains every table that hangs on a decision.
   expect(personal).toEqual(tablesWhere(({ exported }) => exported.includes('person')));
   // Checks and visits need those connections.
   expect(ofOthers).toBe(0);

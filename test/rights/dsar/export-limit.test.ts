@@ -65,9 +65,9 @@ const send = ({ path, headers, body }: Asked): Promise<Reply> =>
 /** Once its head is there. Nothing of the body is read, so that the export goes on. */
 async function hold({ path, headers, body }: Asked): Promise<IncomingMessage> {
   const { port } = rights.gpd;
-  const sent = request({ agent: false, host: '127.0.0.1', port, path, method: 'POST', headers });
-  sent.end(body);
-  const [reply] = (await once(sent, 'response')) as [IncomingMessage];
+  const pending = request({ agent: false, host: '127.0.0.1', port, path, method: 'POST', headers });
+  pending.end(body);
+  const [reply] = (await once(pending, 'response')) as [IncomingMessage];
   reply.on('error', () => {});
   expect(reply.statusCode).toBe(200);
   return reply;
@@ -100,15 +100,15 @@ describe('exports of a person', () => {
   });
 
   it('are two at a time a tenant, and another tenant’s do not count', async () => {
-    const held = [await hold(byToken('198.51.100.1')), await hold(byForm('198.51.100.2'))];
+    const openExports = [await hold(byToken('198.51.100.1')), await hold(byForm('198.51.100.2'))];
     expectWait(await send(await byAccount('198.51.100.3')));
     const theirs = await rights.visit({ target: rights.other });
     expect((await send(byToken('198.51.100.4', theirs))).status).toBe(200);
     // The token is looked at first: who has none is told so, and holds no place.
     expectError(await send({ ...byToken('198.51.100.3'), body: '{"action":"export"}' }), 'unauthenticated');
-    held[0]?.destroy();
+    openExports[0]?.destroy();
     await expect.poll(async () => (await hold(byToken('198.51.100.3'))).destroy().destroyed).toBe(true);
-    held[1]?.destroy();
+    openExports[1]?.destroy();
   });
 
   it('leave no audit row where they are refused', async () => {

@@ -23,7 +23,7 @@ function watch(pages: number, failAt = -1): Watched {
   const state = { pages: 0, ended: false };
   const tenant = createIngestTenant();
   const verdict = createVerdict();
-  const held = { requestId: verdict.requestId, verdict, summary: null };
+  const storedDecision = { requestId: verdict.requestId, verdict, summary: null };
   const notice = createNotice(tenantSettingsSchema.parse({ origins: [] }), []);
   const subject = { reference: 'ref', tenant: 'acme', visitorId: null, device: null, linkedRequests: [] };
   return {
@@ -42,7 +42,7 @@ function watch(pages: number, failAt = -1): Watched {
         try {
           for (; state.pages < pages; state.pages += 1) {
             if (state.pages === failAt) throw new Error('the database went away');
-            yield Array.from({ length: PAGE }, () => describeDecision(held, tenant, undefined));
+            yield Array.from({ length: PAGE }, () => describeDecision(storedDecision, tenant, undefined));
           }
         } finally {
           state.ended = true;
@@ -67,7 +67,7 @@ function setUp() {
     spoolDirectory,
   };
   type Given = Parameters<typeof writeArchive> extends [unknown, ...infer Rest] ? Rest : never;
-  const archive = { writeArchive: (...given: Given) => writeArchive(deps, ...given) };
+  const archive = { writeArchive: (...args: Given) => writeArchive(deps, ...args) };
   return { archive, spoolDirectory, deps };
 }
 
@@ -104,11 +104,11 @@ describe('an archive that breaks off', () => {
     const onProgress = (done: number): void => {
       if (done >= 2000) abort.abort();
     };
-    const written = archive.writeArchive(dsar, new PassThrough().resume(), {
+    const archived = archive.writeArchive(dsar, new PassThrough().resume(), {
       signal: abort.signal,
       onProgress,
     });
-    await expect(written).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(archived).rejects.toMatchObject({ name: 'AbortError' });
     expect(state.ended).toBe(true);
     expect(state.pages).toBeLessThan(20);
   });
@@ -117,8 +117,8 @@ describe('an archive that breaks off', () => {
     const { deps } = setUp();
     const signer = () => Promise.reject(new Error('another master key'));
     const output = new PassThrough();
-    const written = writeArchive({ ...deps, signer }, watch(1).dsar, output);
-    await expect(written).rejects.toThrow('another master key');
+    const archived = writeArchive({ ...deps, signer }, watch(1).dsar, output);
+    await expect(archived).rejects.toThrow('another master key');
     expect(output.read()).toBeNull();
   });
 
@@ -126,8 +126,8 @@ describe('an archive that breaks off', () => {
     const { archive } = setUp();
     const { dsar, state } = watch(2000);
     const abort = new AbortController();
-    const written = archive.writeArchive(dsar, new PassThrough(), { signal: abort.signal });
-    const failed = expect(written).rejects.toThrow();
+    const archived = archive.writeArchive(dsar, new PassThrough(), { signal: abort.signal });
+    const failed = expect(archived).rejects.toThrow();
     for (let [last, still] = [0, 0]; still < 3; last = state.pages) {
       await new Promise((resolve) => setTimeout(resolve, 100));
       still = last > 0 && state.pages === last ? still + 1 : 0;
@@ -139,10 +139,10 @@ describe('an archive that breaks off', () => {
 
   it('tells how far it is', async () => {
     const { archive } = setUp();
-    const seen: [number, number][] = [];
-    const onProgress = (done: number, total: number) => void seen.push([done, total]);
+    const progress: [number, number][] = [];
+    const onProgress = (done: number, total: number) => void progress.push([done, total]);
     const result = await archive.writeArchive(watch(3).dsar, new PassThrough().resume(), { onProgress });
-    expect(seen).toEqual([500, 1000, 1500].map((done) => [done, 1500]));
+    expect(progress).toEqual([500, 1000, 1500].map((done) => [done, 1500]));
     expect(result).toMatchObject({ decisions: 1500, encrypted: false });
   });
 });

@@ -20,9 +20,9 @@ import {
 // Each starts the program, and the first of them makes a key of 3072 bits.
 vi.setConfig({ testTimeout: 120_000 });
 
-let held: Held;
+let subject: Held;
 beforeAll(async () => {
-  held = await holdSomebody();
+  subject = await holdSomebody();
 });
 
 const who = `--visitor=${VISITOR}`;
@@ -30,12 +30,12 @@ const who = `--visitor=${VISITOR}`;
 /** It ended with this code, said nothing on stdout, wrote no file and no audit row. */
 async function refused(code: number, flags: readonly string[]): Promise<string> {
   const directory = tempDir('out');
-  const before = (await dumpDatabase(held.dataDir))['audit_log'];
+  const before = (await dumpDatabase(subject.dataDir))['audit_log'];
   const out = flags.includes('--out') ? [] : ['--out', join(directory, 'a.zip')];
-  const ran = await held.cli('dsar', 'export', ...flags, ...out, '--json');
+  const ran = await subject.cli('dsar', 'export', ...flags, ...out, '--json');
   expect(ran).toMatchObject({ code, stdout: '' });
   expect(readdirSync(directory)).toEqual([]);
-  expect((await dumpDatabase(held.dataDir))['audit_log']).toEqual(before);
+  expect((await dumpDatabase(subject.dataDir))['audit_log']).toEqual(before);
   return ran.stderr;
 }
 
@@ -61,15 +61,15 @@ describe('gpd dsar export refuses', () => {
     ['a visitor of another tenant', ['--tenant', 'other', who], 3, /nothing is held/],
     ['a request of another tenant', ['--tenant', 'other', '--request', requestId(1)], 4, /tenant/],
     ['a certificate that is not there', ['--tenant', KID, who, '--encrypt-to', '/nowhere.pem'], 3, /nowhere/],
-  ])('%s', async (_name, flags, code, said) => {
-    // What cannot be written is found out after the audit row: it was an attempt on somebody's data.
+  ])('%s', async (_name, flags, code, message) => {
+    // gpd writes the audit row before it finds that it cannot write: the attempt concerned somebody's data.
     if (flags.includes('/nowhere/at/all.zip')) {
-      const ran = await held.cli('dsar', 'export', ...flags);
+      const ran = await subject.cli('dsar', 'export', ...flags);
       expect(ran).toMatchObject({ code, stdout: '' });
-      expect(ran.stderr).toMatch(said);
+      expect(ran.stderr).toMatch(message);
       return;
     }
-    expect(await refused(code, flags)).toMatch(said);
+    expect(await refused(code, flags)).toMatch(message);
   });
 
   it('a file that is there already, and leaves it alone', async () => {
@@ -85,9 +85,9 @@ describeWithTool('gpd dsar export --encrypt-to refuses', missingTool('openssl', 
     ['a key that is no RSA', ec, /RSA/],
     ['a short key', ['-newkey', 'rsa:1024'], /2048/],
     ['a key that may only sign', ['-newkey', 'rsa:2048', '-addext', 'keyUsage=digitalSignature'], /keyUsage/],
-  ])('%s', async (_name, flags, said) => {
+  ])('%s', async (_name, flags, message) => {
     const { certificate } = createRecipient(...flags);
-    expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', certificate])).toMatch(said);
+    expect(await refused(2, ['--tenant', KID, who, '--encrypt-to', certificate])).toMatch(message);
   });
 
   it('a certificate that is over, or not yet good', () => {
@@ -107,7 +107,7 @@ describeWithTool('gpd dsar export --encrypt-to refuses', missingTool('openssl', 
 describe('gpd dsar certificate', () => {
   it('is the same each time', async () => {
     const [one, other] = await Promise.all(
-      [0, 1].map(() => gpdJson<{ fingerprint: string }>(['dsar', 'certificate'], { env: held.env })),
+      [0, 1].map(() => gpdJson<{ fingerprint: string }>(['dsar', 'certificate'], { env: subject.env })),
     );
     expect(one?.fingerprint).toMatch(/^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/);
     expect(other).toEqual(one);
@@ -129,22 +129,22 @@ describe('a new file', () => {
 
   it('never takes the place of one that came in the meantime', async () => {
     const path = join(tempDir('new'), 'file');
-    const written = writeNewFile(path, async (output) => {
+    const writing = writeNewFile(path, async (output) => {
       writeFileSync(path, 'theirs');
       return fill('mine')(output);
     });
-    await expect(written).rejects.toMatchObject({ exit: 'conflict' });
+    await expect(writing).rejects.toMatchObject({ exit: 'conflict' });
     expect(readdirSync(join(path, '..'))).toEqual(['file']);
     expect(readFileSync(path, 'utf8')).toBe('theirs');
   });
 
   it('leaves nothing when what fills it fails', async () => {
     const path = join(tempDir('new'), 'file');
-    const written = writeNewFile(path, async (output) => {
+    const writing = writeNewFile(path, async (output) => {
       output.write('half');
       throw new Error('no more');
     });
-    await expect(written).rejects.toThrow('no more');
+    await expect(writing).rejects.toThrow('no more');
     expect(existsSync(path)).toBe(false);
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
@@ -154,15 +154,15 @@ describe('gpd dsar export of a tenant that names nobody', () => {
   it('says so beside it, and writes it all the same; once both are set it says nothing', async () => {
     const directory = tempDir('unnamed');
     const export_ = (name: string) =>
-      held.cli('dsar', 'export', '--tenant', KID, who, '--out', join(directory, name));
-    const set = (controller: string, contact: string) =>
-      held.cli('tenants', 'set', KID, `notice.controller=${controller}`, `notice.contact=${contact}`);
-    await set('', ' ');
+      subject.cli('dsar', 'export', '--tenant', KID, who, '--out', join(directory, name));
+    const setContact = (controller: string, contact: string) =>
+      subject.cli('tenants', 'set', KID, `notice.controller=${controller}`, `notice.contact=${contact}`);
+    await setContact('', ' ');
     const unnamed = await export_('one.zip');
     expect(unnamed.code).toBe(0);
     expect(unnamed.stdout).not.toContain('notice.');
     expect(unnamed.stderr).toMatch(/does not say who is responsible.*notice\.controller=… notice\.contact=…/);
-    await set('Lanterne', 'privacy@shop.example');
+    await setContact('Lanterne', 'privacy@shop.example');
     const named = await export_('two.zip');
     expect([named.code, named.stderr.includes('notice.')]).toEqual([0, false]);
   });

@@ -14,7 +14,7 @@ import { initGpd } from '../../support/server.ts';
 import { WORDS } from '../contract/contest-texts.ts';
 import { eraserOn, open, requestOf } from '../support/eraser.ts';
 
-/** What is done to the database file after an erasure: searched always, rewritten only where it has to be, and when. */
+/** gpd searches the database file after every erasure and rewrites it only where bytes were left. */
 
 const DEVICE = 'A-device-whose-id-has-43-characters-XXXXXXX';
 const MIDNIGHT = Date.UTC(2026, 10, 21);
@@ -91,15 +91,15 @@ async function withPlace(
     at: (to) => {
       now = to;
     },
-    withLog: (how) => {
-      truncate = how;
+    withLog: (truncateLog) => {
+      truncate = truncateLog;
     },
     restart: start,
   });
   await database.close();
 }
 
-const stale = (eraser: Place['eraser']) =>
+const resumeIncomplete = (eraser: Place['eraser']) =>
   eraser.resumeStale().then(({ receipts }) => receipts.map(({ incomplete }) => incomplete));
 
 it('a large file in which nothing is found is left as it is, and the receipt is complete', () =>
@@ -116,27 +116,27 @@ it('a large file in which an id is found is rewritten in the window alone, once 
     const receipt = await erase();
     expect(receipt).toMatchObject({ incomplete: true });
     at(NOON + HOUR);
-    expect(await stale(eraser)).toEqual([true]);
+    expect(await resumeIncomplete(eraser)).toEqual([true]);
     at(MIDNIGHT + DAY + 2 * HOUR - 1);
-    expect(await stale(eraser)).toEqual([true]);
+    expect(await resumeIncomplete(eraser)).toEqual([true]);
     expect(counts.vacuums).toBe(0);
     at(MIDNIGHT + DAY + 2 * HOUR);
-    expect(await stale(eraser)).toEqual([false]);
+    expect(await resumeIncomplete(eraser)).toEqual([false]);
     expect(counts.vacuums).toBe(1);
     expect(await eraser.status(receipt.receiptId)).toMatchObject({ incomplete: false });
     expect(await erase()).toMatchObject({ incomplete: true });
     at(MIDNIGHT + DAY + 3 * HOUR);
-    expect(await stale(eraser)).toEqual([true]);
+    expect(await resumeIncomplete(eraser)).toEqual([true]);
     expect(counts.vacuums).toBe(1);
     at(MIDNIGHT + 2 * DAY + 2 * HOUR);
-    expect(await stale(eraser)).toEqual([false]);
+    expect(await resumeIncomplete(eraser)).toEqual([false]);
     expect(counts.vacuums).toBe(2);
   }));
 
 it.each(['case_hash', 'sealed'] as const)('the %s of an erased contest is looked for too', (column) =>
   withPlace(async ({ database, visit, erase }) => {
     await visit();
-    const held = { case_hash: 'H'.repeat(43), sealed: 'S'.repeat(48) };
+    const caseFields = { case_hash: 'H'.repeat(43), sealed: 'S'.repeat(48) };
     const filing = {
       kid: KID,
       contestId: 'con_left',
@@ -146,8 +146,8 @@ it.each(['case_hash', 'sealed'] as const)('the %s of an erased contest is looked
     };
     await database.transaction(async (tx) => {
       await insertContest(tx, WORDS, fileContest({ ...filing, filedBy: 'f', statement: null }, NOON));
-      await tx('contests').update({ ...held, sealed: `${held.sealed}${'T'.repeat(500)}` });
-      await tx('meta').insert({ name: 'left', value: `..${held[column]}..` });
+      await tx('contests').update({ ...caseFields, sealed: `${caseFields.sealed}${'T'.repeat(500)}` });
+      await tx('meta').insert({ name: 'left', value: `..${caseFields[column]}..` });
     });
     expect(await erase()).toMatchObject({ incomplete: true });
   }),
@@ -196,7 +196,7 @@ it('without a window it is rewritten when an operator says so, at once', () =>
       await leaveBytes();
       expect(await erase()).toMatchObject({ incomplete: true });
       at(MIDNIGHT + 2 * DAY + 3 * HOUR);
-      expect(await stale(eraser)).toEqual([true]);
+      expect(await resumeIncomplete(eraser)).toEqual([true]);
       expect(counts.vacuums).toBe(0);
       expect((await eraser.resume()).receipts).toMatchObject([{ incomplete: false }]);
       expect(counts.vacuums).toBe(1);
@@ -221,7 +221,7 @@ it('one that cannot be rewritten is not tried all night', () =>
       await erase();
       for (const minutes of [0, 1, 2]) {
         at(MIDNIGHT + DAY + 2 * HOUR + minutes * 60_000);
-        expect(await stale(eraser)).toEqual([true]);
+        expect(await resumeIncomplete(eraser)).toEqual([true]);
       }
       expect(counts.vacuums).toBe(1);
       expect(eraser.faults).toHaveLength(1);
@@ -234,9 +234,9 @@ it('what could not be searched is searched by the next sweep, and not rewritten'
     withLog(() => Promise.resolve(false));
     expect(await erase()).toMatchObject({ incomplete: true });
     at(NOON + HOUR);
-    expect(await stale(eraser)).toEqual([true]);
+    expect(await resumeIncomplete(eraser)).toEqual([true]);
     withLog(() => database.truncateLog());
-    expect(await stale(eraser)).toEqual([false]);
+    expect(await resumeIncomplete(eraser)).toEqual([false]);
     expect(counts.vacuums).toBe(0);
   }));
 
@@ -247,10 +247,10 @@ it('what nobody can look for after a crash waits for the window', () =>
     withLog(() => database.truncateLog());
     const next = restart();
     at(NOON + HOUR);
-    expect(await stale(next)).toEqual([true]);
+    expect(await resumeIncomplete(next)).toEqual([true]);
     expect(counts.vacuums).toBe(0);
     at(MIDNIGHT + DAY + 2 * HOUR);
-    expect(await stale(next)).toEqual([false]);
+    expect(await resumeIncomplete(next)).toEqual([false]);
     expect(counts.vacuums).toBe(1);
   }));
 

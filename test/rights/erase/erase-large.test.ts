@@ -44,8 +44,8 @@ async function openWithVisits() {
 
 it('is pending when it is answered, and the steps complete it', async () => {
   const { dataDir, database, tenant } = await openWithVisits();
-  const held = waitingAtSteps(database);
-  const eraser = eraserOn(held, dataDir, Date.now, LARGE);
+  const heldSteps = waitingAtSteps(database);
+  const eraser = eraserOn(heldSteps, dataDir, Date.now, LARGE);
   const receipt = await eraser.erase(requestOf(tenant));
   expect(receipt).toMatchObject({ incomplete: true });
   expect(actionsOf(receipt)).toMatchObject({ decisions: 'pending 0', sightings: 'pending 1' });
@@ -54,7 +54,7 @@ it('is pending when it is answered, and the steps complete it', async () => {
   // Beside its steps the same device comes back, and the sweep leaves to the process what it has in hand.
   await record(database, 'new');
   expect(await eraser.resume()).toEqual({ receipts: [], failures: [] });
-  held.letGo();
+  heldSteps.letGo();
   await vi.waitFor(
     async () => expect(await eraser.status(receipt.receiptId)).toMatchObject({ incomplete: false }),
     { interval: 10, timeout: 10_000 },
@@ -116,11 +116,11 @@ it('is applied again by a restore, whether the copy is older or has its receipt'
   const stopped = eraserOn(database, dataDir, Date.now, LARGE);
   await stopped.stop();
   const { receiptId } = await stopped.erase(requestOf(tenant));
-  const begun = await copy('begun', database);
+  const startedCopy = await copy('begun', database);
   await database.close();
   for (const [path, applied] of [
     [older, 1],
-    [begun, 0],
+    [startedCopy, 0],
   ] as const) {
     for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataDir, `gpd.db${suffix}`), { force: true });
     cpSync(path, join(dataDir, 'gpd.db'));

@@ -114,7 +114,7 @@ it('a tombstone that cannot be written leaves a receipt to be finished, and not 
   const { dataDir } = await initGpd();
   const { database, tenant } = await open(dataDir);
   await record(database, 'a');
-  // Where the file should be is a directory: the append fails as it does on a disk that is full.
+  // A directory at the path of the file makes the append fail as a full disk does.
   mkdirSync(erasuresFile(dataDir));
   const eraser = eraserOn(database, dataDir);
   const receipt = await eraser.erase(requestOf(tenant));

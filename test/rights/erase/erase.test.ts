@@ -33,7 +33,7 @@ const filesOf = (directory: string): string[] =>
     .map((name) => join(directory, name))
     .filter((path) => statSync(path).isFile());
 
-/** Which ids stand in which file, in the clear. */
+/** @returns each id that a file contains in the clear, with the path of the file */
 function found(ids: readonly string[], { gpd } = rights): string[] {
   return filesOf(gpd.dataDir).flatMap((path) => {
     const bytes = readFileSync(path);
@@ -120,8 +120,8 @@ describe('a subject’s erasure', () => {
     const person = await createPerson('person-two');
     await rights.call('/privacy/erase', {}, person.token);
     const again = (await rights.call('/privacy/erase', {}, person.token)).json() as Receipt;
-    const { consent, ...others } = actions(again);
-    expect(new Set(Object.values(others))).toEqual(new Set(['none']));
+    const { consent, ...otherActions } = actions(again);
+    expect(new Set(Object.values(otherActions))).toEqual(new Set(['none']));
     // The evidence of consent is held still, and the receipt does not deny it.
     expect(consent).toBe('retained');
     expect(again.incomplete).toBe(false);
@@ -264,22 +264,22 @@ describe('what stands in the way', () => {
   });
 
   it('a backup keeps what it has, sealed, and the receipt says so', async () => {
-    const own = await startRights();
-    const person = await createPerson('backed-up', own, await apiKey(own, 'secret'));
-    const file = join(own.gpd.dataDir, 'nightly.backup');
-    expect((await own.gpd.cli(['backup', file])).code).toBe(0);
-    const receipt = (await own.call('/privacy/erase', {}, person.token)).json() as Receipt;
+    const ownRights = await startRights();
+    const person = await createPerson('backed-up', ownRights, await apiKey(ownRights, 'secret'));
+    const file = join(ownRights.gpd.dataDir, 'nightly.backup');
+    expect((await ownRights.gpd.cli(['backup', file])).code).toBe(0);
+    const receipt = (await ownRights.call('/privacy/erase', {}, person.token)).json() as Receipt;
     expect(receipt.incomplete).toBe(false);
     expect(receipt.scopes.find(({ scope }) => scope === 'backups')).toMatchObject({
       action: 'retained',
       basis: expect.stringContaining('restore') as string,
     });
-    expect(found([...person.ids, person.sub], own)).toEqual([]);
-    // Where nothing went no backup brings anything back, and no tombstone is there to be applied again.
-    const dpo = await own.as({ gpd_role: 'dpo', sub: 'dora' });
-    const nobody = (await own.call('/privacy/erase', { visitorId: 'unknown' }, dpo)).json() as Receipt;
+    expect(found([...person.ids, person.sub], ownRights)).toEqual([]);
+    // An erasure that deleted nothing needs no tombstone, because no backup can bring anything back.
+    const dpo = await ownRights.as({ gpd_role: 'dpo', sub: 'dora' });
+    const nobody = (await ownRights.call('/privacy/erase', { visitorId: 'unknown' }, dpo)).json() as Receipt;
     expect(new Set(Object.values(actions(nobody)))).toEqual(new Set(['none']));
-    await own.stop();
+    await ownRights.stop();
   });
 
   it('a tombstone stands outside the database, and names nobody', async () => {

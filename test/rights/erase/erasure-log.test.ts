@@ -82,7 +82,7 @@ describe('a line that somebody took away or changed', () => {
     expect(await problemOf(outside)).toBeNull();
     const [one = '', two = '', three = ''] = lines;
     const changed = two.replace('"subject":"ref"', '"subject":"fer"');
-    for (const [left, problem] of [
+    for (const [damagedLines, problem] of [
       [[two, three], 'line 1 is missing'],
       [[one, three], 'line 2 is missing'],
       [[one, two], '1 lines are missing at the end'],
@@ -92,7 +92,7 @@ describe('a line that somebody took away or changed', () => {
       [lines.map((line) => line.replace(/,"n".*$/, '}')), 'line 1 is damaged'],
       [[...lines, '{}'], 'line 4 is damaged'],
     ] as const) {
-      writeFileSync(file, text(left));
+      writeFileSync(file, text(damagedLines));
       expect(await problemOf(outside)).toBe(problem);
     }
     writeFileSync(file, text([one, three]));
@@ -145,9 +145,9 @@ it('lines that no backup can need are dropped, and the file says how many until 
 describe('what the database and the file know of each other', () => {
   /** Lines of the one tenant that there is. */
   async function lostOf(outside: OutsideLog) {
-    const lost = await createLostLines(database, NOW);
-    await scanErasureLog(outside, lost.take);
-    return [...lost.people.keys(), ...lost.removals.map(({ receiptId }) => receiptId)];
+    const lostLines = await createLostLines(database, NOW);
+    await scanErasureLog(outside, lostLines.take);
+    return [...lostLines.people.keys(), ...lostLines.removals.map(({ receiptId }) => receiptId)];
   }
 
   it('an erasure whose line is gone is in the file after the next sweep, once', async () => {
@@ -188,14 +188,14 @@ describe('what the database and the file know of each other', () => {
 
   it('a line is lost where the database has no receipt, and of the tenant alone that has the kid now', async () => {
     const kid = await addTenant(database, 'later');
-    const { created_at: made } = await database.read('tenants').where({ kid }).first();
+    const { created_at: createdAt } = await database.read('tenants').where({ kid }).first();
     const outside = await createLog();
     for (const [id, erasedAt] of [
-      ['era_before', Number(made) - 1],
-      ['era_after', Number(made)],
+      ['era_before', Number(createdAt) - 1],
+      ['era_after', Number(createdAt)],
     ] as const)
       await appendTombstone(outside, { ...createErasure(id), kid, erasedAt });
-    await appendRemoval(outside, kid, Number(made) - 1);
+    await appendRemoval(outside, kid, Number(createdAt) - 1);
     expect(await lostOf(outside)).toEqual(['era_after']);
   });
 
@@ -209,9 +209,9 @@ describe('what the database and the file know of each other', () => {
     const forged = genuine.replace(/"refs":\[.*\]/, '"refs":[]');
     for (const text of [genuine + forged, forged + genuine]) {
       writeFileSync(file, text);
-      const lost = await createLostLines(database, NOW);
-      await scanErasureLog(outside, lost.take);
-      expect(lost.people.get('era_twice')?.refs).toHaveLength(2);
+      const lostLines = await createLostLines(database, NOW);
+      await scanErasureLog(outside, lostLines.take);
+      expect(lostLines.people.get('era_twice')?.refs).toHaveLength(2);
     }
   });
 });

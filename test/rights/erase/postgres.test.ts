@@ -26,8 +26,10 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
     url = await postgres.freshUrl();
     const dataDir = join(tempDir('rights-postgres'), 'gpd-data');
     const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
-    const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], { env });
-    const target = { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') };
+    const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
+      env,
+    });
+    const target = { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') };
     const idp = await startIdp();
     const settings = { ...idp.settings, GPD_DATABASE_URL: url, GPD_RATE_PRIVACY: 'off' };
     rights = rightsOf(await startGpd({ dataDir, settings }), idp, [target, target]);
@@ -61,7 +63,10 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
     });
   });
 
-  /** How many of these ids stand in files below the server's data directory; the write-ahead log is not looked at. */
+  /**
+   * @returns the number of these ids in files below the server's data directory, without the write-ahead
+   * log
+   */
   async function found(ids: readonly string[]): Promise<number> {
     const [row] = (await client.query<{ data_directory: string }>('SHOW data_directory')).rows;
     const root = join(row?.data_directory ?? '', 'base');
@@ -99,9 +104,9 @@ describeWithTool('rights on PostgreSQL', await missingPostgres(), () => {
         { scope: 'storage', action: 'pending', count: 1 },
       ]);
     }
-    const left = await client.query('SELECT 1 FROM decisions WHERE request_id = ANY($1)', [ids]);
-    expect(left.rowCount).toBe(0);
-    // What docs/rights.md says of the rest: VACUUM gives the room back and does not overwrite it.
+    const remainingRows = await client.query('SELECT 1 FROM decisions WHERE request_id = ANY($1)', [ids]);
+    expect(remainingRows.rowCount).toBe(0);
+    // VACUUM frees the space and does not overwrite it (docs/rights.md).
     await client.query('VACUUM decisions');
     await checkpoint();
     expect(await found(ids)).toBeGreaterThan(0);

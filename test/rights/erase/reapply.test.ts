@@ -13,7 +13,7 @@ import { KID } from '../../support/constants.ts';
 import { initGpd } from '../../support/server.ts';
 import { eraserOn, open, REAPPLY, record, requestOf } from '../support/eraser.ts';
 
-/** What an older backup brings back is found again by every table that names it. */
+/** Every table that names a person finds again the rows that an older backup brings back. */
 
 /** A backup of this moment, and what brings it back. */
 async function backUp(database: Database, dataDir: string): Promise<() => void> {
@@ -142,10 +142,10 @@ it('a hold whose line could not be written is in the log after the next sweep', 
 
   const second = await dpo();
   await second.place();
-  const held = await backUp(second.database, second.dataDir);
+  const restore = await backUp(second.database, second.dataDir);
   await withoutLog(second.dataDir, () => second.release());
   await recordEnded(second.outside, Date.now());
   await second.database.close();
-  held();
+  restore();
   expect(await startOn(second.dataDir)).toMatchObject({ applied: 1, holds: [] });
 });

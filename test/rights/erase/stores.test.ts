@@ -40,8 +40,8 @@ interface Dsar {
   readonly consent: { readonly principalId: string; readonly state: object[]; readonly history: object[] };
 }
 
-/** Where the export tells of a table. */
-const TOLD: Readonly<Record<string, (dsar: Dsar) => unknown>> = {
+/** Each table that is exported, with the part of the export that must contain it. */
+const EXPORTED_IN: Readonly<Record<string, (dsar: Dsar) => unknown>> = {
   decisions: ({ decisions }) => decisions.length,
   decision_updates: ({ decisions }) => decisions.some(({ supersededBy }) => supersededBy !== null),
   decision_outcomes: ({ decisions }) => decisions.some(({ reportedOutcome }) => reportedOutcome !== null),
@@ -57,7 +57,7 @@ const TOLD: Readonly<Record<string, (dsar: Dsar) => unknown>> = {
   consent_state: ({ consent }) => consent.state.length,
   consent_openings: ({ consent }) => consent.history.length,
 };
-/** What the export tells of elsewhere, or what is nobody's to read. */
+/** These tables are exported elsewhere, or hold nothing about one person. */
 const UNTOLD: Readonly<Record<string, string>> = {
   network_marks: 'salted for the day; told as the count of it',
   webhook_outbox: 'messages about what is told',
@@ -65,9 +65,14 @@ const UNTOLD: Readonly<Record<string, string>> = {
   principal_sessions: 'the hash of a credential',
   console_drafts: 'a text of staff that is not said yet',
 };
-/** Of an erasure that waits or is under way; rights.ts and erase-large.ts in ../contract have them. */
+/**
+ * These rows belong to an erasure that waits or runs; rights.ts and erase-large.ts in ../contract test
+ * them.
+ */
 const HOLDS = ['legal_holds', 'erasing'];
-/** What a principal's erasure leaves on purpose (contract section 7): a keyed tombstone, its key destroyed. */
+/**
+ * The erasure of a principal leaves a keyed tombstone on purpose and destroys its key (contract section 7).
+ */
 const TOMBSTONE = 'consent_principals';
 
 const COLUMNS = ['durable', 'request_id', 'visitor_id', 'principal', 'contest_id', 'subject'];
@@ -82,11 +87,11 @@ async function subjectTables(): Promise<Map<string, string[]>> {
   return found;
 }
 
-/** How many rows name one of the ids. */
+/** @returns the number of rows that name one of the ids */
 async function rowsOf(table: string, columns: readonly string[], ids: readonly string[]): Promise<number> {
   const list = ids.map((id) => `'${id}'`).join(', ');
-  const where = columns.map((column) => `${column} IN (${list})`).join(' OR ');
-  return Number((await rights.sql(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.['n']);
+  const condition = columns.map((column) => `${column} IN (${list})`).join(' OR ');
+  return Number((await rights.sql(`SELECT COUNT(*) AS n FROM ${table} WHERE ${condition}`))[0]?.['n']);
 }
 
 const post = (path: string, body: object, token: string, headers: Record<string, string> = {}) =>
@@ -129,16 +134,18 @@ it('is exported from every store and erased from every store', async () => {
   const { contestId = '' } = await post('/privacy/contest', { requestId: first.requestId }, token);
   await post('/privacy/contest/resolve', { contestId, outcome: 'overturned', reason: REASON }, reviewer);
   await linkAndConsent(visit, sub);
-  const known = await rights.sql(
+  const knownRows = await rights.sql(
     `SELECT d.durable AS durable, l.principal AS principal FROM decisions d JOIN links l ON l.request_id = d.request_id
       WHERE d.request_id = '${visit.requestId}'`,
   );
-  const { durable, principal } = known[0] as { durable: string; principal: string };
+  const { durable, principal } = knownRows[0] as { durable: string; principal: string };
   await leaveTheRest(contestId, durable, [first.requestId, visit.requestId]);
 
   const ids = [durable, principal, contestId, first.requestId, visit.requestId, visit.visitorId];
   const tables = await subjectTables();
-  expect([...tables.keys()].sort()).toEqual([...Object.keys(TOLD), ...Object.keys(UNTOLD), ...HOLDS].sort());
+  expect([...tables.keys()].sort()).toEqual(
+    [...Object.keys(EXPORTED_IN), ...Object.keys(UNTOLD), ...HOLDS].sort(),
+  );
   for (const [table, columns] of tables) {
     if (HOLDS.includes(table)) continue;
     expect({ table, rows: await rowsOf(table, columns, ids) }).toEqual({
@@ -148,7 +155,8 @@ it('is exported from every store and erased from every store', async () => {
   }
 
   const dsar = (await rights.call('/privacy/dsar', {}, token)).json() as Dsar;
-  for (const [table, told] of Object.entries(TOLD)) expect({ table, told: told(dsar) }).toSatisfy(isTold);
+  for (const [table, exportedPart] of Object.entries(EXPORTED_IN))
+    expect({ table, told: exportedPart(dsar) }).toSatisfy(isExported);
 
   const dpo = await rights.as({ gpd_role: 'dpo', sub: 'dora' });
   await post('/privacy/erase', {}, token);
@@ -167,7 +175,7 @@ it('is exported from every store and erased from every store', async () => {
   expect(message?.['event']).toBe('subject.erased');
 });
 
-const isTold = ({ told }: { readonly told: unknown }): boolean => Boolean(told);
+const isExported = ({ told: exportedPart }: { readonly told: unknown }): boolean => Boolean(exportedPart);
 
 it('has every table in the storage inventory of docs/rights.md', async () => {
   const rows = await rights.sql(

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rights.stop());
 
-/** As the studies found it (signals.md section 5). */
+/** These bands come from the studies (signals.md section 5). */
 const PRIOR: Readonly<Record<string, string>> = {
   canvas: 'uncommon',
   family: 'common',
@@ -24,8 +24,8 @@ const PRIOR: Readonly<Record<string, string>> = {
   screen: 'common',
 };
 
-const rows = async (table: string, where: string): Promise<number> =>
-  Number((await rights.sql(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.['n']);
+const rows = async (table: string, condition: string): Promise<number> =>
+  Number((await rights.sql(`SELECT COUNT(*) AS n FROM ${table} WHERE ${condition}`))[0]?.['n']);
 
 describe('the token', () => {
   it.each(['view', 'forget', 'export'])('every failure of %s is one and the same 401', async (action) => {
@@ -51,8 +51,8 @@ describe('the token', () => {
       await rights.me(visit, action, { origin: null }),
       await rights.me(atOther, action, { origin: ORIGIN }),
     ];
-    const told = replies.map(({ status, text }) => `${status} ${text}`);
-    expect(told).toEqual(told.map(() => told[0]));
+    const answers = replies.map(({ status, text }) => `${status} ${text}`);
+    expect(answers).toEqual(answers.map(() => answers[0]));
     expectError(replies[0]!, 'unauthenticated');
     expect(replies[0]?.headers['www-authenticate']).toBe('Bearer');
     expect(await rows('decisions', `request_id = '${visit.requestId}'`)).toBe(1);
@@ -69,9 +69,9 @@ describe('the token', () => {
 
   it('is told to no other origin by CORS, and to its own it is', async () => {
     const visit = await rights.visit();
-    const own = await rights.me(visit, 'view');
-    expect(own.headers['access-control-allow-origin']).toBe(ORIGIN);
-    expect(own.headers['access-control-allow-credentials']).toBe('true');
+    const reply = await rights.me(visit, 'view');
+    expect(reply.headers['access-control-allow-origin']).toBe(ORIGIN);
+    expect(reply.headers['access-control-allow-credentials']).toBe('true');
     const evil = await rights.me(visit, 'view', { origin: 'https://evil.example' });
     expect(evil.headers['access-control-allow-origin']).toBeUndefined();
   });
@@ -83,17 +83,21 @@ describe('forget', () => {
     const first = await rights.visit({ device });
     const visit = await rights.visit({ device });
     const replies = [await rights.me(visit, 'forget'), await rights.me(visit, 'forget')];
-    const [told, again] = replies.map((reply) => forgottenSchema.strict().parse(reply.json()));
-    expect(told).toMatchObject({ forgotten: true, shared: false, receiptId: expect.stringMatching(/^era_/) });
-    expect(told?.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ count: 2 });
-    expect(again).toMatchObject({ shared: false, receiptId: told?.receiptId });
-    expect(await rows('erasures', `receipt_id = '${told?.receiptId}'`)).toBe(1);
+    const [forgotten, again] = replies.map((reply) => forgottenSchema.strict().parse(reply.json()));
+    expect(forgotten).toMatchObject({
+      forgotten: true,
+      shared: false,
+      receiptId: expect.stringMatching(/^era_/),
+    });
+    expect(forgotten?.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ count: 2 });
+    expect(again).toMatchObject({ shared: false, receiptId: forgotten?.receiptId });
+    expect(await rows('erasures', `receipt_id = '${forgotten?.receiptId}'`)).toBe(1);
     for (const { requestId } of [first, visit])
       expectError(await rights.decision(requestId, secret), 'no-such-decision');
     expect((await rights.visit({ device })).answer.confidence).toBe(0.6);
   });
 
-  const written = async (): Promise<number[]> => {
+  const countRows = async (): Promise<number[]> => {
     const [row] = await rights.sql(
       "SELECT (SELECT count(*) FROM erasures) AS receipts, (SELECT count(*) FROM audit_log WHERE action = 'subject.erased') AS acts",
     );
@@ -104,9 +108,9 @@ describe('forget', () => {
     const visit = await rights.visit({ bot: true, device: 'b2'.repeat(16) });
     const subject = await rights.as({ gpd_role: 'subject', gpd_visitor: visit.visitorId });
     await rights.call('/privacy/contest', { requestId: visit.requestId }, subject);
-    const [receipts = 0, acts = 0] = await written();
+    const [receipts = 0, acts = 0] = await countRows();
     for (let i = 0; i < 4; i += 1) expect((await rights.me(visit, 'forget')).status).toBe(200);
-    expect(await written()).toEqual([receipts + 1, acts + 1]);
+    expect(await countRows()).toEqual([receipts + 1, acts + 1]);
   });
 
   it('erases that request alone where the id may be other people’s too', async () => {
@@ -116,12 +120,12 @@ describe('forget', () => {
     const theirs = await rights.visit({ signals });
     const mine = await rights.visit({ signals });
     expect(mine.answer.needsAttestation).toBe(true);
-    const told = forgottenSchema.parse((await rights.me(mine, 'forget')).json());
-    expect(told.shared).toBe(true);
-    expect(told.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ count: 1 });
+    const forgotten = forgottenSchema.parse((await rights.me(mine, 'forget')).json());
+    expect(forgotten.shared).toBe(true);
+    expect(forgotten.scopes.find(({ scope }) => scope === 'decisions')).toMatchObject({ count: 1 });
     expect(forgottenSchema.parse((await rights.me(mine, 'forget')).json())).toMatchObject({
       shared: true,
-      receiptId: told.receiptId,
+      receiptId: forgotten.receiptId,
     });
     expectError(await rights.decision(mine.requestId, secret), 'no-such-decision');
     expect((await rights.decision(theirs.requestId, secret)).status).toBe(200);
@@ -147,9 +151,10 @@ describe('forget', () => {
     expect((await rights.me(plain, 'forget')).status).toBe(200);
     expect((await rights.decision(contested.requestId, secret)).json()).toMatchObject({ restricted: true });
     expectError(await rights.decision(plain.requestId, secret), 'no-such-decision');
-    // What is kept for the person the person still finds: by the visitorId of before, and without having come again.
-    const held = await rights.call('/privacy/dsar', {}, subject);
-    expect(held.json()).toMatchObject({
+    // Rows that are kept for a person stay within their reach: the old visitorId finds them without another
+    // visit.
+    const dsar = await rights.call('/privacy/dsar', {}, subject);
+    expect(dsar.json()).toMatchObject({
       decisions: [{ requestId: contested.requestId }],
       contests: [{ requestId: contested.requestId, status: 'open' }],
     });
@@ -193,14 +198,17 @@ describe('export', () => {
     const device = '1a'.repeat(16);
     const first = await rights.visit({ device });
     const visit = await rights.visit({ device });
-    const told = await exported(visit);
-    expect(told.decisions.map(({ requestId }) => requestId)).toEqual([visit.requestId, first.requestId]);
-    expect(told.notice.contact).not.toBe('');
+    const exportedData = await exported(visit);
+    expect(exportedData.decisions.map(({ requestId }) => requestId)).toEqual([
+      visit.requestId,
+      first.requestId,
+    ]);
+    expect(exportedData.notice.contact).not.toBe('');
     const erased = forgottenSchema.parse((await rights.me(visit, 'forget')).json());
     const [receipt] = await rights.sql(
       `SELECT subject FROM erasures WHERE receipt_id = '${erased.receiptId}'`,
     );
-    expect(told.subject.reference).toBe(receipt?.['subject']);
+    expect(exportedData.subject.reference).toBe(receipt?.['subject']);
     expectError(await rights.me(visit, 'export'), 'no-data');
     const rest = await exported(await rights.visit({ device }));
     expect(rest.decisions).toHaveLength(1);
@@ -213,16 +221,16 @@ describe('view', () => {
   });
 
   describe('where the tenant keeps summaries', () => {
-    let kept: Rights;
+    let summaryRights: Rights;
     beforeAll(async () => {
-      kept = await startRights();
-      await keepSummaries(kept);
+      summaryRights = await startRights();
+      await keepSummaries(summaryRights);
     });
-    afterAll(() => kept.stop());
+    afterAll(() => summaryRights.stop());
 
     it('tells bands while few devices are known, never a value or the visitorId, and bits once enough are', async () => {
-      const visit = await kept.visit();
-      const reply = await kept.me(visit, 'view');
+      const visit = await summaryRights.visit();
+      const reply = await summaryRights.me(visit, 'view');
       const view = transparencyViewSchema.strict().parse(reply.json());
       expect(view).toMatchObject({
         qualitativeOnly: true,
@@ -237,9 +245,9 @@ describe('view', () => {
       expect(reply.text).not.toContain(visit.visitorId);
       expect(reply.text).not.toContain('Win32');
 
-      for (let i = 0; i < 50; i += 1) await kept.visit();
-      const told = await kept.me(await kept.visit(), 'view');
-      const exact = transparencyViewSchema.parse(told.json());
+      for (let i = 0; i < 50; i += 1) await summaryRights.visit();
+      const viewReply = await summaryRights.me(await summaryRights.visit(), 'view');
+      const exact = transparencyViewSchema.parse(viewReply.json());
       expect(exact.qualitativeOnly).toBe(false);
       const bits = new Map(exact.signals.map(({ name, entropyBits }) => [name, entropyBits]));
       // The samples differ in what they draw and in nothing else.
@@ -250,12 +258,14 @@ describe('view', () => {
     });
 
     it('is gone after a forget, and with the token', async () => {
-      const visit = await kept.visit();
-      await kept.me(visit, 'forget');
-      expectError(await kept.me(visit, 'view'), 'no-retained-data');
-      const expired = await kept.visit();
-      await kept.sql(`UPDATE signal_summaries SET expires_at = 1 WHERE request_id = '${expired.requestId}'`);
-      expectError(await kept.me(expired, 'view'), 'no-retained-data');
+      const visit = await summaryRights.visit();
+      await summaryRights.me(visit, 'forget');
+      expectError(await summaryRights.me(visit, 'view'), 'no-retained-data');
+      const expired = await summaryRights.visit();
+      await summaryRights.sql(
+        `UPDATE signal_summaries SET expires_at = 1 WHERE request_id = '${expired.requestId}'`,
+      );
+      expectError(await summaryRights.me(expired, 'view'), 'no-retained-data');
     });
   });
 });

@@ -22,7 +22,7 @@ afterAll(() => rights.stop());
 
 const HTML = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8';
 
-/** As a browser without JavaScript sends it. */
+/** A browser without JavaScript sends this form. */
 function form(visit: Visit, fields: Readonly<Record<string, string>> = {}, headers = {}): Promise<Reply> {
   return ask(rights.gpd.url, '/my-data', {
     method: 'POST',
@@ -63,9 +63,9 @@ describe('what a token reaches, without JavaScript', () => {
     // Its loss is named before it happens.
     expect(text).toMatch(/This erases all 2 decisions above .* cannot be undone/);
     // Looking made no further decision.
-    const [made] = await rights.sql('SELECT COUNT(*) AS n FROM decisions');
+    const [countBefore] = await rights.sql('SELECT COUNT(*) AS n FROM decisions');
     await form(visit);
-    expect(await rights.sql('SELECT COUNT(*) AS n FROM decisions')).toEqual([made]);
+    expect(await rights.sql('SELECT COUNT(*) AS n FROM decisions')).toEqual([countBefore]);
   });
 
   it('as a file for a program and one for a person, which has no form and loads nothing', async () => {
@@ -98,7 +98,7 @@ describe('what a token reaches, without JavaScript', () => {
     const visit = await rights.visit();
     const reader = new sqlite3.Database(join(rights.gpd.dataDir, 'gpd.db'));
     const run = promisify(reader.all.bind(reader)) as (sql: string) => Promise<unknown>;
-    // Who reads meanwhile keeps the write-ahead log, which holds bytes of it.
+    // A reader keeps the write-ahead log open, and the log still contains bytes of the device.
     for (const sql of ['BEGIN', 'SELECT count(*) FROM decisions']) await run(sql);
     const text = textOf(await form(visit, { action: 'forget' }));
     await promisify(reader.close.bind(reader))();
@@ -171,8 +171,8 @@ describe('what a token reaches, without JavaScript', () => {
     expect(text).toMatch(/Devices that look like this one were reviewed\. They count as a person’s\./);
     expect(text).not.toMatch(/A reviewer confirmed|a person uses this device|ask a person to check/);
     expect(text).not.toContain(REASON);
-    const own = (await rights.me(stranger, 'export')).json();
-    expect(own).toMatchObject({ override: null, contests: [], decisions: [{ overridden: true }] });
+    const exported = (await rights.me(stranger, 'export')).json();
+    expect(exported).toMatchObject({ override: null, contests: [], decisions: [{ overridden: true }] });
     // The one whose case it was reads when, and why.
     const theirs = textOf(await form(contested));
     expect(theirs).toMatch(/A reviewer confirmed on \d+ \w+ \d{4}/);
@@ -200,14 +200,18 @@ describe('what a token reaches, without JavaScript', () => {
     const visit = await rights.visit({ bot: true });
     const shown = await form(visit);
     expect(shown.text.match(/name="statement"/g)).toHaveLength(1);
-    const said = { action: 'contest', statement: 'I use a screen reader <b>and</b> a keyboard.', email: '' };
-    const filed = await form(visit, said);
+    const fields = {
+      action: 'contest',
+      statement: 'I use a screen reader <b>and</b> a keyboard.',
+      email: '',
+    };
+    const filed = await form(visit, fields);
     const [, key = ''] = /data-testid="case-key">([0-9A-Z-]{31})</.exec(filed.text) ?? [];
     expect(filed.text).toContain(`href="/case#${key}"`);
     expect(textOf(filed)).toMatch(/We will answer by \d+ \w+ \d{4}/);
-    const held = await rights.call('/case', { caseKey: key });
-    expect(held.json()).toMatchObject({ status: 'open', statement: said.statement });
-    const again = await form(visit, said);
+    const caseReply = await rights.call('/case', { caseKey: key });
+    expect(caseReply.json()).toMatchObject({ status: 'open', statement: fields.statement });
+    const again = await form(visit, fields);
     expect(again.text).not.toContain(key);
     expect(textOf(again)).toMatch(/cannot be shown again/);
     const after = await form(visit);
@@ -251,9 +255,9 @@ describe('addresses', () => {
     const one = await startGpd({ tenants: [{ kid: 'alone', origins: [ORIGIN] }] });
     try {
       expect((await ask(one.url, '/my-data')).text).toContain('data-kid="alone"');
-      const wrong = textOf(await ask(one.url, '/my-data?kid=nobody', { headers: { accept: HTML } }));
-      expect(wrong).toMatch(/No site here has that name.*One site uses this address/s);
-      expect(wrong).not.toContain('More than one');
+      const text = textOf(await ask(one.url, '/my-data?kid=nobody', { headers: { accept: HTML } }));
+      expect(text).toMatch(/No site here has that name.*One site uses this address/s);
+      expect(text).not.toContain('More than one');
     } finally {
       await one.stop();
     }

@@ -30,9 +30,9 @@ describe('a transparency token', () => {
 
   it('opens past midnight: its day is its own', () => {
     const midnight = Math.ceil(NOW / DAY) * DAY;
-    const late = issue(midnight - 1);
-    expect(openToken(SECRET, midnight + 60_000, late, binding)).toEqual(subject);
-    expect(openToken(SECRET, midnight - 1 + TOKEN_TTL_MS, late, binding)).toBeNull();
+    const lateToken = issue(midnight - 1);
+    expect(openToken(SECRET, midnight + 60_000, lateToken, binding)).toEqual(subject);
+    expect(openToken(SECRET, midnight - 1 + TOKEN_TTL_MS, lateToken, binding)).toBeNull();
   });
 
   it.each<[string, typeof binding]>([

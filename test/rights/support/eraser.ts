@@ -29,8 +29,8 @@ const LOG_KEY = Buffer.alloc(32, 3);
 /** The lines of the log of erasures that count, and what is wrong with it. */
 export async function readErasures(outside: OutsideLog) {
   const lines: ErasureLine[] = [];
-  const { problem } = await scanErasureLog(outside, (some) => {
-    lines.push(...some.map(({ line }) => line));
+  const { problem } = await scanErasureLog(outside, (batch) => {
+    lines.push(...batch.map(({ line }) => line));
     return Promise.resolve();
   });
   return { lines, tombstones: lines.filter(isTombstone), problem };
@@ -40,7 +40,7 @@ export async function readErasures(outside: OutsideLog) {
 export const tombstonesOf = async (database: Database, dataDir: string): Promise<readonly Tombstone[]> =>
   (await readErasures({ database, dataDir, logKey: LOG_KEY })).tombstones;
 
-/** What the start asks for beside the eraser; a broken log is a failure. */
+/** A start asks for these besides the eraser; a broken log is a failure. */
 export const REAPPLY = {
   logKey: LOG_KEY,
   clock: Date.now,

@@ -111,8 +111,11 @@ export function rightsOf<G extends Gpd>(
     acme,
     other,
     async visit({ target = acme, origin = ORIGIN, device, bot = false, headers = {}, signals, after } = {}) {
-      const made = signals ?? (bot ? headlessChrome(device) : desktopChrome(device));
-      const bundle = createBundle(target, { signals: made, ...(after && { after: after.requestId }) });
+      const deviceSignals = signals ?? (bot ? headlessChrome(device) : desktopChrome(device));
+      const bundle = createBundle(target, {
+        signals: deviceSignals,
+        ...(after && { after: after.requestId }),
+      });
       const session = after && { cookie: `gp_session=${after.session}` };
       const reply = await post(gpd.url, bundle, { origin, ...session, ...headers });
       const answer = expectCore(reply, 'ok');
@@ -126,9 +129,13 @@ export function rightsOf<G extends Gpd>(
     },
     as: (claims) => idp.token({ gpd_tenant: KID, ...claims }),
     call,
-    me(visit, action, { token = visit.token, session = visit.session, origin = ORIGIN, body, ...more } = {}) {
+    me(
+      visit,
+      action,
+      { token = visit.token, session = visit.session, origin = ORIGIN, body, ...options } = {},
+    ) {
       const headers = {
-        ...more.headers,
+        ...options.headers,
         ...(session === null ? {} : { cookie: `theme=dark; gp_session=${session}` }),
         ...(origin === null ? {} : { origin }),
       };
@@ -146,12 +153,12 @@ export function rightsOf<G extends Gpd>(
 
 /** An API key that the running server knows. */
 export async function apiKey(rights: Rights, scope: string, kid = KID): Promise<string> {
-  const made = await addApiKey(rights.gpd, scope, kid);
+  const key = await addApiKey(rights.gpd, scope, kid);
   await vi.waitFor(async () => {
-    const reply = await rights.decision('x', made);
+    const reply = await rights.decision('x', key);
     if (reply.status === 401) throw new Error('the key is not known yet');
   }, 8000);
-  return made;
+  return key;
 }
 
 /** Keeps what transparency shows of the signals, from the visits on that come after this. */

@@ -26,10 +26,15 @@ const tell =
   ({ seq }) =>
     numbers(hooks).map((i) => ({ webhook: `hook-${i}`, event: 'consent.granted', sealed: `sealed ${seq}` }));
 
-/** How all of them ended, each way once; what a database says of a statement of 8,000 rows is long. */
+/**
+ * @returns each distinct outcome once, cut to 60 characters: a database quotes a statement of 8,000 rows in
+ * full
+ */
 async function appendAll(appender: ConsentAppender, requests: readonly AppendRequest[]): Promise<string[]> {
-  const ended = await Promise.allSettled(requests.map((request) => append(appender, request)));
-  const words = ended.map((end) => (end.status === 'fulfilled' ? 'written' : String(end.reason).slice(-60)));
+  const results = await Promise.allSettled(requests.map((request) => append(appender, request)));
+  const words = results.map((end) =>
+    end.status === 'fulfilled' ? 'written' : String(end.reason).slice(-60),
+  );
   return [...new Set(words)];
 }
 
@@ -105,16 +110,16 @@ export function appenderContract(make: MakeDatabase): void {
     it('a withdrawal is seen at once on another connection', async () => {
       const kid = await addLog(db.database, 'at-once');
       const appenders = [createAppender(db.database), createAppender(other)] as const;
-      const seen: unknown[] = [];
+      const choices: unknown[] = [];
       for (const i of numbers(10)) {
         const [here, there] = i % 2 === 0 ? appenders : [appenders[1], appenders[0]];
         const reader = i % 2 === 0 ? other : db.database;
         await append(here, createAppend(kid));
-        seen.push((await stateOf(reader, kid)).event?.choice);
+        choices.push((await stateOf(reader, kid)).event?.choice);
         await append(there, createAppend(kid, { choice: 'withdrawn' }));
-        seen.push((await stateOf(i % 2 === 0 ? db.database : other, kid)).event?.choice);
+        choices.push((await stateOf(i % 2 === 0 ? db.database : other, kid)).event?.choice);
       }
-      expect(seen).toEqual(numbers(10).flatMap(() => ['granted', 'withdrawn']));
+      expect(choices).toEqual(numbers(10).flatMap(() => ['granted', 'withdrawn']));
     });
 
     it('two nodes with two appenders each write 4 × 100 without a gap or a fork', async () => {
@@ -165,8 +170,8 @@ export function appenderContract(make: MakeDatabase): void {
       const requests = numbers(40).map((i) => createAppend(kids[i % 2] ?? '', { principalId: `p${i % 3}` }));
       const answers = await Promise.all(requests.map((request) => append(appender, request)));
       for (const [i, kid] of kids.entries()) {
-        const own = answers.filter((_, n) => n % 2 === i).map(({ entries }) => entries[0]?.seq);
-        expect(own).toEqual(numbers(20).map((n) => n + 2));
+        const ownSeqs = answers.filter((_, n) => n % 2 === i).map(({ entries }) => entries[0]?.seq);
+        expect(ownSeqs).toEqual(numbers(20).map((n) => n + 2));
         const { stored, computed } = await auditLog(other, kid);
         expect(stored).toEqual(computed);
       }
@@ -231,12 +236,12 @@ export function appenderContract(make: MakeDatabase): void {
     it('remembers GPC until a grant of the purpose says otherwise', async () => {
       const kid = await addLog(db.database, 'gpc');
       const appender = createAppender(db.database);
-      const seen: boolean[] = [];
+      const gpcStates: boolean[] = [];
       for (const gpc of [true, undefined, false, undefined, true]) {
         await append(appender, createAppend(kid, { gpc }));
-        seen.push((await stateOf(other, kid)).gpc);
+        gpcStates.push((await stateOf(other, kid)).gpc);
       }
-      expect(seen).toEqual([true, true, false, false, true]);
+      expect(gpcStates).toEqual([true, true, false, false, true]);
     });
 
     it('keeps the opt-out of each purpose apart, also within one batch', async () => {

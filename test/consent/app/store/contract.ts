@@ -7,7 +7,7 @@ import { forgedContract } from './forged.ts';
 import { idempotencyContract } from './idempotency.ts';
 import { readerContract } from './reader.ts';
 
-/** What every database has to do for consent and its log. */
+/** Every database must pass this suite for consent and its log. */
 export function consentContract(make: MakeDatabase): void {
   appenderContract(make);
   doubtsContract(make);

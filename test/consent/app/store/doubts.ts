@@ -26,7 +26,7 @@ import {
   WRAP_KEY,
 } from './fixture.ts';
 
-/** Who gave a grant, as a verdict says that rode on it (contract-2 section 18). */
+/** A verdict that carried a grant says who gave it (contract-2 section 18). */
 export function doubtsContract(make: MakeDatabase): void {
   describe('a doubt', () => {
     let db: TestDatabase;

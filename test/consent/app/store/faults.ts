@@ -31,7 +31,7 @@ export function faultsContract(make: MakeDatabase): void {
 
     /** On PostgreSQL a batch is of one tenant. */
     const ofTwoTenants = (): number => (db.database.kind === 'postgres' ? 2 : 1);
-    /** How each ended: the number of its entry, or the name of what was thrown. */
+    /** Each request ends as the number of its entry or as the name of the error. */
     async function appendAll(requests: readonly AppendRequest[]) {
       let transactions = 0;
       const counted: Database = {
@@ -82,7 +82,7 @@ export function faultsContract(make: MakeDatabase): void {
         expect(transactions).toBe(ofTwoTenants());
       }
       expect(await choiceOf(acme, 'bob')).toBe('withdrawn');
-      // What was said before stands: a check asks for no key.
+      // The earlier choice still stands, because a check needs no key.
       expect(await choiceOf(acme)).toBe('granted');
       await isWhole(acme);
     });
@@ -116,16 +116,16 @@ export function faultsContract(make: MakeDatabase): void {
 
     it('a log that was lost or altered is a fault of its tenant, and no 401', async () => {
       const kids = ['whole', 'lost', 'altered'].map((name) => `log-${name}`);
-      const [whole = '', lost = '', altered = ''] = kids;
+      const [whole = '', headless = '', altered = ''] = kids;
       for (const kid of kids) await addLog(db.database, kid);
       await db.database.transaction(async (tx) => {
-        await tx('ledger_heads').where({ kid: lost }).delete();
+        await tx('ledger_heads').where({ kid: headless }).delete();
         await tx('ledger_heads').where({ kid: altered }).update({ size: 1 });
       });
-      const { ends } = await appendAll([whole, lost, altered, whole].map((kid, i) => who(kid, `p${i}`)));
+      const { ends } = await appendAll([whole, headless, altered, whole].map((kid, i) => who(kid, `p${i}`)));
       expect(ends).toEqual([2, 'Error', 'Error', 3]);
       const reader = createConsentStateReader(other);
-      const checks = await Promise.allSettled([lost, whole].map((kid) => reader.read(query(kid))));
+      const checks = await Promise.allSettled([headless, whole].map((kid) => reader.read(query(kid))));
       expect(checks).toMatchObject([
         { reason: { message: 'a tenant has lost its log' } },
         { value: { gpc: false } },

@@ -40,7 +40,7 @@ export const createAppender = (database: Database): ConsentAppender => createCon
 
 const ACTION_GPC: Partial<Record<ConsentChoice, boolean>> = { 'gpc-opt-out': true };
 
-/** What is asked of an appender; the reference of a principal is its id behind `ref-`. */
+/** The principal's reference is its id behind `ref-`. */
 export function createAppend(
   kid: string,
   over: Partial<AppendRequest> & { choice?: ConsentChoice } = {},
@@ -85,7 +85,7 @@ export const stateOf = (
 export const allEntries = (database: Database, kid: string): Promise<readonly StoredEntry[]> =>
   readEntries(database, kid, 0, 100_000);
 
-/** What is stored of a log, against what RFC 6962 makes of its entries. */
+/** The stored log must match the tree that RFC 6962 makes of its entries. */
 export async function auditLog(database: Database, kid: string) {
   const entries = await allEntries(database, kid);
   const leaves = entries.map(({ entry }) => leafOf(entry));
@@ -151,12 +151,12 @@ export async function opens(
   return openPersonalEntry(Buffer.from(entry.entry), { key, salt, principalId, detail: opening.detail });
 }
 
-/** As an erasure leaves it: no key, no openings, no state, the tombstone. */
+/** An erasure leaves the tombstone, and no key, no openings and no state. */
 export const simulateErasure = (database: Database, kid: string, principalId = 'anna'): Promise<void> =>
   database.transaction(async (tx) => {
-    const where = { kid, principal: `ref-${principalId}` };
-    const mac = macOf(kid).ofPrincipal(where.principal, { gpc: false, except: null, erasedAt: NOW });
-    await tx('consent_principals').where(where).update({ wrapped_key: null, erased_at: NOW, mac });
-    await tx('consent_openings').where(where).delete();
-    await tx('consent_state').where(where).delete();
+    const principalRow = { kid, principal: `ref-${principalId}` };
+    const mac = macOf(kid).ofPrincipal(principalRow.principal, { gpc: false, except: null, erasedAt: NOW });
+    await tx('consent_principals').where(principalRow).update({ wrapped_key: null, erased_at: NOW, mac });
+    await tx('consent_openings').where(principalRow).delete();
+    await tx('consent_state').where(principalRow).delete();
   });

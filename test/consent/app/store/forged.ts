@@ -12,7 +12,7 @@ import { addLog, append, createAppend, createAppender, macOf, PURPOSE, stateOf }
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What a writer of the database without the tenant's key puts into rows that a check is answered from. */
+/** A writer of the database without the tenant's key puts these into rows that answer a check. */
 const FORGERIES: readonly (readonly [why: string, table: string, row: Row])[] = [
   ['a withdrawal that became a grant', 'consent_state', { choice: 'granted', expires_at: NOW + 1000 }],
   ['an expiry', 'consent_state', { expires_at: NOW + 1 }],
@@ -33,8 +33,8 @@ export function forgedContract(make: MakeDatabase): void {
   describe('rows written without the key', () => {
     let db: TestDatabase;
     let other: Database;
-    let told: unknown[] = [];
-    const hear = (kid: unknown): void => void told.push(kid);
+    let reportedKids: unknown[] = [];
+    const hear = (kid: unknown): void => void reportedKids.push(kid);
     beforeAll(async () => {
       db = await make();
       other = await db.connect();
@@ -49,19 +49,19 @@ export function forgedContract(make: MakeDatabase): void {
     async function addWithdrawn(kid: string): Promise<void> {
       await addLog(db.database, kid);
       await append(createAppender(db.database), createAppend(kid, { choice: 'withdrawn', gpc: true }));
-      told = [];
+      reportedKids = [];
     }
     const forge = (kid: string, table: string, row: Row): Promise<unknown> =>
       db.database.transaction((tx) => tx(table).where({ kid }).update(row));
     const terms = (kid: string) => ({ kid, stateMac: macOf(kid) });
 
-    it.each(FORGERIES)('%s answers nobody', async (why, table, row) => {
-      const kid = `forged-${why.replaceAll(' ', '-')}`;
+    it.each(FORGERIES)('%s answers nobody', async (title, table, row) => {
+      const kid = `forged-${title.replaceAll(' ', '-')}`;
       await addWithdrawn(kid);
       expect(await stateOf(other, kid)).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
       await forge(kid, table, row);
       await expect(stateOf(other, kid)).rejects.toThrow(ConsentStateInvalid);
-      expect(told).toEqual([kid]);
+      expect(reportedKids).toEqual([kid]);
       expect(await countInvalid(other, terms(kid))).toBe(1);
     });
 
@@ -87,7 +87,7 @@ export function forgedContract(make: MakeDatabase): void {
       await addWithdrawn('healed');
       await forge('healed', 'consent_principals', { gpc: false, gpc_except: '["ads"]' });
       await append(createAppender(db.database), createAppend('healed', { choice: 'withdrawn' }));
-      expect(told).toEqual(['healed']);
+      expect(reportedKids).toEqual(['healed']);
       expect(await stateOf(other, 'healed')).toMatchObject({ gpc: true, event: { choice: 'withdrawn' } });
       expect(await stateOf(other, 'healed', 'anna', 'ads')).toMatchObject({ gpc: true });
     });
@@ -107,8 +107,8 @@ export function forgedContract(make: MakeDatabase): void {
     it.each([
       ['a policy of a purpose', { gpc: 'ignore' }],
       ['how long a grant lasts', { ttl_days: 9999 }],
-    ])('terms: %s, on which no change is made', async (why, row) => {
-      const kid = `terms-${why.replaceAll(' ', '-')}`;
+    ])('terms: %s, on which no change is made', async (title, row) => {
+      const kid = `terms-${title.replaceAll(' ', '-')}`;
       await addLog(db.database, kid);
       expect(await areTermsAuthentic(other.read, terms(kid))).toBe(true);
       await forge(kid, 'purposes', row);

@@ -32,14 +32,14 @@ export function idempotencyContract(make: MakeDatabase): void {
     });
     afterAll(() => db.close());
 
-    const written = async (kid: string): Promise<number> => (await allEntries(other, kid)).length - 2;
+    const countEntries = async (kid: string): Promise<number> => (await allEntries(other, kid)).length - 2;
 
     it('is known on another node, by another appender', async () => {
       const kid = await addLog(db.database, 'known');
       const first = await append(createAppender(db.database), createKeyed(kid, 'k'));
       expect(await append(createAppender(other), createKeyed(kid, 'k', { now: NOW + 5 }))).toEqual(first);
       expect(await createAppender(other).append(createKeyed(kid, 'k', { body: 'another' }))).toBe('conflict');
-      expect(await written(kid)).toBe(1);
+      expect(await countEntries(kid)).toBe(1);
     });
 
     it('of a person who was erased since is told so on every node, until it expires', async () => {
@@ -48,7 +48,7 @@ export function idempotencyContract(make: MakeDatabase): void {
       await append(createAppender(db.database), createKeyed(kid, 'k2', { principalId: 'bea' }));
       const target = { kid, principal: 'ref-anna', principalId: 'anna', wrapKey: WRAP_KEY };
       await shredPrincipal(db.database, { ...target, stateMac: macOf(kid), notify: () => [] }, NOW);
-      const size = await written(kid);
+      const size = await countEntries(kid);
       expect(await createAppender(other).append(createKeyed(kid, 'k'))).toBe('erased');
       expect(await createAppender(other).append(createKeyed(kid, 'k2', { principalId: 'bea' }))).not.toBe(
         'erased',
@@ -56,7 +56,7 @@ export function idempotencyContract(make: MakeDatabase): void {
       expect(await createAppender(other).append(createKeyed(kid, 'k', { caller: 'key_2' }))).not.toBe(
         'erased',
       );
-      expect(await written(kid)).toBe(size + 1);
+      expect(await countEntries(kid)).toBe(size + 1);
       await purgeExpired(db.database, NOW + DAY_MS + 1);
       expect(await createAppender(other).append(createKeyed(kid, 'k'))).not.toBe('erased');
     });
@@ -68,7 +68,7 @@ export function idempotencyContract(make: MakeDatabase): void {
         numbers(40).map((i) => append(appenders[i % 2]!, createKeyed(kid, 'k'))),
       );
       expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-      expect(await written(kid)).toBe(1);
+      expect(await countEntries(kid)).toBe(1);
     });
 
     it('of two bodies at once on two nodes one wins', async () => {
@@ -78,7 +78,7 @@ export function idempotencyContract(make: MakeDatabase): void {
         numbers(40).map((i) => appenders[i % 2]!.append(createKeyed(kid, 'k', { body: `body-${i % 4}` }))),
       );
       expect(answers.filter((answer) => answer === 'conflict')).toHaveLength(30);
-      expect(await written(kid)).toBe(1);
+      expect(await countEntries(kid)).toBe(1);
     });
 
     it('many keys in one turn, some twice, are answered each with its own', async () => {
@@ -110,11 +110,14 @@ export function idempotencyContract(make: MakeDatabase): void {
       const appender = createAppender(db.database);
       await append(appender, createKeyed(kid, 'k'));
       await append(appender, createKeyed(kid, 'k', { now: NOW + DAY_MS - 1 }));
-      expect(await written(kid)).toBe(1);
-      const late = await append(appender, createKeyed(kid, 'k', { now: NOW + DAY_MS, body: 'another' }));
-      expect(late.entries[0]?.seq).toBe(3);
+      expect(await countEntries(kid)).toBe(1);
+      const afterExpiry = await append(
+        appender,
+        createKeyed(kid, 'k', { now: NOW + DAY_MS, body: 'another' }),
+      );
+      expect(afterExpiry.entries[0]?.seq).toBe(3);
       const again = createKeyed(kid, 'k', { now: NOW + DAY_MS + 1, body: 'another' });
-      expect(await append(appender, again)).toEqual(late);
+      expect(await append(appender, again)).toEqual(afterExpiry);
     });
   });
 
@@ -181,16 +184,16 @@ export function idempotencyContract(make: MakeDatabase): void {
       const kid = await addLog(db.database, 'purge');
       await append(createAppender(db.database), createKeyed(kid, 'k'));
       await insertSession(db.database, createSession('h3'), NOW);
-      const left = async () => [
+      const readLeftovers = async () => [
         (await findSession(other, 'h3', NOW)) !== null,
         (await other.read('idempotency_keys').where({ kid })).length,
       ];
       await purgeExpired(db.database, NOW + 900_000);
-      expect(await left()).toEqual([true, 1]);
+      expect(await readLeftovers()).toEqual([true, 1]);
       await purgeExpired(db.database, NOW + 900_001);
-      expect(await left()).toEqual([false, 1]);
+      expect(await readLeftovers()).toEqual([false, 1]);
       await purgeExpired(other, NOW + DAY_MS + 1);
-      expect(await left()).toEqual([false, 0]);
+      expect(await readLeftovers()).toEqual([false, 0]);
     });
   });
 }

@@ -8,7 +8,7 @@ import { type Gpd, initGpd, startGpd } from '../../../support/server.ts';
 
 /** A running consent API with a key of every scope, and the calls that most tests make. */
 
-/** What a new tenant has; GPC opts out of it. */
+/** Every new tenant has this purpose; GPC opts out of it. */
 export const PURPOSE = 'device-identification';
 
 const PREFIX = { publishable: 'pk', secret: 'sk', 'read-only': 'ro', operator: 'op' } as const;
@@ -74,7 +74,7 @@ function createKey(kid: string, scope: Scope, revokedAt: number | null = null) {
 
 /** Straight into the table: a start of the program for each would cost more than the tests. */
 async function addKeys(dataDir: string): Promise<Keys> {
-  const made = {
+  const newKeys = {
     publishable: createKey(KID, 'publishable'),
     secret: createKey(KID, 'secret'),
     'read-only': createKey(KID, 'read-only'),
@@ -82,8 +82,8 @@ async function addKeys(dataDir: string): Promise<Keys> {
     revoked: createKey(KID, 'secret', 2),
     foreign: createKey(OTHER, 'secret'),
   };
-  await execute(dataDir, ...Object.values(made).map(({ sql }) => sql));
-  return Object.fromEntries(Object.entries(made).map(([name, { key }]) => [name, key])) as Keys;
+  await execute(dataDir, ...Object.values(newKeys).map(({ sql }) => sql));
+  return Object.fromEntries(Object.entries(newKeys).map(([name, { key }]) => [name, key])) as Keys;
 }
 
 const purposeSql = ({ id, gpc = 'opt-out', ttlDays = 180 }: Purpose): string =>
@@ -106,14 +106,14 @@ async function prepare({ settings = {}, purposes = [] }: ApiOptions) {
   return { keys, options: { dataDir, settings } };
 }
 
-export async function startApi(given: ApiOptions = {}): Promise<Api> {
-  const { keys, options } = await prepare(given);
+export async function startApi(apiOptions: ApiOptions = {}): Promise<Api> {
+  const { keys, options } = await prepare(apiOptions);
   return apiOf(await startGpd(options), keys);
 }
 
 /** The built program. */
-export async function startApiProcess(given: ApiOptions = {}): Promise<Api<GpdProcess>> {
-  const { keys, options } = await prepare(given);
+export async function startApiProcess(apiOptions: ApiOptions = {}): Promise<Api<GpdProcess>> {
+  const { keys, options } = await prepare(apiOptions);
   return apiOf(await startProcess(options), keys);
 }
 

@@ -8,14 +8,14 @@ export function getBytes(
 ): Promise<{ status: number; bytes: Buffer }> {
   const { hostname, port } = new URL(base);
   return new Promise((resolve, reject) => {
-    const sent = request({ hostname, port, path, headers, agent: false });
-    sent.once('error', reject);
-    sent.once('response', (response) => {
+    const pending = request({ hostname, port, path, headers, agent: false });
+    pending.once('error', reject);
+    pending.once('response', (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.once('error', reject);
       response.once('end', () => resolve({ status: response.statusCode ?? 0, bytes: Buffer.concat(chunks) }));
     });
-    sent.end();
+    pending.end();
   });
 }

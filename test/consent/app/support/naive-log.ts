@@ -8,7 +8,7 @@ const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
   for (const part of parts) digest.update(part);
   return digest.digest();
 };
-const node = (left: Buffer, right: Buffer): Buffer => sha256(Uint8Array.of(1), left, right);
+const node = (leftHash: Buffer, rightHash: Buffer): Buffer => sha256(Uint8Array.of(1), leftHash, rightHash);
 
 export const leafOf = (entry: string): Buffer => sha256(Uint8Array.of(0), Buffer.from(entry));
 

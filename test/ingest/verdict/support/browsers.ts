@@ -39,7 +39,7 @@ interface Identity {
   readonly vendor?: string;
 }
 
-/** The same name everywhere it is said. */
+/** Each part of a browser that names it gets the same name. */
 export function rename(browser: Browser, { userAgent, platform, vendor }: Identity): void {
   const { page, worker, frame } = browser.signals;
   for (const group of [page, worker, frame]) Object.assign(group, { userAgent, platform });
@@ -56,9 +56,9 @@ function withoutHints(browser: Browser): void {
   for (const name of ['sec-ch-ua', 'sec-ch-ua-mobile', 'sec-ch-ua-platform']) delete browser.headers[name];
 }
 
-function hints(browser: Browser, platform: string, more: Record<string, unknown> = {}): void {
+function hints(browser: Browser, platform: string, values: Record<string, unknown> = {}): void {
   const { page, worker } = browser.signals;
-  Object.assign(page['uaData'] as object, { platform, ...more });
+  Object.assign(page['uaData'] as object, { platform, ...values });
   Object.assign(worker['uaData'] as object, { platform });
   browser.headers['sec-ch-ua-platform'] = `"${platform}"`;
 }

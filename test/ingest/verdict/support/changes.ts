@@ -1,6 +1,6 @@
 import { type Browser, gpu, rename } from './browsers.ts';
 
-/** What a rule is shown to fire on: one browser with one thing changed. */
+/** A change of one thing in a browser, on which a rule is shown to fire. */
 export type Change = (browser: Browser) => void;
 
 /** A case that a rule is shown to fire on: the rule, the case, a browser and what is changed of it. */
@@ -9,7 +9,7 @@ export type Shown = readonly [rule: string, name: string, make: () => Browser, c
 type Group = Exclude<keyof Browser['signals'], number | symbol>;
 
 /** Fields of a group of signals. */
-export const set =
+export const setFields =
   (group: Group, values: Readonly<Record<string, unknown>>): Change =>
   ({ signals }) => {
     Object.assign(signals[group] as object, values);
@@ -56,7 +56,7 @@ export const named =
     rename(browser, { userAgent, platform });
   };
 
-export const patched = (...names: readonly string[]): Change => set('tells', { patched: names });
+export const patched = (...names: readonly string[]): Change => setFields('tells', { patched: names });
 
 export const all =
   (...changes: readonly Change[]): Change =>

@@ -1,19 +1,19 @@
-import { all, type Change, header, set, uaData } from './changes.ts';
+import { all, type Change, header, setFields, uaData } from './changes.ts';
 
 /** A: what each rule is shown to fire on, in Chrome. */
 
-export const globals = (...names: string[]): Change => set('tells', { globals: names });
+export const globals = (...names: string[]): Change => setFields('tells', { globals: names });
 const brands = (brand: string, list = 'brands'): Change => uaData({ [list]: [{ brand, version: '99' }] });
 const HEADLESS =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/141.0.0.0 Safari/537.36';
 
 export const AUTOMATION_FIRES: readonly (readonly [string, string, Change])[] = [
-  ['A1', 'webdriver in the page', set('page', { webdriver: true })],
-  ['A1', 'webdriver in a frame', set('frame', { webdriver: true })],
-  ['A2', 'HeadlessChrome in the page', set('page', { userAgent: HEADLESS })],
-  ['A2', 'HeadlessChrome in appVersion', set('page', { appVersion: HEADLESS.slice(8) })],
-  ['A2', 'HeadlessChrome in the worker alone', set('worker', { userAgent: HEADLESS })],
-  ['A2', 'HeadlessChrome in a frame alone', set('frame', { userAgent: HEADLESS })],
+  ['A1', 'webdriver in the page', setFields('page', { webdriver: true })],
+  ['A1', 'webdriver in a frame', setFields('frame', { webdriver: true })],
+  ['A2', 'HeadlessChrome in the page', setFields('page', { userAgent: HEADLESS })],
+  ['A2', 'HeadlessChrome in appVersion', setFields('page', { appVersion: HEADLESS.slice(8) })],
+  ['A2', 'HeadlessChrome in the worker alone', setFields('worker', { userAgent: HEADLESS })],
+  ['A2', 'HeadlessChrome in a frame alone', setFields('frame', { userAgent: HEADLESS })],
   ['A2', 'HeadlessChrome in the request alone', header('user-agent', HEADLESS)],
   [
     'A2',
@@ -25,7 +25,7 @@ export const AUTOMATION_FIRES: readonly (readonly [string, string, Change])[] = 
   [
     'A2',
     "HeadlessChrome among the worker's brands",
-    set('worker', { uaData: { brands: [{ brand: 'HeadlessChrome', version: '141' }] } }),
+    setFields('worker', { uaData: { brands: [{ brand: 'HeadlessChrome', version: '141' }] } }),
   ],
   ...['PhantomJS/2.1.1', 'SlimerJS/1.0', 'HappyDOM/15.0', 'jsdom/25.0'].map(
     (product) => ['A2', product, header('user-agent', `Mozilla/5.0 (Unknown) ${product}`)] as const,
@@ -50,15 +50,15 @@ export const AUTOMATION_FIRES: readonly (readonly [string, string, Change])[] = 
   ['A4', 'in the header, without its space', header('sec-ch-ua', '"Not A;Brand";v="99", "Chromium";v="141"')],
   ['A4', 'in the page alone', brands(' Not A;Brand')],
   ['A4', 'among the full versions', brands(' Not A;Brand', 'fullVersionList')],
-  ['A5', 'an empty list in the worker', set('worker', { uaData: { brands: [], platform: 'Windows' } })],
-  ['A5', 'no list in the worker', set('worker', { uaData: { platform: 'Windows' } })],
+  ['A5', 'an empty list in the worker', setFields('worker', { uaData: { brands: [], platform: 'Windows' } })],
+  ['A5', 'no list in the worker', setFields('worker', { uaData: { platform: 'Windows' } })],
   [
     'A7',
     'the same in a window of exactly the screen, as a headless driver sets it up',
     all(
-      set('worker', { uaData: { brands: [], platform: 'Windows' } }),
-      set('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1920, outerHeight: 1080 }),
+      setFields('worker', { uaData: { brands: [], platform: 'Windows' } }),
+      setFields('screen', { innerWidth: 1920, innerHeight: 1080, outerWidth: 1920, outerHeight: 1080 }),
     ),
   ],
-  ['A6', 'a frame that is there too early', set('frame', { srcdocPreattached: true })],
+  ['A6', 'a frame that is there too early', setFields('frame', { srcdocPreattached: true })],
 ];

@@ -9,8 +9,8 @@ import { describeWithTool } from '../../../support/tools.ts';
 import { createRecipient, insertDecisions, missingTool, requestId, withDatabase } from '../support.ts';
 
 /** Enough that the heap is as full as it gets. */
-const FEW = 5000;
-const MANY = Number(process.env['DSAR_DECISIONS'] ?? 70_000);
+const SMALL_COUNT = 5000;
+const LARGE_COUNT = Number(process.env['DSAR_DECISIONS'] ?? 70_000);
 
 /** Less than export.json: a program that kept the decisions would end with "heap out of memory". With 48 it only spends
  * ten times the CPU on collecting. */
@@ -24,17 +24,22 @@ const WITNESS = `
 `;
 
 describeWithTool('a subject with a long trail', missingTool('openssl', 'version'), () => {
-  it(`gpd dsar export holds no more of ${MANY} decisions than of ${FEW}`, { timeout: 600_000 }, async () => {
+  it(`gpd dsar export holds no more of ${LARGE_COUNT} decisions than of ${SMALL_COUNT}`, {
+    timeout: 600_000,
+  }, async () => {
     const { dataDir } = await initGpd();
     await withDatabase(dataDir, async (database) => {
-      await insertDecisions(database, 'few', { from: 0, count: FEW });
-      await insertDecisions(database, 'many', { from: FEW, count: MANY });
+      await insertDecisions(database, 'few', { from: 0, count: SMALL_COUNT });
+      await insertDecisions(database, 'many', { from: SMALL_COUNT, count: LARGE_COUNT });
     });
     const directory = tempDir('memory');
     const witness = join(directory, 'witness.mjs');
     writeFileSync(witness, WITNESS);
     const { certificate } = createRecipient();
-    const most = async (id: string, count: number): Promise<{ rss: number; ms: number; mib: number }> => {
+    const measureExport = async (
+      id: string,
+      count: number,
+    ): Promise<{ rss: number; ms: number; mib: number }> => {
       const report = join(directory, `${id}.rss`);
       const file = join(directory, `${id}.p7m`);
       const options = `--max-old-space-size=${HEAP_MIB} --import=${pathToFileURL(witness).href}`;
@@ -47,12 +52,12 @@ describeWithTool('a subject with a long trail', missingTool('openssl', 'version'
       const mib = statSync(file).size / 2 ** 20;
       return { rss: Number(readFileSync(report, 'utf8')) / 1024, ms: Date.now() - startedAt, mib };
     };
-    const few = await most(requestId(0), FEW);
-    const many = await most(requestId(FEW), MANY);
-    const said = [few, many].map(
+    const small = await measureExport(requestId(0), SMALL_COUNT);
+    const large = await measureExport(requestId(SMALL_COUNT), LARGE_COUNT);
+    const lines = [small, large].map(
       ({ rss, ms, mib }) => `${rss.toFixed(0)} MiB for an archive of ${mib.toFixed(1)} MiB in ${ms} ms`,
     );
-    console.log(`most memory: ${said.join(', ')}`);
-    expect(many.rss - few.rss).toBeLessThan(MORE_MIB);
+    console.log(`most memory: ${lines.join(', ')}`);
+    expect(large.rss - small.rss).toBeLessThan(MORE_MIB);
   });
 });

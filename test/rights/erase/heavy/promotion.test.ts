@@ -18,8 +18,10 @@ describeWithTool('a promotion under a running server', await missingPostgres(), 
     const url = await postgres.freshUrl();
     const dataDir = join(tempDir('promotion'), 'gpd-data');
     const env = { GPD_DATABASE_URL: url, GPD_DATA_DIR: dataDir };
-    const made = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], { env });
-    const target = { kid: KID, publicKey: Buffer.from(made.publicKey, 'base64') };
+    const tenant = await gpdJson<{ publicKey: string }>(['init', '--tenant', KID, '--origin', ORIGIN], {
+      env,
+    });
+    const target = { kid: KID, publicKey: Buffer.from(tenant.publicKey, 'base64') };
     const idp = await startIdp();
     const settings = { ...idp.settings, GPD_DATABASE_URL: url, GPD_RATE_PRIVACY: 'off' };
     const app = { intervals: { poll: 20, housekeeping: 20 } };

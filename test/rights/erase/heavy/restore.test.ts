@@ -92,23 +92,23 @@ describe('kill -9', () => {
   it('in the middle of the steps of a large erasure leaves a receipt that a start finishes', async () => {
     const second = await startRightsProcess();
     const visit = await second.visit();
-    const many = 20_000;
+    const rowCount = 20_000;
     await second.sql(
-      `INSERT INTO decisions WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
+      `INSERT INTO decisions WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rowCount})
         SELECT kid, 'req_many' || i, decided_at, class, durable, verdict, salt, commitment FROM decisions, n`,
     );
     const token = await second.as({ gpd_role: 'dpo', sub: 'dora' });
     const call = second.call('/privacy/erase', { visitorId: visit.visitorId }, token).catch(() => null);
-    const left = async (): Promise<number> =>
+    const countRows = async (): Promise<number> =>
       Number((await second.sql('SELECT COUNT(*) AS n FROM decisions'))[0]?.['n']);
-    await expect.poll(left, { interval: 5, timeout: 20_000 }).toBeLessThan(many);
+    await expect.poll(countRows, { interval: 5, timeout: 20_000 }).toBeLessThan(rowCount);
     await second.gpd.kill9();
     await call;
-    expect(await left()).toBeGreaterThan(0);
+    expect(await countRows()).toBeGreaterThan(0);
     expect(await second.sql('SELECT receipt_id FROM erasing')).toHaveLength(1);
     const gpd = await startProcess({ dataDir: second.gpd.dataDir, settings: second.idp.settings });
     await gpd.json(['erase', 'resume']);
-    expect(await left()).toBe(0);
+    expect(await countRows()).toBe(0);
     expect(await second.sql('SELECT step FROM erasures')).toEqual([{ step: 'done' }]);
     await gpd.stop();
     await second.idp.stop();
