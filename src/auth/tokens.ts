@@ -11,7 +11,7 @@ import type { Settings } from '../schema/settings.ts';
 /**
  * Bearer tokens of an OIDC identity provider (contract section 6.1): parse
  * the JWS strictly, check its signature and registered claims, and read
- * who the caller is. `http` calls verifyBearer for the /privacy routes.
+ * who the caller is. `rights/oidc.ts` calls verifyBearer for /privacy; sign-in of staff and discovery use the other exports.
  */
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -72,10 +72,7 @@ export function readJws(token: string): UnverifiedJws | JwsFault {
   return (SIGNING_ALGORITHMS as readonly string[]).includes(alg) ? { kid, payload } : 'algorithm';
 }
 
-/**
- * gpd accepts two kinds of keys in an identity provider's
- * JWKS (RFC 7517): P-256, and RSA of at least 2048 bits.
- */
+/** `alg` of a token. ES256 needs a P-256 key, RS256 an RSA key of at least 2048 bits (RFC 7518 section 3.1). */
 export const SIGNING_ALGORITHMS = ['ES256', 'RS256'] as const;
 const MAX_KEYS = 100;
 const MIN_RSA_BITS = 2048;
@@ -151,7 +148,7 @@ export interface Claimant {
   readonly issuer: string;
   readonly sub: string;
   readonly roles: ReadonlySet<Role>;
-  /** The kid of the tenant that the caller is bound to. */
+  /** The tenant's kid. Null: each route that needs a tenant refuses. */
   readonly tenant: string | null;
   /** A visitorId that the identity provider vouches for. */
   readonly visitor: string | null;
@@ -228,8 +225,8 @@ function findClaim(claims: Claims, name: string): unknown {
 const readText = (value: unknown): string | null => principalIdSchema.safeParse(value).data ?? null;
 
 /**
- * Absent, null and empty mean "no restriction". Any other
- * non-text is refused, so that no restriction is ever dropped.
+ * Absent, null and empty: the token names none, and a route that needs it refuses the caller. Another value that is no text
+ * is refused as well, and not ignored.
  */
 function optionalText(claims: Claims, name: string): string | null {
   const value = findClaim(claims, name) ?? '';

@@ -69,7 +69,7 @@ export type Flags<Text extends string, Bare extends string = never> = { readonly
 
 export type DestructiveFlags = Flags<never, 'yes' | 'dryRun'>;
 
-/** Asks on a terminal only: in a script the command runs at once, for acts that must not fail for a missing --yes. */
+/** Asks on a terminal. A script is not asked: nothing may delay the revocation of a leaked key. */
 export async function confirmOnTerminal(options: DestructiveFlags, consequence: string): Promise<void> {
   if (isInteractive()) await confirm(options, consequence);
 }

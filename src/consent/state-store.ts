@@ -6,6 +6,8 @@ import { type Bindings, type Columns, isTrue, joinRow, runAsked } from '../db/sq
 import { isMacValid, type PrincipalRow, type StateMac, type StateRow } from '../tenants/state-mac.ts';
 import type { PrincipalState } from './decide.ts';
 
+/** Reads what a check decides from: the last choice, the principal and the head of the log. Each row must carry its MAC. */
+
 export interface StateQuery {
   readonly kid: string;
   /** Keyed reference of the principal. */
@@ -15,7 +17,7 @@ export interface StateQuery {
 }
 
 const MAX_BATCH = 400;
-/** A net below the gate of the lane, which is narrower. */
+/** Not reached: the route admits fewer requests at once. */
 const MAX_WAITING = 2000;
 
 /** Columns of a principal's last choice for a purpose. */
@@ -52,7 +54,7 @@ export const toPrincipalRow = ({ gpc, gpc_except, erased_at }: PrincipalColumns)
 export const parseExcept = (column: string | null): readonly string[] =>
   column === null ? [] : (JSON.parse(column) as string[]);
 
-/** Does a recorded signal opt out of this purpose? Of the two columns as they are read. */
+/** True if a recorded GPC signal opts out of this purpose. @param except the column `gpc_except` */
 export const isOptedOut = (gpc: boolean, except: string | null, purpose: string): boolean =>
   gpc && !parseExcept(except).includes(purpose);
 
@@ -81,18 +83,18 @@ const select = (
 /** A row is parsed once, and its MAC is compared with exactly what a decision sees. */
 function toState(row: Row, { kid, principal, purpose, mac }: StateQuery): PrincipalState | ItemFault {
   const { choice } = row;
-  const principalState = toPrincipalRow(row);
+  const principalRow = toPrincipalRow(row);
   const head = { seq: Number(row.size) - 1, hash: row.head_hash };
-  const purposeState = choice !== null && toStateRow({ ...row, choice });
+  const lastChoice = choice !== null && toStateRow({ ...row, choice });
   const isKnown = row.principal !== null;
-  // No event without its principal: that row has the signal.
+  // A choice without a principal is forged: somebody deleted the row with the GPC signal.
   const isAuthentic = isKnown
-    ? isMacValid(row.principal_mac, mac.ofPrincipal(principal, principalState))
-    : !purposeState;
-  if (!isAuthentic || (purposeState && !isMacValid(row.mac, mac.ofState(principal, purpose, purposeState))))
+    ? isMacValid(row.principal_mac, mac.ofPrincipal(principal, principalRow))
+    : !lastChoice;
+  if (!isAuthentic || (lastChoice && !isMacValid(row.mac, mac.ofState(principal, purpose, lastChoice))))
     return new ItemFault(new ConsentStateInvalid(kid));
-  const gpc = isKnown && isOptedOut(principalState.gpc, principalState.except, purpose);
-  return { erased: isKnown && principalState.erasedAt !== null, gpc, event: purposeState || null, head };
+  const gpc = isKnown && isOptedOut(principalRow.gpc, principalRow.except, purpose);
+  return { erased: isKnown && principalRow.erasedAt !== null, gpc, event: lastChoice || null, head };
 }
 
 /** One statement, so that states, principals and the head of the log are of one moment. */
@@ -108,7 +110,7 @@ async function readTenant({ read }: Database, kid: string, queries: readonly Sta
   return states;
 }
 
-/** A batch is of one tenant on PostgreSQL. */
+/** On PostgreSQL a batch has one tenant; on SQLite it may have several, with one statement each. */
 async function readBatch(database: Database, queries: readonly StateQuery[]) {
   const states = new Map<StateQuery, PrincipalState | ItemFault>();
   for (const kid of new Set(queries.map((query) => query.kid))) {
@@ -134,7 +136,7 @@ export function createConsentStateReader(database: Database) {
   return {
     /** @throws {ConsentStateInvalid} where a row does not carry its MAC */
     read: (query: StateQuery) => group.submit(query),
-    /** All of them from one snapshot. */
+    /** One snapshot, for queries of one tenant. */
     async readAll(queries: readonly StateQuery[]): Promise<readonly PrincipalState[]> {
       const states = await readBatch(database, queries);
       return states.map((state) => {

@@ -19,13 +19,14 @@ import {
 
 /** Finds, lists and ends the sessions of staff. */
 
+/** A list ends here: an older session is neither shown nor ended on the page. */
 const MAX_SESSIONS = 100;
 /** The time of last use is written at most once in this time, to save a write per page view. */
 const TOUCH_MS = MINUTE;
 
 /**
- * The session may have expired. A session from a passkey
- * is not found once an identity provider is configured.
+ * Also finds an expired session, because the guard keeps the text that was typed in its form: the caller checks isLiveSession.
+ * A session from a passkey is not found once an identity provider is configured.
  */
 export async function findSession(context: Context, token: string): Promise<ConsoleSession | null> {
   if (isPasskeyToken(token) && context.config.oidc_issuer !== null) return null;
@@ -66,7 +67,7 @@ async function listVisible({ database, clock }: Context, { kid, role, ref }: Sta
   return all.filter((one) => isLiveSession(one, clock()) && (role === 'dpo' || one.actor === ref));
 }
 
-/** A page only gets the beginning of the hash, because the hash is the key of the table. */
+/** A page gets only the beginning of the hash, and never the key by which a session is found. */
 const shortId = (session: ConsoleSession): string => session.hash.slice(0, 16);
 
 export async function listSessions(context: Context, staff: Staff, current: ConsoleSession) {

@@ -141,5 +141,5 @@ export async function finishSignIn(context: Context, callback: URL, challenge: L
 /** @returns the address at which the browser signs out of the provider too; null if it has none */
 export async function signOutAddress({ config, provider, keys }: Context, { hash, idToken }: ConsoleSession) {
   if (config.oidc_issuer === null) return null;
-  return (await provider()).endSession(decryptIdToken(keys.idToken, hash, idToken));
+  return (await provider()).signOutAddress(decryptIdToken(keys.idToken, hash, idToken));
 }

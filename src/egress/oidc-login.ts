@@ -138,7 +138,7 @@ async function configuration(login: Login): Promise<Configuration> {
 
 /**
  * The URL to which the browser is sent.
- * @param prompt the person wants to sign in as someone else, so the provider must not reuse its session
+ * @param prompt null: the provider may reuse its session; otherwise the person wants to sign in as somebody else
  * @throws {Unavailable} when the provider cannot be read
  */
 async function begin(login: Login, prompt: SignInPrompt | null): Promise<LoginChallenge & { url: string }> {
@@ -217,7 +217,7 @@ const mayLead = ({ protocol, hostname }: URL): boolean =>
  * The page that ends the session at the provider too (RP-Initiated Logout 1.0). Null: the provider has none,
  * or cannot be read now.
  */
-async function endSession(login: Login, idToken: string | null): Promise<string | null> {
+async function signOutAddress(login: Login, idToken: string | null): Promise<string | null> {
   const config = await configuration(login).catch(() => null);
   const address = config?.serverMetadata().end_session_endpoint;
   if (!config || address === undefined || !mayLead(new URL(address))) return null;
@@ -235,6 +235,6 @@ export function createLoginProvider(options: LoginOptions) {
   return {
     begin: (prompt: SignInPrompt | null) => begin(login, prompt),
     finish: (callback: URL, loginState: LoginChallenge) => finish(login, callback, loginState),
-    endSession: (idToken: string | null) => endSession(login, idToken),
+    signOutAddress: (idToken: string | null) => signOutAddress(login, idToken),
   };
 }

@@ -25,7 +25,6 @@ import { maySupersede, type Sessions, type Updates } from './session.ts';
 import { type Classification, classify, policyOf } from './verdict/classify.ts';
 import { type Facts, readFacts } from './verdict/facts.ts';
 import {
-  type AttestationLimits,
   currentEpoch,
   type Identity,
   identifiedOn,
@@ -34,6 +33,7 @@ import {
   type KnownDevice,
   keySignals,
   mayBeShared,
+  type SharedIdLimits,
 } from './verdict/identity.ts';
 import { decide, readGiver, type Verdict } from './verdict/verdict.ts';
 
@@ -50,7 +50,7 @@ export type IssueToken = (grant: {
 
 /** A server hands in its stores, and `gpd replay` what leaves the writes out. */
 export interface IngestServices {
-  readonly config: AttestationLimits & Pick<Config, 'max_clock_skew' | 'epoch_days'>;
+  readonly config: SharedIdLimits & Pick<Config, 'max_clock_skew' | 'epoch_days'>;
   readonly tenants: TenantLookup;
   /** The server's time; a replay answers with the bundle's own. */
   readonly now: (plaintext: Plaintext) => number;

@@ -41,7 +41,7 @@ function validCosignatures(
   return witnesses.flatMap(({ key }) => (parsed && cosignatureOf(parsed, key)?.line) ?? []);
 }
 
-/** The last witnessed checkpoint over at least this many entries, with its cosignatures, or null. */
+/** The newest checkpoint over at least this many entries that enough witnesses cosigned; null: none among those that are looked at. */
 export async function lastWitnessed(
   { database, witnesses }: Pick<CheckpointDeps, 'database' | 'witnesses'>,
   kid: string,
@@ -55,7 +55,7 @@ export async function lastWitnessed(
   return null;
 }
 
-/** The last stored checkpoint that each witness cosigned; null where there is no such checkpoint. */
+/** For each witness the newest checkpoint that it cosigned, for `gpd witness status`; null: none among those that are looked at. */
 export async function lastCosigned(database: Database, witnesses: WitnessPolicy['witnesses'], kid: string) {
   const checkpoints = await listCosigned(database, kid, 0);
   return witnesses.map(({ key, url }) => {
@@ -86,7 +86,7 @@ class NotCosigned extends Error {
 
 export interface CosignDeps extends CheckpointDeps {
   readonly witnesses: WitnessPolicy;
-  /** Called once when a witness holds a tree that this log does not extend, until it cosigns again. */
+  /** Called when a witness has a tree that this log does not extend: once per process, until it cosigns again. */
   readonly onFork: (kid: string, data: object) => Promise<void>;
   readonly onAnswer: (result: 'cosigned' | CosignFailure) => void;
 }
@@ -107,33 +107,37 @@ async function requestCosignature(
 ): Promise<string | null> {
   const { database } = deps;
   const refuse = (reason: CosignFailure, detail: string) => new NotCosigned(reason, key.name, detail);
-  let old = knownSize;
+  let witnessSize = knownSize;
   for (let i = 0; i < TRIES; i += 1) {
-    if (old > size) {
+    if (witnessSize > size) {
       // Another node may have signed a longer one meanwhile.
       const now = await currentCheckpoint(deps, kid, 0, HOUR);
-      if (now && now.size >= old) return null;
-      throw refuse('fork', `it cosigned ${old} entries, and this log has ${size}`);
+      if (now && now.size >= witnessSize) return null;
+      throw refuse('fork', `it cosigned ${witnessSize} entries, and this log has ${size}`);
     }
-    const isStep = old > 0 && old < size;
-    const proof = isStep ? await consistencyProof(old, size, createHashReader(database, kid)) : [];
-    const lines = [`old ${old}`, ...proof.map((hash) => hash.toString('base64'))];
+    const needsProof = witnessSize > 0 && witnessSize < size;
+    const proof = needsProof
+      ? await consistencyProof(witnessSize, size, createHashReader(database, kid))
+      : [];
+    const lines = [`old ${witnessSize}`, ...proof.map((hash) => hash.toString('base64'))];
     const { status, text: answer } = await addCheckpoint(url, `${lines.join('\n')}\n\n${text}`).catch(
       (error: unknown) => {
         throw error instanceof EgressRefused ? refuse('unreachable', error.message) : error;
       },
     );
-    if (status === 422) throw refuse('fork', `this log does not extend the ${old} entries that it cosigned`);
+    if (status === 422)
+      throw refuse('fork', `this log does not extend the ${witnessSize} entries that it cosigned`);
     if (status === 200) {
       const note = parseNote(text + answer);
       const line = note && cosignatureOf(note, key)?.line;
       if (line) return line;
       throw refuse('refused', 'its answer has no cosignature with its key');
     }
-    const witnessSize = status === 409 ? parseDecimal(answer.replace(/\n$/, '')) : null;
-    if (witnessSize === null) throw refuse('refused', `it answered ${status}`);
-    if (witnessSize === old) throw refuse('fork', `it cosigned a different tree of ${old} entries`);
-    old = witnessSize;
+    const answeredSize = status === 409 ? parseDecimal(answer.replace(/\n$/, '')) : null;
+    if (answeredSize === null) throw refuse('refused', `it answered ${status}`);
+    if (answeredSize === witnessSize)
+      throw refuse('fork', `it cosigned a different tree of ${witnessSize} entries`);
+    witnessSize = answeredSize;
   }
   throw refuse('refused', 'its size changes with every answer');
 }

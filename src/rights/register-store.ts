@@ -5,12 +5,13 @@ import { storedErasureSchema } from '../schema/rights.ts';
 import { heldRows } from './erase/erasure.ts';
 
 /**
- * Reads all requests of people from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
+ * The register of people's requests, read a page at a time from the tables that store them anyway: contests, receipts of erasures, and the audit rows of
  * exports, which are written when an export begins.
  */
 
 export interface RegisterRow {
   readonly kind: 'contest' | 'erasure' | 'export';
+  /** The contest's id, the receipt's id, or `audit ` and the row's number. */
   readonly number: string;
   readonly at: number;
   /** Null for erasures and exports: their due date is computed from `at`. */
@@ -20,7 +21,7 @@ export interface RegisterRow {
   readonly state: 'open' | 'partly' | 'upheld' | 'overturned' | 'done';
   /** `account` or `case-key` for a contest; otherwise the role that asked. */
   readonly asked_by: string;
-  /** JSON of a stored erasure, as `refs` is; null for other requests. */
+  /** JSON of an erasure's receipt: `scopes` has its results, `refs` the rest. Null for other requests. */
   readonly scopes: string | null;
   readonly refs: string | null;
 }
@@ -57,16 +58,17 @@ const parseErasure = ({ scopes, refs }: Stored) =>
 
 const isHeld = (row: Stored): boolean => heldRows(parseErasure(row)?.scopes ?? []) > 0;
 
-/** A receipt has one reference per request of the person; no more than this many are looked for. */
+/** A receipt has a reference per device, request and principal. Only the first of them are looked for. */
 const MAX_REFS = 100;
 
-/** @returns when a later receipt of the same device, request or person was complete and kept nothing; null: not yet */
+/** @returns the time at which the first later receipt with one of the references was complete and kept nothing; null: none yet */
 async function readRestErasedAt(
   { read }: Database,
   kid: string,
   receipt: RegisterRow,
 ): Promise<number | null> {
   const refs = (parseErasure(receipt)?.refs ?? []).slice(0, MAX_REFS);
+  if (refs.length === 0) return null;
   const later = (await read('erasures')
     .where({ kid, step: 'done' })
     .where('erased_at', '>=', receipt.at)
@@ -82,7 +84,7 @@ async function readRestErasedAt(
 /** An erasure is done when its receipt was complete. One that kept rows under a legal hold is open until the rest is erased. */
 async function withEnd(database: Database, kid: string, row: RegisterRow): Promise<RegisterRow> {
   if (row.kind !== 'erasure' || row.state !== 'done') return row;
-  // A damaged receipt names no end but the time of the request.
+  // A damaged receipt counts as done when it was requested, because its end cannot be read.
   if (!isHeld(row)) return { ...row, done_at: parseErasure(row)?.doneAt ?? row.done_at };
   const at = await readRestErasedAt(database, kid, row);
   return { ...row, state: at === null ? 'partly' : 'done', done_at: at };

@@ -29,10 +29,10 @@ export interface KeyedSignals {
   readonly joint: string;
 }
 
-/** The past of a device, before this sighting. */
+/** The facts that are known of a device when a visit looks it up; only `spread` counts this visit. */
 export interface KnownDevice {
   readonly seen: boolean;
-  /** A reviewer found this person to be no automation. */
+  /** A reviewer found that this device is no automation. */
   readonly neverAutomation: boolean;
   /** This network of the device was counted today. */
   readonly marked: boolean;
@@ -60,7 +60,7 @@ const isBrave = ({ defenses }: DeviceFacts): boolean => defenses.includes('brave
 
 const SOFTWARE_GPU = /SwiftShader|llvmpipe|softpipe|Microsoft Basic Render|^Mozilla$/i;
 
-/** The chip of a Metal or Vulkan back end stands inside what is cut off elsewhere. */
+/** With Metal or Vulkan the name of the chip is inside the suffix that normaliseGpu cuts off. */
 function chipOf(renderer: string): string {
   const angle = /^ANGLE \((.*)\)$/.exec(renderer)?.[1] ?? renderer;
   const metal = /Metal Renderer: ([^,]+)/.exec(angle)?.[1];
@@ -203,7 +203,7 @@ export const identifiedOn = (
   visit: Pick<IdentifiedDevice, 'network' | 'day' | 'marked'>,
 ): IdentifiedDevice => ({ ...identity, epochEndsAt: epochEnd(identity.epoch, epochDays), ...visit });
 
-/** interface 2: confidence in the identity, not in bot-ness. */
+/** Confidence in the identity, not that it is a bot (interface section 2). */
 export function confidenceOf(identity: Identity | null, isSeen: boolean): number {
   if (!identity) return 0;
   return isSeen ? 0.99 : 0.6;
@@ -212,7 +212,7 @@ export function confidenceOf(identity: Identity | null, isSeen: boolean): number
 /* When an id may belong to several people, so that nothing of weight should hang on it (contract 3.4). */
 
 /** The settings that decide it. */
-export type AttestationLimits = Pick<Config, 'max_networks_per_day' | 'min_identity_bits' | 'collision_risk'>;
+export type SharedIdLimits = Pick<Config, 'max_networks_per_day' | 'min_identity_bits' | 'collision_risk'>;
 
 /** Below so many pairs a tenant's week says nothing about shares. */
 const MIN_PAIRS = 5000;
@@ -226,7 +226,7 @@ const OWN_PAIRS = 7;
 /** Others that a week of 5,000 pairs has not shown yet (Krichevsky and Trofimov). */
 const UNSEEN = 0.5;
 
-/** (a) Families whose members look alike by nature. An iPad in desktop mode is a Macintosh with touch points. */
+/** Families whose members look alike by nature. An iPad in desktop mode is a Macintosh with touch points. */
 export function isCoarse(facts: DeviceFacts): boolean {
   const { signals, agent } = facts;
   const ipad = agent.os === 'macos' && agent.engine === 'webkit' && (signals.page?.maxTouchPoints ?? 0) > 1;
@@ -234,7 +234,7 @@ export function isCoarse(facts: DeviceFacts): boolean {
 }
 
 /**
- * (d) The chance that a second network of one day is another device with the same values, and not the known one that moved
+ * The chance that a second network of one day is another device with the same values, and not the known one that moved
  * (docs/classification.md, Shared ids). 0 for the day's first: marks die with their day, so that nothing says it is new.
  */
 export function collisionChance({ seen, marked, spread }: Omit<KnownDevice, 'neverAutomation'>): number {
@@ -247,15 +247,15 @@ export function collisionChance({ seen, marked, spread }: Omit<KnownDevice, 'nev
   return otherDevices / (otherDevices + MOVES);
 }
 
-/** (b) too many networks in a day, or (c) too large a share of the tenant's week. */
-export function isShared(spread: KnownDevice['spread'], limits: AttestationLimits): boolean {
+/** True for too many networks in a day, or too large a share of the tenant's week. */
+export function isShared(spread: KnownDevice['spread'], limits: SharedIdLimits): boolean {
   if (spread.networksToday > limits.max_networks_per_day) return true;
   const { pairsOfWeek, tenantPairsOfWeek } = spread;
   return tenantPairsOfWeek >= MIN_PAIRS && pairsOfWeek / tenantPairsOfWeek >= 2 ** -limits.min_identity_bits;
 }
 
-/** True when one of the three limits is passed by a device that is not coarse. */
-export const mayBeShared = (device: KnownDevice, limits: AttestationLimits): boolean =>
+/** True past one of the three limits. The caller has looked at isCoarse. */
+export const mayBeShared = (device: KnownDevice, limits: SharedIdLimits): boolean =>
   isShared(device.spread, limits) || collisionChance(device) > limits.collision_risk;
 
 const VALUE_BYTES = 16;
