@@ -44,8 +44,8 @@ function ask(on: Node, headers: Readonly<Record<string, string>>, now = NOW): Pr
   return verifyBotAuth(createDeps([AGENT, OTHER], on), request, now);
 }
 
-const withNonce = (nonce: string, agent: Agent = AGENT, more: SignOptions = {}): Record<string, string> =>
-  signedHeaders(agent, { ...more, params: { nonce: quoted(nonce), ...more.params } });
+const withNonce = (nonce: string, agent: Agent = AGENT, options: SignOptions = {}): Record<string, string> =>
+  signedHeaders(agent, { ...options, params: { nonce: quoted(nonce), ...options.params } });
 
 describe('a nonce', () => {
   it('is good once', async () => {
@@ -67,8 +67,8 @@ describe('a nonce', () => {
   it('is used up by another signature of the same key', async () => {
     const here = node(file.database);
     expect(await ask(here, withNonce('reused'))).toBe(AGENT_ORIGIN);
-    const fresh = withNonce('reused', AGENT, { params: { created: String(NOW_SECONDS - 1) } });
-    expect(await ask(here, fresh)).toBeNull();
+    const newerSignature = withNonce('reused', AGENT, { params: { created: String(NOW_SECONDS - 1) } });
+    expect(await ask(here, newerSignature)).toBeNull();
   });
 
   it('of one agent is none of another', async () => {
@@ -94,7 +94,7 @@ describe('a nonce', () => {
     expect(await ask(here, headers, NOW + 60_000)).toBeNull();
     expect(await purgeAgentNonces(second, NOW + 600_000)).toBeGreaterThan(0);
     expect(await ask(here, headers, NOW + 600_000)).toBeNull();
-    // What was forgotten is not new, though the clock went back.
+    // A nonce that gpd has purged does not become new when the clock goes back.
     expect(await ask(here, headers)).toBeNull();
     await second.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
   });
