@@ -45,14 +45,23 @@ const ROOMS = [
   ],
   ...['app', 'agent', 'banner', 'cli', 'demo', 'ops'],
 ].map((room) => `src/${room}`);
+const TEST_ROOMS = [
+  ...['agent', 'agents', 'app', 'attack', 'attest', 'audit', 'banner', 'browser', 'cluster', 'consent', 'db'],
+  ...['docs', 'egress', 'fault', 'http', 'ingest', 'ledger', 'lib', 'log', 'mutate', 'notify', 'package'],
+  ...['proxies', 'rights', 'runbooks', 'schema', 'seal'],
+].map((room) => `test/${room}`);
 const listSources = (room: string): string[] =>
   readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(?:tsx?|m?js)$/.test(name) && !/\.d\.ts$|locales.(?!en)/.test(name))
     .map((name) => join(room, name));
 const TOP_FILES = ['app', 'config', 'services', 'version'].map((name) => `src/${name}.ts`);
+const TOP_TESTS = readdirSync(join(root, 'test'))
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => join('test', name));
 const sources = [
-  ...[...ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'].flatMap(listSources),
+  ...[...ROOMS, ...TEST_ROOMS, 'migrations', 'bench', 'bin', 'packaging', '.ci'].flatMap(listSources),
   ...TOP_FILES,
+  ...TOP_TESTS,
 ];
 
 /** A node of a pattern, with what may be in it. */
