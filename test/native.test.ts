@@ -42,7 +42,7 @@ describe('the cache of compiled modules', () => {
     expect(cacheFolder({})).toMatch(/\/\.cache\/gpd$/);
   });
 
-  it('gives back what was put there, for that key alone, and is for nobody else', () => {
+  it('returns what was stored, for that key alone, and only its owner can read it', () => {
     const { cache, path } = prepareCache();
     expect(readCache(cache, 'sqlite3-1')).toEqual(bytes);
     expect(readCache(cache, 'sqlite3-2')).toBeNull();

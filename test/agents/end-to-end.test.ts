@@ -175,7 +175,7 @@ describe('a signed ingest', () => {
     });
   });
 
-  it('is none a second time with the same nonce', async () => {
+  it('is not verified a second time with the same nonce', async () => {
     const headers = signed(agent, { params: { nonce: quoted(`n-${Date.now()}`) } });
     expect(await ingest(headers)).toMatchObject({ class: 'declared_agent', declaredAgentId: AGENT_ORIGIN });
     expect(await ingest(headers)).toMatchObject({ class: 'human', declaredAgentId: null });

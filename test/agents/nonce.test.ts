@@ -71,7 +71,7 @@ describe('a nonce', () => {
     expect(await ask(here, newerSignature)).toBeNull();
   });
 
-  it('of one agent is none of another', async () => {
+  it('of one agent is new for another agent', async () => {
     const here = node(file.database);
     expect(await ask(here, withNonce('same'))).toBe(AGENT_ORIGIN);
     expect(await ask(here, withNonce('same', OTHER))).toBe('https://other.example');
@@ -99,7 +99,7 @@ describe('a nonce', () => {
     await second.transaction((tx) => tx('meta').where('name', 'like', 'nonces-%').delete());
   });
 
-  it('of a replayed signature does not lend its name to one beside it', async () => {
+  it('of a replayed signature names nobody for another signature in the request', async () => {
     const here = node(file.database);
     const replayed = withNonce('first', AGENT, { label: 'a' });
     expect(await ask(here, replayed)).toBe(AGENT_ORIGIN);
@@ -133,7 +133,7 @@ describe('a bundle that is sent again', () => {
     expect(other.response.class).not.toBe('declared_agent');
   });
 
-  it('of another tenant with the same nonce is another bundle', async () => {
+  it('is another bundle when another tenant uses the same nonce', async () => {
     const headers = withNonce('two tenants');
     const plaintext = { nonce: `${'B'.repeat(21)}A` };
     expect((await ingest(headers, { plaintext })).response.class).toBe('declared_agent');

@@ -46,7 +46,7 @@ describeWithTool('a role that reads and writes rows and nothing else', await mis
 
   const init = ['init', '--tenant', KID, '--origin', ORIGIN];
 
-  it('is told who may change the schema', async () => {
+  it('reports who may change the schema', async () => {
     const env = { GPD_DATABASE_URL: server, GPD_DATA_DIR: join(tempDir('less'), 'gpd-data') };
     const refused = await runGpd(init, { env });
     expect([refused.code, refused.stderr]).toEqual([

@@ -310,7 +310,7 @@ describe('a ceremony that proves nothing', () => {
     now = askedAt;
   });
 
-  it('a passkey of one tenant is none of another’s', async () => {
+  it('a passkey of one tenant is unknown to another tenant', async () => {
     const key = createPasskey();
     attested(await register(await visit(gpd), key));
     const there = await visit(gpd, { target: gpd.targets[1]! });
@@ -319,7 +319,7 @@ describe('a ceremony that proves nothing', () => {
 });
 
 describe('what is kept', () => {
-  it('is no id of a credential, and its id is none of the visit', async () => {
+  it('names no credential, neither in rows nor in the log', async () => {
     const key = createPasskey();
     await register(await visit(gpd), key);
     const id = key.id.toString('base64url');

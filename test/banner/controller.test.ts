@@ -368,8 +368,8 @@ describe('a withdrawal that the server would not take', () => {
   });
 });
 
-describe('a refusal that the server could not be told of', () => {
-  it('is told while the page stays open, once the server is back', async () => {
+describe('a refusal that could not reach the server', () => {
+  it('is sent while the page stays open, once the server is back', async () => {
     let isAway = true;
     const keyedWrites: string[] = [];
     const write: Server['write'] = async (_record, { action, purposes, key }) => {

@@ -38,7 +38,7 @@ describe('what is written', () => {
     ]);
   });
 
-  it('what is not changed is not written again, and what is not named stays', () => {
+  it('an unchanged choice is not written again, and a purpose that is not named keeps its choice', () => {
     const record = createRecord({ [AGENT]: createChoice(), analytics: createChoice({ choice: 'denied' }) });
     const terms = createTerms({ record });
     expect(plan({ [AGENT]: true, analytics: false }, terms)).toEqual([]);
@@ -49,7 +49,7 @@ describe('what is written', () => {
     ]);
   });
 
-  it('what is asked again is written again, a refusal too', () => {
+  it('a repeated choice is written again, a refusal too', () => {
     const record = createRecord({
       [AGENT]: createChoice({ choice: 'denied', until: NOW }),
       analytics: createChoice({ version: 1 }),
@@ -94,7 +94,7 @@ describe('what is written', () => {
     expect(plan({ news: true }, terms)).toEqual([]);
   });
 
-  it('a grant that the ledger was not told the signal about yet can be withdrawn under the signal', () => {
+  it('a grant can be withdrawn under a signal that the ledger has not received yet', () => {
     const record = createRecord({ [AGENT]: createChoice() });
     expect(plan({ [AGENT]: false }, createTerms({ gpc: true, record }))).toEqual([
       { action: 'withdraw', purposes: [AGENT], gpc: true, policyVersion: 3 },

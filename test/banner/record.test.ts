@@ -70,7 +70,7 @@ describe('a storage without room for the newer record', () => {
     expect(createStore().load('shop')).toBeNull();
   });
 
-  it('keeps what the server was not told yet, and no choice', () => {
+  it('keeps the writes that the server has not received, and no choice', () => {
     const store = fullOf(granted);
     store.save('shop', { ...withdrawn, pending: [write] });
     expect(store.load('shop')).toEqual({ ...withdrawn, pending: [write] });

@@ -254,7 +254,7 @@ describeInChromium('browser/identify', () => {
     expect(await identify()).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
   });
 
-  it.each([undefined, 'passkey'])('an address that is none is an answer, with attest %s', async (attest) => {
+  it.each([undefined, 'passkey'])('an invalid address is an answer, with attest %s', async (attest) => {
     const options = { endpoint: 'http://[', ...(attest && { attest }) };
     expect(await identify(options)).toMatchObject({ sent: false, reason: 'unavailable', cause: 'internal' });
   });

@@ -52,7 +52,7 @@ describeInChromium('browser/my-data', () => {
     expect(problems).toEqual([]);
   });
 
-  it('is told no more under Global Privacy Control, and nothing is written', async () => {
+  it('learns nothing more under Global Privacy Control, and nothing is written', async () => {
     const before = await rows('decisions');
     await open();
     await at.page.addInitScript(

@@ -52,7 +52,7 @@ async function lockElsewhere(): Promise<{ release: () => Promise<unknown> }> {
 }
 
 describe('an SQLite database', () => {
-  it('is not made where there is none, unless it is asked for', async () => {
+  it('is not created when it is missing, unless the caller asks for it', async () => {
     const missing = join(directory, 'elsewhere.db');
     await expect(openDatabase({ location: missing })).rejects.toThrow('gpd init');
     expect(existsSync(missing)).toBe(false);

@@ -96,7 +96,7 @@ function contract(name: string, missing: string | null, pooled: boolean): void {
       expect(await rows()).not.toContain(20);
     });
 
-    it('is not done when the connection goes before the COMMIT, and nobody knows when it goes in it', async () => {
+    it('is not done when the connection breaks before the COMMIT, and is unknown when it breaks during the COMMIT', async () => {
       const writing = write(30, 'leave()');
       await expect(writing).rejects.toBeInstanceOf(Unavailable);
       await expect(writing).rejects.not.toBeInstanceOf(OutcomeUnknown);

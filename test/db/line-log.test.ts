@@ -143,7 +143,7 @@ it('gives no number again that is known from elsewhere', async () => {
   expect(await problems(log)).toEqual(['lines 2 to 3 are missing']);
 });
 
-it('is read on where it was read to, and anew where another file took its place', async () => {
+it('is read on from the last position, and from the start when another file took its place', async () => {
   const log = await withLines(3);
   const numbersRead: number[] = [];
   const take = ({ number }: { number: number }): void => void numbersRead.push(number);

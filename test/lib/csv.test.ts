@@ -55,7 +55,7 @@ describe('a cell of a CSV', () => {
     expect(cells.filter((each) => /^[=+\-@＝]/u.test(each))).toEqual([]);
   });
 
-  it('cannot hide or turn round what stands in it', () => {
+  it('cannot hide or reverse its content', () => {
     expect(csvCell('\u202Egpj.exe\u2066\u200B\u0000')).toBe('[U+202E]gpj.exe[U+2066][U+200B][U+0000]');
     expect(csvCell('\uD800')).toBe('\uFFFD');
     // A hidden character in front must not save a formula.

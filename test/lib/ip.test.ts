@@ -61,7 +61,7 @@ describe('an address', () => {
     '"198.51.100.7"',
     '\u0661.2.3.4',
     '198.51.100.7\u0000',
-  ])('%j is none', (text) => {
+  ])('%j is not an address', (text) => {
     expect(canonical(text)).toBeNull();
   });
 
@@ -121,7 +121,7 @@ describe('a range', () => {
   });
 
   it.each(['', 'lan', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/x', '2001:db8::/129', '10.0.0.0/8/8'])(
-    '%j is none',
+    '%j is not a range',
     (text) => {
       expect(() => parseRange(text)).toThrow();
     },

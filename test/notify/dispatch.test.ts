@@ -141,7 +141,7 @@ it.each([
     },
     /./,
   ],
-])('%s is tried again with back-off, eight times and no more', (_name, change, message) =>
+])('%s is retried with back-off, at most eight times', (_name, change, message) =>
   withPlace(async ({ database, deps, put, advance, faults }) => {
     await put(sealed());
     const dispatcher = startDispatcher({ ...deps, ...change }, () => true, 5);
@@ -174,7 +174,7 @@ it('a database that cannot be read is nobody’s failure: the event waits', () =
     await dispatcher.stop();
   }));
 
-it('a database that keeps failing is told once, not at every look', () =>
+it('gpd reports a database that keeps failing once, not at every look', () =>
   withPlace(async ({ database, deps, faults }) => {
     await database.transaction((tx) => tx.raw('DROP TABLE webhook_outbox'));
     let looks = 0;

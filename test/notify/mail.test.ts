@@ -265,7 +265,7 @@ describe('the relay', () => {
     ['that offers no STARTTLS', { hideSTARTTLS: true, disabledCommands: ['STARTTLS', 'AUTH'] }, 'starttls'],
     ['whose certificate nobody signed', {}, 'starttls'],
     ['whose certificate nobody signed', { secure: true }, 'tls'],
-  ] as const)('%s is told nothing, and the mail waits', (_what, options, mode) =>
+  ] as const)('%s receives nothing, and the mail waits', (_what, options, mode) =>
     withPlace(async ({ tell, run, rows }) => {
       const bare = await startRelay(options as SMTPServerOptions);
       await tell(ERASURE);

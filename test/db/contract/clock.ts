@@ -46,7 +46,7 @@ export function clockContract(make: MakeDatabase): void {
       await db.close();
     };
 
-    it('years ahead: nothing that cannot be taken back goes in its first hour, and then a day of it an hour', () =>
+    it('years ahead: gpd deletes nothing irreversibly in the first hour, and then one day per hour', () =>
       within(async ({ database }) => {
         const before = createHouse(database);
         await before.round();

@@ -195,7 +195,7 @@ export function webhookContract(make: MakeDatabase): void {
         ]);
       });
 
-      it('is forgotten where its webhook is gone', async () => {
+      it('is deleted with its webhook', async () => {
         await createRecorder(outbox.database).record(
           createEntry({ kid: 'acme', id: 'late', webhooks: ['gone'], decidedAt: NOW }),
         );
